@@ -19,6 +19,7 @@ from anycowork.api.application import create_api
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
@@ -36,6 +37,9 @@ from anycowork.domain.ports import Clock, Snapshots, Workspaces
 from anycowork.domain.values import value
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
+from anycowork.jobs.agents import AgentRegistry
+from anycowork.jobs.coordinator import JobCoordinator
+from anycowork.jobs.job_runner import JobRunner
 from anycowork.mcp.manager import McpManager
 from anycowork.mcp.stdio_transport import ServerLauncher
 from anycowork.permissions.budgets import CostOf
@@ -89,6 +93,7 @@ class RunningServer:
     database: Database
     providers: ProviderRegistry
     scheduler: TurnScheduler
+    coordinator: JobCoordinator
     chats: ChatService
     local: LocalModels
     maintenance: Maintenance
@@ -148,6 +153,7 @@ async def start_services(
                 services.stopping.set()
                 for watch in watches:
                     watch.cancel()
+                services.coordinator.close()
                 await services.scheduler.interrupt_all()
                 await services.local.aclose()
                 await services.mcp.aclose()
@@ -192,6 +198,11 @@ async def _build_services(
     scheduler = _build_scheduler(shared, clock, database, providers, recovery, tasks)
     await _recover(shared.sandbox_setup.staging, database, rollback, recovery, scheduler)
     chat_lock = ChatLock(journal=journal, store=store, scheduler=scheduler)
+    coordinator = JobCoordinator(
+        journal=journal, store=store, turns=chat_lock, agents=shared.agents, clock=clock, tasks=tasks
+    )
+    scheduler.on_rest = coordinator.wake
+    await coordinator.resume_all()
     maintenance = Maintenance(receipts=database.idempotency, snapshots=snapshots, staging=shared.sandbox_setup.staging)
     workflows = WorkflowService(files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles)
     chats = ChatService(
@@ -212,6 +223,15 @@ async def _build_services(
     services = Services(
         chats=chats,
         decisions=DecisionService(chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock),
+        jobs=JobService(
+            chat_lock=chat_lock,
+            store=store,
+            agents=shared.agents,
+            coordinator=coordinator,
+            clock=clock,
+            cost_of=shared.live_settings.cost,
+        ),
+        agents=shared.agents,
         rules=_build_rule_service(shared, clock, database),
         rollback=rollback,
         plan_audit=PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
@@ -256,6 +276,7 @@ async def _build_services(
         database,
         providers,
         scheduler,
+        coordinator,
         chats,
         local,
         maintenance,
@@ -279,6 +300,7 @@ class _Shared:
     live_settings: LiveSettings
     trusted_files: TrustedFileStore
     prompts: PromptService
+    agents: AgentRegistry
 
 
 async def _build_shared(
@@ -295,8 +317,11 @@ async def _build_shared(
     await plugins.enable(settings.plugins)
     trusted_files = TrustedFileStore(roots=database.roots, data_dir=settings.data_dir)
     pack = Pack(settings.snapshots_folder)
+    roles = RoleRegistry(custom_roles(settings.data_dir))
+    live_settings = LiveSettings(settings, providers, sandbox_setup, plugins)
     return _Shared(
-        roles=RoleRegistry(custom_roles(settings.data_dir)),
+        roles=roles,
+        agents=AgentRegistry(live_settings.agents, roles),
         workspace_roots=workspace_roots,
         sandbox_setup=sandbox_setup,
         workspaces=LocalWorkspaces(
@@ -304,7 +329,7 @@ async def _build_shared(
         ),
         snapshots=PackedSnapshots(pack, database.retention, clock, quota_bytes=settings.snapshot_quota_bytes),
         toolbox=toolbox,
-        live_settings=LiveSettings(settings, providers, sandbox_setup, plugins),
+        live_settings=live_settings,
         trusted_files=trusted_files,
         prompts=PromptService(database.system_prompts, toolbox, trusted_files),
     )
@@ -331,13 +356,22 @@ def _build_scheduler(
         ask_when=shared.live_settings.ask_when,
         cost_of=shared.live_settings.cost,
     )
+    jobs = JobRunner(
+        journal=database.journal,
+        store=database.store,
+        agent=agent,
+        agents=shared.agents,
+        clock=clock,
+        limits=shared.live_settings.limits,
+        cost_of=shared.live_settings.cost,
+    )
     runner = WorkflowRunner(
         journal=database.journal,
         store=database.store,
         rows=database.store,
         snapshots=shared.snapshots,
         toolrunner=agent.toolrunner,
-        agent_with=agent.with_recorder,
+        agent=agent,
         clock=clock,
         limits=shared.live_settings.limits,
     )
@@ -350,6 +384,7 @@ def _build_scheduler(
         roles=shared.roles,
         toolbox=shared.toolbox,
         workflows=runner,
+        jobs=jobs,
         tasks=tasks,
         find_workspace=shared.workspace_roots.find,
     )
@@ -369,7 +404,7 @@ async def _recover(
 def _build_mcp_manager(settings: Settings, shared: _Shared, egress: Egress, tasks: asyncio.TaskGroup) -> McpManager:
     """Builds the MCP manager. Servers connect in the background; the SDK is not imported without any. Raises: StorageFault."""
     store = McpServerStore(settings.data_dir)
-    launcher = ServerLauncher(shared.contained.sandbox, egress, settings.data_dir)
+    launcher = ServerLauncher(shared.sandbox_setup.sandbox, egress, settings.data_dir)
     manager = McpManager(shared.toolbox, launcher, tasks, store.save)
     manager.start(store.load())
     return manager

@@ -74,6 +74,8 @@ class CallAuthorizer:
         """Read the current role and autonomy for each call: a switch in the meantime narrows pending calls."""
         config = await self._store.config_of(call.chat_id) or ChatConfig("")
         now = self._roles.stored(config.agent_role)
+        if context.turn.task_id is not None:  # a worker holds what its parent has or may delegate, and no more
+            now = self._roles.with_delegates(now)
         over = (
             await self._overdrawn(context, context.plan.budget, planned)
             if context.plan and context.plan.budget

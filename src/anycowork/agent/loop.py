@@ -4,7 +4,6 @@ with the turn, or parks it until a person decides; the decision starts the next 
 import asyncio
 import logging
 from collections.abc import Callable
-from copy import copy
 from typing import assert_never
 
 from anycowork.agent.file_mentions import FileMentions
@@ -57,18 +56,12 @@ class Agent:
         self._clock = clock
         self._limits = limits
 
-    def with_recorder(self, recorder: TurnRecorder) -> "Agent":
-        """Return the same agent with another recorder."""
-        changed = copy(self)
-        changed._recorder = recorder
-        return changed
-
     async def run(self, context: TurnContext) -> None:
         """Run the turn to its end, or until a person must decide.
 
         Raises: LimitReached, ProviderFault, StorageFault, …: then the turn has not ended, and the caller must end it.
         """
-        limits = self._limits(context.chat.config.autonomy)
+        limits = context.limits or self._limits(context.chat.config.autonomy)
         context.started, context.seconds_before = self._clock.monotonic(), context.turn.seconds
         used = context.turn.seconds - context.turn.seconds_before
         try:
@@ -94,6 +87,7 @@ class Agent:
             return await self._run_calls(context, limits)
         if context.turn.steps - context.turn.steps_before >= limits.steps:
             raise TooManySteps(f"{_worked_on(context)} after {limits.steps} steps. Continue it, or send a message.")
+        await context.require_budget()
         context.turn = replace(context.turn, steps=context.turn.steps + 1)
         context.reply_stream = ReplyStream(
             journal=self._journal, chat_id=context.chat.id, turn_id=context.turn.id, message_id=self._clock.new_id()
@@ -109,6 +103,8 @@ class Agent:
         if isinstance(outcome, CallsParked):
             return False
         if outcome.terminate:
+            if problem := context.policy.missing(""):
+                return await self._fault(context, limits, None, MalformedReply(problem))
             return await self._stop(context, limits, None)
         self._reset_limits(context, limits)
         if outcome.faults:
@@ -128,7 +124,7 @@ class Agent:
             case UnreadableReply(_, problem):
                 return await self._fault(context, limits, reply, MalformedReply(problem))
             case AnswerReply(text, note):
-                if not_done := self._not_done(context, text):
+                if not_done := context.policy.missing(text) or self._not_done(context, text):
                     return await self._fault(context, limits, reply, MalformedReply(not_done))
                 return await self._stop(context, limits, reply, note)
             case PlanReply(plan):
@@ -142,7 +138,10 @@ class Agent:
         return False
 
     async def _stop(self, context: TurnContext, limits: Limits, reply: Reply | None, note: str | None = None) -> bool:
-        """End the turn after an answer or a terminating call, unless a check of the plan objects."""
+        """The model stops: with an answer, or with a call that ends the turn. The turn ends if nothing speaks against it."""
+        if reply is not None and context.policy.gives_up(reply.text):
+            await self._recorder.answer(context, reply, note)
+            return False
         objection = await self._checker.objection(context)
         if isinstance(objection, CallsParked):
             return False

@@ -187,9 +187,8 @@ class ModelCaller:
             prompt_id = context.chat.config.system_prompt_id
             offered = options.calling is Calling.NATIVE
             setting = PromptScope(context.workspace.root, room, context.opening())
-            context.system_prompt = await self._prompts.for_chat(
-                prompt_id, context.role, setting, brief=options.brief, offered=offered
-            )
+            told = await self._prompts.for_chat(prompt_id, context.role, setting, brief=options.brief, offered=offered)
+            context.system_prompt = f"{told}\n\n{context.extra_prompt}" if context.extra_prompt else told
         return context.system_prompt
 
 

@@ -62,7 +62,7 @@ class PlanProgress:
         for call in calls:
             self.record(call)
         now = self.statuses()
-        if now == self._published:
+        if now == self._published or turn.task_id is not None:  # a job tells of all its tasks
             return ()
         self._published = now
         return (self.standing(turn),)
@@ -241,8 +241,8 @@ class PlanProgress:
 
 
 def plan_ended(turn: Turn, progress: PlanProgress | None) -> tuple[NewEvent, ...]:
-    """Return the event with the final state of the plan of an ended turn; nothing if it had no plan."""
-    if progress is None or turn.plan_id is None:
+    """The event that tells how the plan of an ended turn stands; none if it had no plan."""
+    if progress is None or turn.plan_id is None or turn.task_id is not None:
         return ()
     steps = progress.statuses(over=True, reason=turn.reason)
     return (event_factory.plan_progress(turn.plan_id, turn.id, plan_status(steps, over=True), steps),)

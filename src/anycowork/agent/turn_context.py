@@ -11,8 +11,9 @@ from anycowork.agent.injection_detector import InjectionDetector
 from anycowork.agent.plan_progress import PlanProgress, was_deferred
 from anycowork.agent.reply_parser import FoundCall
 from anycowork.agent.reply_stream import ReplyStream
+from anycowork.agent.turn_policy import CHAT_POLICY, TurnPolicy
 from anycowork.agent.write_buffer import WriteBuffer
-from anycowork.domain.chats import Chat, Turn
+from anycowork.domain.chats import Chat, Limits, Turn
 from anycowork.domain.errors import AnyCoworkError, FileExists, RepeatedCall, StepNotReady
 from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import Write
@@ -30,6 +31,10 @@ _EMPTY = sha256().hexdigest()
 _CIRCLE = 12  # calls: a model that repeats one of the last so many is going in circles
 
 
+async def unlimited() -> None:
+    """The budget of a turn that has none."""
+
+
 @dataclass(slots=True)
 class TurnContext:
     """Mutable, and owned by one segment. Everything in it is also in the journal, or will be with the next write."""
@@ -42,7 +47,11 @@ class TurnContext:
     history: list[Message]  # of a long chat only the newest messages
     calls: list[Call]
     progress: PlanProgress | None = None
-    beginning: Sequence[Message] = ()  # of the chat, if `history` holds only its end
+    beginning: Sequence[Message] = ()  # of the chat, where `history` is only its end
+    policy: TurnPolicy = CHAT_POLICY
+    extra_prompt: str = ""  # what the agent's own configuration adds to the system prompt
+    limits: Limits | None = None  # instead of the settings'
+    require_budget: Callable[[], Awaitable[None]] = unlimited  # before each request to a model; raises LimitReached
     system_prompt: str | None = None
     reply_stream: ReplyStream | None = None
     rejected_answers: int = 0  # how often an answer was rejected

@@ -7,6 +7,7 @@ from anycowork.agent.plan_progress import plan_ended
 from anycowork.agent.reply_parser import CallsReply
 from anycowork.agent.reply_stream import Reply
 from anycowork.agent.turn_context import TurnContext
+from anycowork.agent.turn_policy import TurnEnd
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import PlanRow, PlanState, QuestionRow
 from anycowork.domain.chats import ChatState, EndReason, TurnState
@@ -19,11 +20,8 @@ from anycowork.domain.plan_status import PlanStatus
 from anycowork.domain.ports import Clock, Journal
 from anycowork.domain.question import Question
 from anycowork.domain.review import Review
-from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, Parameters, Provenance
 from anycowork.domain.values import replace
-
-EVERYTHING = frozenset(Permission)  # a turn's own call has no ceiling but its role
 
 
 class TurnRecorder:
@@ -59,10 +57,15 @@ class TurnRecorder:
         also: tuple[Write, ...] = (),
         events: tuple[NewEvent, ...] = (),
     ) -> None:
-        """End the turn: write the last messages, the turn's end and the idle chat in one transaction."""
+        """Exactly one end, as the turn's policy has it: the last message, the turn's end and the chat's state become true together."""
+        end = context.policy.end(TurnEnd(reason, messages, also, events))
+        if not end.over:
+            await self._write(context, *end.messages, *end.writes, events=end.events)
+            return
         context.turn = replace(context.turn, state=TurnState.ENDED, reason=reason, seconds=self._seconds(context))
-        end_events = (*events, *plan_ended(context.turn, context.progress), event_factory.turn_ended(context.turn))
-        await self._write(context, *messages, *also, context.turn, SetChat(state=ChatState.IDLE), events=end_events)
+        ended = event_factory.turn_ended(context.turn, end.state)
+        told = (*end.events, *plan_ended(context.turn, context.progress), ended)
+        await self._write(context, *end.messages, *end.writes, context.turn, SetChat(state=end.state), events=told)
 
     async def blocked(self, context: TurnContext, reply: Reply | None, said: str) -> None:
         """End a turn whose model stopped while steps of the plan are open: write its answer, then a note that names the steps."""
@@ -121,14 +124,14 @@ class TurnRecorder:
     # --- the parts
 
     def _reply_message(
-        self, context: TurnContext, reply: Reply, kind: MessageType = MessageType.TEXT, payload: Json | None = None
+        self, context: TurnContext, reply: Reply, kind: MessageType | None = None, payload: Json | None = None
     ) -> Message:
         return Message(
             id=reply.message_id,
             chat_id=context.chat.id,
             role=Speaker.ASSISTANT,
             content=reply.text,
-            message_type=kind,
+            message_type=kind or context.policy.speech,
             payload=payload,
             agent_role=context.role.name,
             turn_id=context.turn.id,
@@ -149,7 +152,7 @@ class TurnRecorder:
             parameters=read.parameters,
             terminate=read.terminate,
             role_at_issue=context.role.name,
-            ceiling=EVERYTHING,
+            ceiling=context.policy.ceiling,
             provenance=provenance,
         )
 
@@ -172,7 +175,7 @@ class TurnRecorder:
             tool=tool,
             parameters=parameters,
             role_at_issue=context.role.name,
-            ceiling=EVERYTHING,
+            ceiling=context.policy.ceiling,
             provenance=provenance,
             plan_step=step,
         )

@@ -49,6 +49,10 @@ class ChatLock:
         await self.write(principal, chat.id, require_idle(chat), *writes, turn, events=(*events, started))
         self._scheduler.start(turn)
 
+    def start(self, turn: Turn) -> None:
+        """Starts a turn that is durable already."""
+        self._scheduler.start(turn)
+
     async def resume(self, principal: Principal, turn: Turn, *writes: Write, events: tuple[NewEvent, ...]) -> None:
         """Write the person's decision and the due turn in one transaction, then start the turn's next segment."""
         due = replace(turn, state=TurnState.DUE)

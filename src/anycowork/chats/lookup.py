@@ -3,8 +3,11 @@
 from anycowork.agent.plan_progress import PlanProgress
 from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.errors import NotFound
+from anycowork.domain.jobs import single_step
 from anycowork.domain.plan import read_plan
 from anycowork.domain.ports import Store, Toolbox
+from anycowork.domain.tools import Call
+from anycowork.domain.values import replace
 
 
 async def require_chat(store: Store, chat_id: str) -> Chat:
@@ -19,4 +22,20 @@ async def progress_of(store: Store, toolbox: Toolbox, turn: Turn, root: str) -> 
     """Return the progress of the turn's approved plan; None if it has none."""
     row = await store.plan(turn.plan_id) if turn.plan_id else None
     plan = read_plan(row.approved) if row and row.approved else None
-    return PlanProgress(plan, toolbox.specs(), root, await store.calls(turn.id)) if plan else None
+    if (
+        plan is not None and turn.job_id is not None
+    ):  # a worker has its own step only, the agent that closes the job none
+        plan = single_step(plan, turn.task_id or "")
+    if plan is None:
+        return None
+    calls = [*await _earlier_calls(store, turn), *await store.calls(turn.id)]
+    return PlanProgress(plan, toolbox.specs(), root, calls)
+
+
+async def _earlier_calls(store: Store, turn: Turn) -> list[Call]:
+    """What earlier attempts at the turn's task did, numbered before its own calls: their work stands."""
+    if turn.job_id is None or turn.task_id is None:
+        return []
+    earlier = [one for one in await store.job_turns(turn.job_id, turn.task_id) if one.id != turn.id]
+    made = [call for one in earlier for call in await store.calls(one.id)]
+    return [replace(call, ordinal=at - len(made)) for at, call in enumerate(made)]

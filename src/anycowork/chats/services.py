@@ -9,6 +9,7 @@ from pydantic import JsonValue, SecretStr
 
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
@@ -23,6 +24,7 @@ from anycowork.domain.ports import Clock, MessagePage, Store, SuppliedFile
 from anycowork.domain.principals import Principal
 from anycowork.domain.usage import ChatUsage, ModelUsage
 from anycowork.domain.values import value
+from anycowork.jobs.agents import AgentRegistry
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
 from anycowork.workflows.workflow_service import WorkflowService
@@ -302,6 +304,8 @@ class Services:
 
     chats: ChatService
     decisions: DecisionService
+    jobs: JobService
+    agents: AgentRegistry
     rules: RuleService
     rollback: RollbackService
     plan_audit: PlanAudit

@@ -13,8 +13,10 @@ from anycowork.domain.chats import EndReason, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, TooManyFaults
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
+from anycowork.domain.messages import Message
 from anycowork.domain.ports import Journal, Store, Toolbox, Workspaces
 from anycowork.domain.principals import HOUSE
+from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.tool_selection import LOOKED_AT
 from anycowork.workflows.runner import WorkflowRunner
@@ -28,7 +30,7 @@ class InternalError(AnyCoworkError):
 
 
 class TurnScheduler:
-    """`tasks` is the server's task group: no turn outlives it."""
+    """`tasks` is the server's task group: no turn outlives it. `on_rest` is told of every chat whose turn's segment is over."""
 
     def __init__(
         self,
@@ -41,6 +43,7 @@ class TurnScheduler:
         roles: RoleRegistry,
         toolbox: Toolbox,
         workflows: WorkflowRunner,
+        jobs: JobRunner,
         tasks: asyncio.TaskGroup,
         find_workspace: Callable[[str | None], Awaitable[str]],
         sleep: Sleep = asyncio.sleep,
@@ -53,6 +56,8 @@ class TurnScheduler:
         self._roles = roles
         self._toolbox = toolbox
         self._workflows = workflows
+        self._jobs = jobs
+        self.on_rest: Callable[[str], None] = lambda chat_id: None
         self._tasks = tasks
         self._find_workspace = find_workspace
         self._sleep = sleep
@@ -74,6 +79,7 @@ class TurnScheduler:
             return
         left = await broken_off(self._store, current)
         await self._recovery.end(current, EndReason.STOPPED, said=said, unfinished=left, principal=principal)
+        self.on_rest(turn.chat_id)
 
     async def interrupt_all(self) -> None:
         """Shut down cleanly: running turns end as interrupted; parked turns stay parked."""
@@ -82,7 +88,7 @@ class TurnScheduler:
             await asyncio.wait([running])
             turn = await self._store.current_turn(chat_id)
             if turn is not None and turn.state is TurnState.RUNNING:
-                said = "The server was stopped during this turn. Continue it, or send a message."
+                said = f"The server was stopped during this turn. {_goes_on(turn)}"
                 left = await broken_off(self._store, turn)
                 await self._recovery.end(turn, EndReason.INTERRUPTED, said=said, unfinished=left)
         self._running.clear()
@@ -103,12 +109,15 @@ class TurnScheduler:
         finally:
             if self._running.get(turn.chat_id) is asyncio.current_task():
                 del self._running[turn.chat_id]
+                self.on_rest(turn.chat_id)
 
     async def _run(self, turn: Turn) -> None:
         if turn.state is not TurnState.RUNNING:
             turn = replace(turn, state=TurnState.RUNNING)
             await self._journal.write(Change(turn.chat_id, (turn,)))
-        if run := await self._store.run(turn.id):
+        if turn.job_id is not None:
+            await self._jobs.run(turn, self._context)
+        elif run := await self._store.run(turn.id):
             await self._workflows.go_on(run, turn, self._context)
         else:
             await self._agent.run(await self._context(turn))
@@ -124,7 +133,7 @@ class TurnScheduler:
             role=self._roles.stored(turn.role),
             workspace=self._workspaces.open(chat.workspace),
             toolbox=self._toolbox,
-            history=recent.messages,
+            history=_seen_by(turn, recent.messages),
             beginning=() if recent.complete else await self._store.first_messages(chat.id, LOOKED_AT),
             calls=await self._store.calls(turn.id),
             progress=await progress_of(self._store, self._toolbox, turn, chat.workspace),
@@ -146,6 +155,17 @@ class TurnScheduler:
                 wait = min(30.0, wait * 2)
 
 
+def _seen_by(turn: Turn, messages: list[Message]) -> list[Message]:
+    """A worker sees its own turn alone, everybody else the chat without what workers did."""
+    if turn.task_id is not None:
+        return [message for message in messages if message.turn_id == turn.id]
+    return [message for message in messages if message.task_id is None]
+
+
+def _goes_on(turn: Turn) -> str:
+    return "The job goes on by itself." if turn.job_id is not None else "Send a message to go on."
+
+
 def _reason(error: AnyCoworkError) -> EndReason:
     """Return the end reason: too many faults count as a failure, every other limit as a limit."""
     limit = isinstance(error, LimitReached) and not isinstance(error, TooManyFaults)
@@ -157,7 +177,7 @@ async def settle_after_crash(store: Store, recovery: TurnRecovery, scheduler: Tu
     for turn in await store.turns_in(TurnState.RUNNING):
         await recovery.clear_leftovers(turn)
         left = await broken_off(store, turn)
-        said = "The server ended during this turn. Continue it, or send a message."
+        said = f"The server ended during this turn. {_goes_on(turn)}"
         await recovery.end(turn, EndReason.INTERRUPTED, said=said, unfinished=left, principal=HOUSE.label())
     for turn in await store.turns_in(TurnState.DUE):
         scheduler.start(turn)

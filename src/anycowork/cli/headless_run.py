@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from anycowork.cli.instructions import ignored
+from anycowork.cli.job_outcome import JobTracker
 from anycowork.cli.run_cost import RunCost
 from anycowork.cli.run_outcome import OutcomeTracker, RunEnding, RunOutcome, is_provider_fault
 from anycowork.cli.run_progress import Reporter
@@ -30,6 +31,7 @@ class RunRequest:
     max_cost: float | None = None
     seconds: float | None = None
     autonomy: Autonomy = Autonomy.ASK
+    as_job: bool = False
 
 
 @dataclass(slots=True)
@@ -41,6 +43,7 @@ class HeadlessRun:
     spending: RunCost
     reporter: Reporter
     chat_id: str | None = None
+    job_id: str | None = None
 
     async def go(self) -> RunOutcome:
         """Never raises an error of ours: a failure is the outcome."""
@@ -59,7 +62,7 @@ class HeadlessRun:
         """Ends the turn, if one was started; a server that is gone has stopped already."""
         if self.chat_id is None:
             return
-        try:
+        try:  # a job that is stopped is paused: `anycowork jobs resume` goes on with it
             await self.client.post(f"/context/{self.chat_id}/stop")
         except (ServerRefused, ServerUnreachable):
             return
@@ -73,7 +76,7 @@ class HeadlessRun:
         if order.autonomy is not Autonomy.ASK:
             await self._choose_autonomy(self.chat_id, order.autonomy)
         await self._note_ignored(self.chat_id)
-        watch = OutcomeTracker(await self._start(self.chat_id))
+        watch = await self._start_watching(self.chat_id)
         async with aclosing(self.client.events(self.chat_id)) as events:
             async for data in events:
                 event = _read(data)
@@ -99,6 +102,16 @@ class HeadlessRun:
         if words := ignored(found if isinstance(found, dict) else None):
             self.reporter.note(words)
 
+    async def _start_watching(self, chat_id: str) -> OutcomeTracker | JobTracker:
+        if not self.order.as_job:
+            return OutcomeTracker(await self._start(chat_id))
+        wanted: Json = {"request": self.order.request} if self.order.plan is None else {"plan": self.order.plan}
+        job = await self.client.post(f"/context/{chat_id}/jobs", wanted)
+        self.job_id = str(job["id"])
+        if self.order.plan is not None:  # naming its file is approving it
+            await self.client.post(f"/jobs/{self.job_id}/approve")
+        return JobTracker(self.job_id, approved=self.order.plan is not None)
+
     async def _start(self, chat_id: str) -> str:
         """Returns the turn's id. Naming a plan's file approves it, so approving starts the turn."""
         if self.order.plan is None:
@@ -120,8 +133,8 @@ class HeadlessRun:
         return str(sent["turn_id"])
 
     async def _with_everything_open(self, outcome: RunOutcome) -> RunOutcome:
-        """A batch asks for several approvals at once; the first event contains only one."""
-        if outcome.ending is not RunEnding.PARKED or "question" in outcome.waiting[0]:
+        """A batch asks for several approvals at once; the first event tells of one only."""
+        if outcome.ending is not RunEnding.PARKED or not outcome.waiting or "question" in outcome.waiting[0]:
             return outcome
         pending = (await self.client.get(f"/context/{self.chat_id}/approvals")).get("approvals")
         found = [one for one in pending if isinstance(one, dict)] if isinstance(pending, list) else []

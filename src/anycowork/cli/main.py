@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from anycowork import __version__
-from anycowork.cli import audit_group, mcp_group, model_group, workflow_group
+from anycowork.cli import audit_group, jobs_group, mcp_group, model_group, workflow_group
 from anycowork.cli.options import (
     Allow,
     DataDir,
@@ -42,6 +42,7 @@ app.add_typer(workflow_group.app, name="workflow")
 app.add_typer(model_group.app, name="model")
 app.add_typer(mcp_group.app, name="mcp")
 app.add_typer(audit_group.app, name="audit")
+app.add_typer(jobs_group.app, name="jobs")
 
 SERVE_HELP = """Serve the workplace on this machine.
 
@@ -174,6 +175,7 @@ def run(
     max_cost: MaxCost = None,
     timeout: Timeout = None,
     allow: Allow = None,
+    job: Annotated[bool, typer.Option("--job", help="Plan it first, then carry it out task by task as a job.")] = False,
     data_dir: DataDir = None,
 ) -> None:
     places: dict[str, object] = {"workspace": workspace, "model": model, "data_dir": data_dir}
@@ -184,6 +186,7 @@ def run(
         "max_cost": max_cost,
         "seconds": timeout,
         "as_json": as_json,
+        "as_job": job,
     }
     raise run_headless(context, request or [], places, **how)
 

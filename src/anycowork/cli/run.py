@@ -60,7 +60,7 @@ async def _run(settings: Settings, request: RunRequest, reporter: Reporter) -> R
         async with ServerClient(address.url, address.token) as client:
             headless_run = HeadlessRun(client, request, RunCost(request.max_cost, settings.providers), reporter)
             outcome = await _bounded(headless_run, _time_limit(request, settings))
-        advice = advice_for(outcome, headless_run.chat_id, address, settings)
+        advice = advice_for(outcome, headless_run.chat_id, address, settings, job_id=headless_run.job_id)
         reporter.finish(outcome, chat_id=headless_run.chat_id, advice=advice)
         return outcome
 
@@ -115,5 +115,7 @@ def _step_factor(request: RunRequest) -> int:
     if request.plan is not None:
         steps = request.plan.get("steps")
         return max(1, len(steps)) if isinstance(steps, list) else 1
+    if request.as_job:
+        return MOST_RUN_STEPS
     is_workflow = request.request.startswith("/") and not request.request.startswith("//")
     return MOST_RUN_STEPS if is_workflow else 1

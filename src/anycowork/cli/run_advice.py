@@ -13,10 +13,15 @@ from anycowork.config.settings import Settings
 from anycowork.domain.messages import Json
 
 
-def advice_for(outcome: RunOutcome, chat_id: str | None, address: ServerAddress, settings: Settings) -> list[str]:
+def advice_for(
+    outcome: RunOutcome, chat_id: str | None, address: ServerAddress, settings: Settings, *, job_id: str | None = None
+) -> list[str]:
     """Returns an empty list unless a person is needed."""
     if outcome.ending is not RunEnding.PARKED or chat_id is None:
         return []
+    if job_id is not None and not outcome.waiting:
+        words = ["anycowork", "jobs", "approve", job_id, "--data-dir", str(settings.data_dir)]
+        return [f"Approve the plan and carry it out: {strip_controls(shlex.join(words))}"]
     url = address.url if address.lasting else f"http://{settings.host}:{settings.port}"
     serve = shlex.join(["anycowork", "serve", "--data-dir", str(settings.data_dir)])
     return [

@@ -38,6 +38,7 @@ class RunOptions(TypedDict, total=False):
     max_cost: float | None
     seconds: float | None
     as_json: bool
+    as_job: bool
 
 
 def run_headless(

@@ -70,6 +70,8 @@ class TextReporter:
             self._show_message(message)
         elif event.get("type") == "workflow-progress" and isinstance(run := event.get("workflow"), dict):
             self._show_step(run)
+        elif event.get("type") in ("task-started", "task-completed") and isinstance(task := event.get("task"), dict):
+            self._show_task(task)
 
     def note(self, words: str) -> None:
         self.progress.line(self.progress.paint(strip_controls(words), "yellow"))
@@ -104,6 +106,10 @@ class TextReporter:
         if run.get("status") == "running":
             step = f"{run.get('name')}, step {run.get('step')} of {run.get('of')}: {run.get('title')}"
             self.progress.line(self.progress.paint(shortened(strip_controls(step), LINE_WIDTH), "bold"))
+
+    def _show_task(self, task: Json) -> None:
+        words = f"Task {task.get('id')} ({task.get('status')}): {task.get('result') or task.get('description')}"
+        self.progress.line(self.progress.paint(shortened(strip_controls(words), LINE_WIDTH), "bold"))
 
     def _show_role(self, role: str) -> None:
         if role and role != self._role:

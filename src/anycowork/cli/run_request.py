@@ -30,6 +30,7 @@ def read_run_request(
     max_cost: float | None,
     seconds: float | None,
     as_json: bool,
+    as_job: bool = False,
 ) -> int:
     """Runs the typed request; returns the exit code. `words` are the shell's arguments: one, if the request was quoted."""
     try:
@@ -46,6 +47,7 @@ def read_run_request(
             max_cost=max_cost,
             seconds=seconds,
             autonomy=_autonomy(allow),
+            as_job=as_job,
         )
     except AnyCoworkError as error:
         return usage_error(error.message, as_json=as_json)

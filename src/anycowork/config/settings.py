@@ -70,6 +70,26 @@ Word = Annotated[str, Field(pattern=r"^\S+$")]
 FolderText = Annotated[str, Field(min_length=1, max_length=4_096)]
 
 
+class AgentLimits(BaseModel):
+    """What one turn of the agent may use, instead of `max_steps` and `turn_seconds`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    steps: Count | None = None
+    seconds: Seconds | None = None
+
+
+class AgentEntry(BaseModel):
+    """One agent from config.toml, `[agents.NAME]`. Without a `model` it uses the chat's."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: Word = "actor"
+    model: Word | None = None
+    prompt: Annotated[str, Field(max_length=50_000)] = ""
+    limits: AgentLimits = AgentLimits()
+
+
 class Settings(BaseModel):
     """The server's settings, read once at startup. Secrets appear in no repr and no dump."""
 
@@ -110,6 +130,11 @@ class Settings(BaseModel):
     local_idle_seconds: Annotated[Seconds, SettingSpec("seconds unused after which the local model is unloaded")] = (
         600.0
     )
+
+    agents: Annotated[
+        Mapping[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)], AgentEntry],
+        SettingSpec("agents of jobs by name: role, model, prompt, limits", changeable=True),
+    ] = Field(default_factory=dict)
 
     # limits of a turn
     max_steps: Annotated[Count, SettingSpec("tool calls in a turn", changeable=True)] = 10

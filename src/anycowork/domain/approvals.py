@@ -64,6 +64,8 @@ class Approval:
     network: tuple[str, ...] = ()
     held: bool = False
     items: tuple[DisclosedItem, ...] = ()
+    job_id: str | None = None
+    task_id: str | None = None
 
     @property
     def disclosure(self) -> Disclosure:
@@ -102,8 +104,8 @@ class Approval:
             "network": list(self.network),
             "held": self.held,
             "disclosure": disclosure.to_json(),
-            "job_id": None,
-            "task_id": None,
+            "job_id": self.job_id,
+            "task_id": self.task_id,
             "created_at": self.created_at,
         }
 

@@ -9,9 +9,10 @@ from anycowork.domain.approvals import Approval, ApprovalState
 from anycowork.domain.chats import ChatState, Turn
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.events import EventType, NewEvent
+from anycowork.domain.jobs import Job, JobTask, step_statuses
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.plan import Plan
-from anycowork.domain.plan_status import PlanStatus, StepStatuses, with_open_steps
+from anycowork.domain.plan_status import PlanStatus, StepStatuses, plan_status, with_open_steps
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, ToolResult
@@ -22,12 +23,12 @@ def turn_started(turn: Turn) -> NewEvent:
     return NewEvent(EventType.TURN_STARTED, {"turn": turn.to_json(), "state": ChatState.RUNNING.value}, turn_id=turn.id)
 
 
-def turn_ended(turn: Turn) -> NewEvent:
-    """`reason` is repeated at the top level, where readers look for it."""
+def turn_ended(turn: Turn, state: ChatState = ChatState.IDLE) -> NewEvent:
+    """`state` is the chat's afterwards. `reason` stands at the top too: it is what readers look for."""
     reason = turn.reason.value if turn.reason else None
     return NewEvent(
         EventType.TURN_ENDED,
-        {"turn": turn.to_json(), "reason": reason, "state": ChatState.IDLE.value},
+        {"turn": turn.to_json(), "reason": reason, "state": state.value},
         turn_id=turn.id,
     )
 
@@ -116,6 +117,41 @@ def plan_progress(message_id: str, turn_id: str, status: PlanStatus, steps: Step
     told: list[JsonValue] = [{"id": step_id, "status": step.value} for step_id, step in steps.items()]
     body: Json = {"plan": {"message_id": message_id, "status": status.value, "steps": told}}
     return NewEvent(EventType.PLAN_UPDATE, body, turn_id=turn_id)
+
+
+def job_updated(job: Job, state: ChatState | None = None) -> NewEvent:
+    """`state` is the chat's, if the job's change changed it."""
+    return NewEvent(EventType.JOB_UPDATED, {"job": job.summary(), **_state(state)}, job_id=job.id)
+
+
+def job_completed(job: Job) -> NewEvent:
+    """The job's end, whatever its status is then; it leaves the chat idle."""
+    return NewEvent(EventType.JOB_COMPLETED, {"job": job.summary(), **_state(ChatState.IDLE)}, job_id=job.id)
+
+
+def _state(state: ChatState | None) -> Json:
+    return {"state": state.value} if state else {}
+
+
+def task_started(task: JobTask) -> NewEvent:
+    body: Json = {"task": task.to_json()}
+    return NewEvent(EventType.TASK_STARTED, body, task.turn_id, task.job_id, task.id, attempt=task.attempt)
+
+
+def task_ended(task: JobTask) -> NewEvent:
+    """An attempt at a task is over: completed, failed, skipped, or to be tried again (`pending`)."""
+    body: Json = {"task": task.to_json()}
+    return NewEvent(EventType.TASK_COMPLETED, body, task.turn_id, task.job_id, task.id, attempt=max(1, task.attempt))
+
+
+def job_plan_update(job: Job, tasks: Sequence[JobTask]) -> NewEvent:
+    """The status of every step of the job's plan."""
+    statuses = step_statuses(tasks)
+    over = all(task.status.over for task in tasks)
+    told: list[JsonValue] = [{"id": step_id, "status": step.value} for step_id, step in statuses.items()]
+    status = plan_status(statuses, over=over)
+    body: Json = {"plan": {"message_id": job.plan_id, "status": status.value, "steps": told}}
+    return NewEvent(EventType.PLAN_UPDATE, body, job_id=job.id)
 
 
 def workflow_progress(run: Run) -> NewEvent:

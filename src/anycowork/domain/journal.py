@@ -6,6 +6,7 @@ from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, Questio
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn
 from anycowork.domain.errors import RequestFault
 from anycowork.domain.events import BY_THE_HOUSE, NewEvent
+from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
@@ -136,6 +137,8 @@ Write = (
     | Compact
     | Snapshot  # inserted
     | Run  # replaced
+    | Job  # replaced
+    | JobTask  # replaced
     | RequireState
     | RequireLease
     | RequireNoDenial

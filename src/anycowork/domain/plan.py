@@ -34,6 +34,8 @@ class PlanStep(Written):
     paths: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     check: str | None = None
+    agent: str | None = None
+    role: str | None = None
 
 
 class Plan(Written):

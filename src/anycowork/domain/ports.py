@@ -8,6 +8,7 @@ from typing import Protocol
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
 from anycowork.domain.chats import Chat, ChatConfig, Turn, TurnState
 from anycowork.domain.events import EventType
+from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Message
 from anycowork.domain.network import Destination
@@ -16,7 +17,7 @@ from anycowork.domain.rules import ChangesDecision, Rule
 from anycowork.domain.snapshots import Outlook, RecordedChange, Restore, Restored, Snapshot, Undo
 from anycowork.domain.system_prompts import SystemPrompt
 from anycowork.domain.tools import Call, Intent, Parameters, PathIntent, ToolResult, ToolSpec
-from anycowork.domain.usage import ModelUsage
+from anycowork.domain.usage import ModelUsage, TurnUsage
 from anycowork.domain.values import value
 from anycowork.domain.workflows import Run
 
@@ -137,6 +138,24 @@ class Store(Protocol):
 
     async def run(self, turn_id: str) -> Run | None:
         """Return the workflow run of this turn, if there is one."""
+
+    async def job(self, job_id: str) -> Job | None: ...
+    async def jobs_page(
+        self, *, chat_id: str | None = None, limit: int, before: str | None = None
+    ) -> tuple[list[Job], str | None]:
+        """Newest first, and the cursor for the page beyond."""
+
+    async def jobs_in(self, *states: JobStatus, chat_id: str | None = None) -> list[Job]:
+        """Oldest first."""
+
+    async def tasks(self, job_id: str) -> list[JobTask]:
+        """In the order of the plan."""
+
+    async def job_turns(self, job_id: str, task_id: str | None) -> list[Turn]:
+        """Those that worked on the task, or, without one, that planned or closed the job; oldest first."""
+
+    async def job_usage(self, job: Job) -> list[TurnUsage]:
+        """What each turn of the job has used so far."""
 
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
         """Return the persisted deltas of this turn's messages that were never completed."""

@@ -18,6 +18,15 @@ class ModelUsage:
 
 
 @value
+class TurnUsage:
+    """What one turn of a job has used, and the task that it worked on."""
+
+    task_id: str | None
+    seconds: float
+    models: tuple[ModelUsage, ...] = ()
+
+
+@value
 class ChatUsage:
     """`window` is how much of the model's context the newest settled request filled: prompt and answer."""
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from anycowork.tools.plugins.schemas import DEEPEST, BadSchema, understood
+from anycowork.tools.plugins.schemas import DEEPEST, BadSchema, validated
 
 LONGEST_TEXT = 300
 MOST_PARTS = 500
@@ -25,7 +25,7 @@ def reduced(schema: Mapping[str, JsonValue]) -> Schema:
     missing = [name for name in _texts(schema.get("required")) if name not in _names(found)]
     if missing:
         raise BadSchema(f"it requires a parameter '{missing[0][:80]}' that cannot be given")
-    return understood(found)
+    return validated(found)
 
 
 def plain_text(text: str, most: int) -> str:

@@ -62,7 +62,7 @@ class ServerLauncher:
                 process = things.enter_context(_started(program.argv, env=_bare_environment(program), fds=()))
                 first = b""
             else:
-                stage = await things.enter_async_context(self.sandbox.looking(root or "/"))
+                stage = await things.enter_async_context(self.sandbox.read_only(root or "/"))
                 reach = Reach(wanted_destinations(network), wanted_destinations(network)) if network else None
                 launch = things.enter_context(
                     self.sandbox.launch(

@@ -303,6 +303,8 @@ class Gate:
                 *([admitted.overdrawn.why] if admitted.overdrawn else []),
             ),
             binding=binding,
+            job_id=context.turn.job_id,
+            task_id=context.turn.task_id,
             outside_plan=not_granted and call.plan_step is None,
             proposed_rule=None if held and held.every_time else proposed_rule(policy.touched, policy.workspace),
             diff=held.diff if held else prepared.diff,

@@ -13,6 +13,7 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.chats import role_named
 from anycowork.domain.errors import UnknownRole
 from anycowork.domain.roles import OutputFormat, Permission, Role, RoleDefinition
+from anycowork.domain.values import replace
 
 READ, WRITE, CREATE = Permission.READ_FILES, Permission.WRITE_FILES, Permission.CREATE_FILES
 DELETE, EXECUTE = Permission.DELETE_FILES, Permission.EXECUTE_COMMANDS
@@ -92,6 +93,11 @@ class RoleRegistry:
         if found is None:
             raise UnknownRole(f"There is no role '{word[:64]}'. Valid roles: {', '.join(self._roles)}.", param="role")
         return found
+
+    def with_delegates(self, parent: RoleDefinition) -> RoleDefinition:
+        """The role with the permissions of those that it may delegate to: the most that its workers can hold."""
+        lent = (self.stored(name).permissions for name in parent.delegates)
+        return replace(parent, permissions=parent.permissions.union(*lent)) if parent.delegates else parent
 
     def stored(self, name: str) -> RoleDefinition:
         """Return the definition of a chat's stored role. An unknown role gets no permissions and never becomes actor. Never raises."""

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from anycowork.config.loading import save_settings
 from anycowork.config.prices import cost_of, price_of
 from anycowork.config.settings import BadSettings, ProviderEntry, Settings
+from anycowork.domain.agents import AgentSpec
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.chats import Autonomy, Limits
 from anycowork.domain.messages import Json
@@ -50,6 +51,13 @@ class LiveSettings:
     def providers(self) -> tuple[ProviderEntry, ...]:
         """Returns the providers that a person configured."""
         return self._settings.providers
+
+    def agents(self) -> tuple[AgentSpec, ...]:
+        """Returns the agents that the settings name."""
+        return tuple(
+            AgentSpec(name, entry.role, entry.model, entry.prompt, entry.limits.steps, entry.limits.seconds)
+            for name, entry in self._settings.agents.items()
+        )
 
     def limits(self, autonomy: Autonomy) -> Limits:
         """How far a turn goes before a person continues it. Where nobody has to be asked, it goes further."""

@@ -15,7 +15,7 @@ from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Stor
 from anycowork.domain.snapshots import Snapshot, SnapshotMoment
 from anycowork.domain.tools import Status
 from anycowork.domain.workflows import AskStep, Prompt, Run, RunStatus, ShowChanges, ToolUse
-from anycowork.workflows.step_recorder import StepOpener, StepRecorder
+from anycowork.workflows.step_recorder import StepOpener, StepPolicy
 
 MOST_CHANGES = 200  # snapshots read to show what a chat changed
 LONGEST_CHANGES = 1_000_000  # characters, after which older ones are left out
@@ -27,8 +27,6 @@ class StepFailed(AnyCoworkError):
 
 
 class WorkflowRunner:
-    """`agent_with` returns the agent with another recorder."""
-
     def __init__(
         self,
         *,
@@ -37,7 +35,7 @@ class WorkflowRunner:
         rows: SnapshotRows,
         snapshots: Snapshots,
         toolrunner: ToolRunner,
-        agent_with: Callable[[TurnRecorder], Agent],
+        agent: Agent,
         clock: Clock,
         limits: Callable[[Autonomy], Limits],
     ) -> None:
@@ -46,7 +44,8 @@ class WorkflowRunner:
         self._rows = rows
         self._snapshots = snapshots
         self._toolrunner = toolrunner
-        self._agent_with = agent_with
+        self._agent = agent
+        self._recorder = TurnRecorder(journal=journal, clock=clock)
         self._clock = clock
         self._limits = limits
         self._opener = StepOpener(journal=journal, clock=clock)
@@ -69,26 +68,26 @@ class WorkflowRunner:
                     return
             context = await context_of(turn)
             context.role = replace(context.role, permissions=context.role.permissions & run.needs)
-            recorder = StepRecorder(run, journal=self._journal, clock=self._clock)
-            await self._step(context, recorder)
-            run, turn = recorder.run, context.turn
+            context.policy = policy = StepPolicy(run)
+            await self._step(context, policy)
+            run, turn = policy.run, context.turn
 
-    async def _step(self, context: TurnContext, recorder: StepRecorder) -> None:
-        """Execute the current step after it has begun."""
-        does = recorder.run.current.does
+    async def _step(self, context: TurnContext, policy: StepPolicy) -> None:
+        """What the present step is about, once it has begun."""
+        does = policy.run.current.does
         match does:
             case Prompt():
-                await self._agent_with(recorder).run(context)
+                await self._agent.run(context)
             case ToolUse():
-                await self._use_tool(context, recorder, does)
+                await self._use_tool(context, policy.run, does)
             case AskStep(_, stop_on):
-                await self._take_answer(context, recorder, stop_on)
+                await self._take_answer(context, policy.run, stop_on)
             case ShowChanges():
-                await recorder.end(context, EndReason.TERMINATED)
+                await self._recorder.end(context, EndReason.TERMINATED)
             case _:
                 assert_never(does)
 
-    async def _use_tool(self, context: TurnContext, recorder: StepRecorder, use: ToolUse) -> None:
+    async def _use_tool(self, context: TurnContext, run: Run, use: ToolUse) -> None:
         limits = self._limits(context.chat.config.autonomy)
         context.started, context.seconds_before = self._clock.monotonic(), context.turn.seconds
         used = context.turn.seconds - context.turn.seconds_before
@@ -96,28 +95,24 @@ class WorkflowRunner:
             async with asyncio.timeout(max(0.0, limits.seconds - used)):
                 outcome = await self._toolrunner.run(context)
         except TimeoutError:
-            raise OutOfTime(
-                f"The step '{recorder.run.current.title}' was ended after {limits.seconds:g} seconds."
-            ) from None
+            raise OutOfTime(f"The step '{run.current.title}' was ended after {limits.seconds:g} seconds.") from None
         if isinstance(outcome, CallsParked):
             return
-        result = context.call(recorder.run.begun or "").result
+        result = context.call(run.begun or "").result
         if result is not None and (result.status is Status.OK or (use.may_fail and result.status is Status.ERROR)):
-            await recorder.end(context, EndReason.TERMINATED)
+            await self._recorder.end(context, EndReason.TERMINATED)
             return
-        await recorder.pending(context)
+        await self._recorder.pending(context)
         why = result.error.message if result and result.error else "it has no result"
-        raise StepFailed(
-            f"The workflow '{recorder.run.workflow}' ended at its step '{recorder.run.current.title}' ({use.tool}): {why}"
-        )
+        raise StepFailed(f"The workflow '{run.workflow}' ended at its step '{run.current.title}' ({use.tool}): {why}")
 
-    async def _take_answer(self, context: TurnContext, recorder: StepRecorder, stop_on: tuple[str, ...]) -> None:
-        row = await self._store.question(recorder.run.begun or "")
+    async def _take_answer(self, context: TurnContext, run: Run, stop_on: tuple[str, ...]) -> None:
+        row = await self._store.question(run.begun or "")
         value = (row.answer or {}).get("value") if row else None
         if value in stop_on:
-            await recorder.decline(context)
+            await self._recorder.end(context, EndReason.STOPPED)
         else:
-            await recorder.end(context, EndReason.TERMINATED)
+            await self._recorder.end(context, EndReason.TERMINATED)
 
     async def _changes(self, run: Run) -> str:
         """Return the recorded differences of this chat, oldest first; a restore counts as a change too."""

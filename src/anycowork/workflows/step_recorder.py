@@ -5,9 +5,7 @@ from typing import assert_never
 
 import msgspec
 
-from anycowork.agent.reply_parser import CallsReply
-from anycowork.agent.turn_context import TurnContext
-from anycowork.agent.turn_recorder import TurnRecorder
+from anycowork.agent.turn_policy import TurnEnd
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import QuestionRow
 from anycowork.domain.chats import ChatState, EndReason, Turn, TurnState
@@ -16,6 +14,7 @@ from anycowork.domain.journal import Change, SetChat, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.ports import Clock, Journal
 from anycowork.domain.question import read_question
+from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, Provenance
 from anycowork.domain.values import value
 from anycowork.domain.workflows import AskStep, Prompt, Run, RunStatus, ShowChanges, ToolUse
@@ -25,51 +24,41 @@ COMPACTING = (
 )
 
 
-class StepRecorder(TurnRecorder):
-    """The agent's recorder while a workflow runs: only the end of the last step ends the turn.
+class StepPolicy:
+    """How a reply ends a step of a workflow: it is the turn's end only at the last one. `run` is kept up to date, and what it needs is
+    the ceiling of every call."""
 
-    `run` is kept up to date. Every call gets the run's needs as its ceiling.
-    """
+    speech = MessageType.TEXT
 
-    def __init__(self, run: Run, *, journal: Journal, clock: Clock) -> None:
-        super().__init__(journal=journal, clock=clock)
+    def __init__(self, run: Run) -> None:
         self.run = run
 
-    async def end(
-        self,
-        context: TurnContext,
-        reason: EndReason,
-        *messages: Message,
-        also: tuple[Write, ...] = (),
-        events: tuple[NewEvent, ...] = (),
-    ) -> None:
+    @property
+    def ceiling(self) -> frozenset[Permission]:
+        return self.run.needs
+
+    def missing(self, text: str) -> str | None:
+        return None
+
+    def gives_up(self, text: str) -> bool:
+        return False
+
+    def end(self, end: TurnEnd) -> TurnEnd:
+        """With the reason `stopped` a person answered that the run shall not go on."""
+        if end.reason is EndReason.STOPPED:
+            return self._finish(end, RunStatus.STOPPED)
         if not self.run.on_its_last:
             self.run = self.run.onward()
-            await self._write(context, *messages, *also, self.run, events=events)
-            return
-        if self.run.workflow == COMPACTING and reason is EndReason.ANSWERED:
-            messages = tuple(replace(message, payload={"summary": True}) for message in messages)
-        await self._finish(context, RunStatus.COMPLETED, reason, *messages, also=also, events=events)
+            return replace(end, writes=(*end.writes, self.run), over=False)
+        if self.run.workflow == COMPACTING and end.reason is EndReason.ANSWERED:
+            summary = tuple(replace(message, payload={"summary": True}) for message in end.messages)
+            end = replace(end, messages=summary)
+        return self._finish(end, RunStatus.COMPLETED)
 
-    async def decline(self, context: TurnContext) -> None:
-        """End the run because the person's answer stops it."""
-        await self._finish(context, RunStatus.STOPPED, EndReason.STOPPED)
-
-    async def _finish(
-        self,
-        context: TurnContext,
-        status: RunStatus,
-        reason: EndReason,
-        *messages: Message,
-        also: tuple[Write, ...] = (),
-        events: tuple[NewEvent, ...] = (),
-    ) -> None:
+    def _finish(self, end: TurnEnd, status: RunStatus) -> TurnEnd:
         self.run = replace(self.run, status=status)
         told = event_factory.workflow_progress(self.run)
-        await super().end(context, reason, *messages, also=(*also, self.run), events=(*events, told))
-
-    def _call(self, context: TurnContext, found: CallsReply, batch_id: str, at: int) -> Call:
-        return replace(super()._call(context, found, batch_id, at), ceiling=self.run.needs)
+        return replace(end, writes=(*end.writes, self.run), events=(*end.events, told))
 
 
 @value

@@ -239,14 +239,16 @@ async def test_what_is_not_an_explicit_decision_is_none(client, decisions):
     assert answer.status == 422
 
 
-async def test_a_plan_cannot_run_as_a_job_yet_and_says_so(client):
+async def test_plan_that_runs_as_a_job_is_answered_with_the_jobs_id(client):
     chat = await new_chat(client)
     plan = {"goal": "Greet", "steps": [{"action": "Write hello.txt", "paths": ["hello.txt"]}]}
     proposed = await client.post(f"/context/{chat['id']}/plans", {"plan": plan})
     assert proposed.status == 201
     path = f"/context/{chat['id']}/plans/{proposed.json()['message_id']}/approve"
     answer = await client.post(path, {"run": "job"})
-    assert (answer.status, answer.error["code"], answer.error["param"]) == (422, "jobs_not_available", "run")
+    assert answer.status == 202 and list(answer.json()) == ["job_id"]
+    job = (await client.get(f"/jobs/{answer.json()['job_id']}")).json()
+    assert (job["context_id"], job["request"], len(job["tasks"])) == (chat["id"], "Greet", 1)
 
 
 @proves("TOOL-3")

@@ -11,21 +11,17 @@ from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.routes.approvals import After
-from anycowork.api.schemas.chats import ProposedPlan, TurnStarted
+from anycowork.api.schemas.chats import PlanStarted, ProposedPlan
 from anycowork.api.schemas.rules import DisclosureShape
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.plans import PlanEdits
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.disclosure import disclose_plan
-from anycowork.domain.errors import Invalid, NotFound
+from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json, MessageType
 from anycowork.domain.plan import read_plan
 
 routes = Router(tags=["plans"])
-
-
-class JobsNotAvailable(Invalid):
-    code = "jobs_not_available"
 
 
 class RunAs(StrEnum):
@@ -86,17 +82,18 @@ async def plan_disclosure(
 @routes.post(
     "/context/{chat_id}/plans/{message_id}/approve",
     status_code=202,
-    response_model=TurnStarted,
+    response_model=PlanStarted,
     responses=error_responses(404, body=True),
 )
 async def approve_plan(
     chat_id: str, message_id: str, principal: Decider, services: ServicesDep, wanted: PlanApproval | None = None
 ) -> Response:
-    """Switches the chat to actor and starts the plan. What is approved here is what is executed and audited."""
+    """Switches the chat to actor and starts the plan, as one turn or as a job. What is approved here is what is executed and audited."""
     approval = wanted or PlanApproval()
-    if approval.run is RunAs.JOB:
-        raise JobsNotAvailable("Jobs come with a later version; approve with run: 'chat'.", param="run")
     edits = PlanEdits(approval.steps, approval.budget, approval.disclosure)
+    if approval.run is RunAs.JOB:
+        job = await services.jobs.approve_plan(principal, chat_id, message_id, edits=edits)
+        return json_response(202, {"job_id": job.id})
     return json_response(
         202, {"turn_id": await services.decisions.approve_plan(principal, chat_id, message_id, edits=edits)}
     )

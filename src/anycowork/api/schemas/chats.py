@@ -83,6 +83,11 @@ class TurnStarted(DescribedSchema):
     turn_id: str
 
 
+class PlanStarted(DescribedSchema):
+    turn_id: str | None = Field(default=None, description="With run: chat.")
+    job_id: str | None = Field(default=None, description="With run: job.")
+
+
 class SwitchedShape(DescribedSchema):
     id: str
     old_role: str

@@ -17,6 +17,8 @@ _FIELDS = (
     " state, note, decided_by, created_at, network, held, items"
 )
 
+_OF_JOB = "(SELECT job_id FROM turns WHERE turns.id = turn_id) AS of_job, (SELECT task_id FROM turns WHERE turns.id = turn_id) AS of_task"
+
 
 def add(connection: Connection, approval: Approval, *, seq: int, ordinal: int) -> None:
     connection.execute(
@@ -77,14 +79,14 @@ def require_no_denial(connection: Connection, write: RequireNoDenial) -> None:
 def of_chat(connection: Connection, chat_id: str, *, pending_only: bool) -> list[Approval]:
     only = " AND state = 'pending'" if pending_only else ""
     rows = connection.execute(
-        f"SELECT {_FIELDS} FROM approvals WHERE chat_id = ?{only} ORDER BY seq, ordinal", (chat_id,)
+        f"SELECT {_FIELDS}, {_OF_JOB} FROM approvals WHERE chat_id = ?{only} ORDER BY seq, ordinal", (chat_id,)
     )
     return [_approval(row) for row in rows]
 
 
 def of_call(connection: Connection, call_id: str) -> list[Approval]:
     rows = connection.execute(
-        f"SELECT {_FIELDS} FROM approvals WHERE tool_call_id = ? ORDER BY seq, ordinal", (call_id,)
+        f"SELECT {_FIELDS}, {_OF_JOB} FROM approvals WHERE tool_call_id = ? ORDER BY seq, ordinal", (call_id,)
     )
     return [_approval(row) for row in rows]
 
@@ -111,6 +113,8 @@ _Row = tuple[
     str,
     int,
     str,
+    str | None,
+    str | None,
 ]
 
 
@@ -139,4 +143,6 @@ def _approval(row: _Row) -> Approval:
         network=msgspec.json.decode(row[18], type=tuple[str, ...]),
         held=bool(row[19]),
         items=msgspec.json.decode(row[20], type=tuple[DisclosedItem, ...]),
+        job_id=row[21],
+        task_id=row[22],
     )

@@ -9,6 +9,7 @@ from anycowork.domain.audit import START, HeadEvent
 from anycowork.domain.chats import Turn, TurnState
 from anycowork.domain.errors import NotFound
 from anycowork.domain.events import SIDEBAR
+from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.journal import (
     AddChat,
     ApprovePlan,
@@ -34,6 +35,7 @@ from anycowork.store.sqlite import (
     approvals,
     calls,
     chats,
+    jobs,
     messages,
     questions_and_plans,
     records,
@@ -242,6 +244,10 @@ def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: in
             questions_and_plans.approve_plan(connection, chat_id, write)
         case Run():
             runs.put(connection, write)
+        case Job():
+            jobs.put_job(connection, write)
+        case JobTask():
+            jobs.put_task(connection, write)
         case Message() | Call() | Spend() | Reserve() | Turn() | RemoveChat():
             raise AssertionError("handled by ChangeWriter._write")
         case _:

@@ -57,7 +57,18 @@ def set_fields(connection: Connection, chat_id: str, write: SetChat) -> None:
     )
 
 
-_ROWS_OF_A_CHAT = ("turns", "approvals", "questions", "plans", "rules", "usage", "snapshots", "workflow_runs")
+_ROWS_OF_A_CHAT = (
+    "turns",
+    "approvals",
+    "questions",
+    "plans",
+    "rules",
+    "usage",
+    "snapshots",
+    "workflow_runs",
+    "tasks",
+    "jobs",
+)
 
 
 def remove(connection: Connection, chat_id: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from anycowork.domain.events import EventType, NewEvent, Record
+from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 from anycowork.store.sqlite.envelopes import encoded
 from anycowork.store.sqlite.records import RecordRow
@@ -25,11 +26,12 @@ class StreamDelta:
     seq: int
     id: str
     at: str
+    job_id: str | None = None
+    task_id: str | None = None
 
     def entry(self) -> RecordRow:
-        draft = NewEvent(
-            self.kind, {"message_id": self.message_id, "offset": self.offset, "text": self.text}, turn_id=self.turn_id
-        )
+        text: Json = {"message_id": self.message_id, "offset": self.offset, "text": self.text}
+        draft = NewEvent(self.kind, text, turn_id=self.turn_id, job_id=self.job_id, task_id=self.task_id)
         body = encoded(draft, seq=self.seq, record_id=self.id, chat_id=self.chat_id, at=self.at)
         return RecordRow(self.chat_id, self.seq, self.kind, body, self.message_id)
 

@@ -6,8 +6,9 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
+from typing import TypeVar
 
-from anycowork.domain.chats import Turn
+from anycowork.domain.chats import Turn, TurnState
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.events import EventType, NewEvent, Record
 from anycowork.domain.journal import (
@@ -27,6 +28,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
+from anycowork.domain.values import replace
 from anycowork.store.sqlite import messages
 from anycowork.store.sqlite.change_writer import ChangeWriter, Numbered
 from anycowork.store.sqlite.chat_sequencer import ChatSequence, ChatSequencer
@@ -43,7 +45,10 @@ RETRY_SECONDS = 1.0
 Placed = WriteDone[int] | WriteFailed
 Kept = WriteDone[None] | WriteFailed
 
+Bound = TypeVar("Bound", Message, NewEvent)
+
 log = logging.getLogger(__name__)
+_NO_JOB: tuple[None, None] = (None, None)
 _OF_A_STEP = frozenset({Message, Turn, Call, Reserve, Spend, Compact, RequireLease, RequireNoDenial, Snapshot})
 _REMEMBERED = frozenset({Turn, AddChat, SetChat, Rule, RemoveChat})
 _DROPPING = frozenset({Compact, RemoveChat})
@@ -76,6 +81,7 @@ class SqliteJournal:
         self._chats_changed = chats_changed
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
+        self._job_turns: dict[str, tuple[str | None, str | None]] = {}
 
     async def write(self, *changes: Change) -> None:
         await self.submit_change(*changes)
@@ -109,9 +115,10 @@ class SqliteJournal:
             kind,
             offset,
             text,
-            seq=sequence.take(1),
-            id=self._clock.new_id(),
-            at=self._clock.now(),
+            sequence.take(1),
+            self._clock.new_id(),
+            self._clock.now(),
+            *self._job_turns.get(turn_id, _NO_JOB),
         )
         sequence.show(delta.seq, partial(self._show_delta, delta, delta.record()))
 
@@ -119,7 +126,8 @@ class SqliteJournal:
         sequence = self._lines.of(chat_id)
         seq = sequence.take(1)
         body: Json = {"message_id": message_id, "offset": offset, "text": text}
-        draft = NewEvent(EventType.TEXT_DELTA, body, turn_id=turn_id, call_id=call_id)
+        job_id, task_id = self._job_turns.get(turn_id, _NO_JOB)
+        draft = NewEvent(EventType.TEXT_DELTA, body, turn_id, job_id, task_id, call_id=call_id)
         at, record_id = self._clock.now(), self._clock.new_id()
         shown = encoded(draft, seq=seq, record_id=record_id, chat_id=chat_id, at=at)
         sequence.show(
@@ -146,6 +154,7 @@ class SqliteJournal:
         for change in changes:
             who, why = change.principal, change.cause
             step = step and _OF_A_STEP.issuperset(map(type, change.writes))
+            change = self._of_its_job(change)
             for write in change.writes:
                 if type(write) is Message:
                     step = step and write.role is not Speaker.USER
@@ -161,6 +170,26 @@ class SqliteJournal:
             sequence.take(1)  # rows are ordered by the number of their change, so each change needs one
         writes = changes[0].writes if len(changes) == 1 else tuple(chain.from_iterable(one.writes for one in changes))
         return Numbered(chat_id, writes, tuple(entries), tuple(places), first, sequence.next_seq, at, step)
+
+    def _of_its_job(self, change: Change) -> Change:
+        """Every message and event of a job's turn names the job and the task, whoever wrote it."""
+        turns = [write for write in change.writes if type(write) is Turn and write.job_id is not None]
+        for turn in turns:
+            self._job_turns[turn.id] = (turn.job_id, turn.task_id)
+        if self._job_turns:
+            change = replace(
+                change,
+                writes=tuple(self._bound(w) if type(w) is Message else w for w in change.writes),
+                events=tuple(self._bound(event) for event in change.events),
+            )
+        for turn in turns:
+            if turn.state is TurnState.ENDED:
+                del self._job_turns[turn.id]
+        return change
+
+    def _bound(self, noun: Bound) -> Bound:
+        job_id, task_id = self._job_turns.get(noun.turn_id or "", _NO_JOB)
+        return noun if job_id is None or noun.job_id is not None else replace(noun, job_id=job_id, task_id=task_id)
 
     # --- showing
 

@@ -10,17 +10,19 @@ from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
 from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, Link
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn, TurnState
 from anycowork.domain.events import Record
+from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.ports import MessagePage, PastCall, RecentMessages, UnfinishedText
 from anycowork.domain.snapshots import RecordedChange, Snapshot
 from anycowork.domain.tools import Call
-from anycowork.domain.usage import ChatUsage, ModelUsage
+from anycowork.domain.usage import ChatUsage, ModelUsage, TurnUsage
 from anycowork.domain.workflows import Run
 from anycowork.store.sqlite import (
     approvals,
     audit,
     calls,
     chats,
+    jobs,
     messages,
     questions_and_plans,
     records,
@@ -156,6 +158,29 @@ class SqliteStore:
 
     async def run(self, turn_id: str) -> Run | None:
         return runs.find(self._reader, turn_id)
+
+    async def job(self, job_id: str) -> Job | None:
+        return jobs.find(self._reader, job_id)
+
+    async def jobs_page(
+        self, *, chat_id: str | None = None, limit: int, before: str | None = None
+    ) -> tuple[list[Job], str | None]:
+        return jobs.page(self._reader, chat_id=chat_id, limit=limit, before=before)
+
+    async def jobs_in(self, *states: JobStatus, chat_id: str | None = None) -> list[Job]:
+        return jobs.in_states(self._reader, states, chat_id=chat_id)
+
+    async def tasks(self, job_id: str) -> list[JobTask]:
+        return jobs.tasks(self._reader, job_id)
+
+    async def job_turns(self, job_id: str, task_id: str | None) -> list[Turn]:
+        return [self._running.current_state(turn) for turn in turns.of_job(self._reader, job_id, task_id)]
+
+    async def job_usage(self, job: Job) -> list[TurnUsage]:
+        return [
+            TurnUsage(task_id, seconds, usage.of_turn(self._reader, job.chat_id, turn_id))
+            for turn_id, task_id, seconds in jobs.turn_rows(self._reader, job.id)
+        ]
 
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
         """Returns the shown text of messages that were not completed in this turn: after a crash, it is left to recover."""

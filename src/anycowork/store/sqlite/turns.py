@@ -9,7 +9,10 @@ from anycowork.store.sqlite.columns import from_json_text_or_none, to_json_text_
 
 Connection = sqlite3.Connection
 
-_FIELDS = "id, chat_id, role, principal, message_id, plan_id, state, steps, faults, seconds, steps_before, seconds_before, reason, error, created_at"
+_FIELDS = (
+    "id, chat_id, role, principal, message_id, plan_id, state, steps, faults, seconds, steps_before, seconds_before,"
+    " reason, error, created_at, job_id, task_id"
+)
 
 
 class Running:
@@ -56,7 +59,7 @@ def goes_on(before: Turn, turn: Turn) -> bool:
 
 def put(connection: Connection, turn: Turn, *, seq: int) -> None:
     connection.execute(
-        f"INSERT INTO turns ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        f"INSERT INTO turns ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (id) DO UPDATE SET role = excluded.role, principal = excluded.principal, message_id = excluded.message_id,"
         " plan_id = excluded.plan_id, state = excluded.state, steps = excluded.steps, faults = excluded.faults,"
         " seconds = excluded.seconds, steps_before = excluded.steps_before, seconds_before = excluded.seconds_before,"
@@ -77,6 +80,8 @@ def put(connection: Connection, turn: Turn, *, seq: int) -> None:
             turn.reason.value if turn.reason else None,
             to_json_text_or_null(turn.error),
             turn.created_at,
+            turn.job_id,
+            turn.task_id,
             seq,
         ),
     )
@@ -90,6 +95,13 @@ def find(connection: Connection, turn_id: str) -> Turn | None:
 def in_states(connection: Connection, states: Sequence[TurnState]) -> list[Turn]:
     marks = ", ".join("?" for _ in states)
     rows = connection.execute(f"SELECT {_FIELDS} FROM turns WHERE state IN ({marks}) ORDER BY chat_id, seq", states)
+    return [_turn(row) for row in rows]
+
+
+def of_job(connection: Connection, job_id: str, task_id: str | None) -> list[Turn]:
+    rows = connection.execute(
+        f"SELECT {_FIELDS} FROM turns WHERE job_id = ? AND task_id IS ? ORDER BY seq", (job_id, task_id)
+    )
     return [_turn(row) for row in rows]
 
 
@@ -135,6 +147,8 @@ def _turn(row: tuple[Any, ...]) -> Turn:  # Any: sqlite's rows have no types
         reason,
         error,
         created_at,
+        job_id,
+        task_id,
     ) = row
     steps_before, seconds_before = since
     return Turn(
@@ -153,4 +167,6 @@ def _turn(row: tuple[Any, ...]) -> Turn:  # Any: sqlite's rows have no types
         reason=EndReason(reason) if reason else None,
         error=from_json_text_or_none(error),
         created_at=created_at,
+        job_id=job_id,
+        task_id=task_id,
     )

@@ -1,0 +1,138 @@
+"""Jobs: a request or a plan carried out task by task by worker agents, after a person's approval. And the agents there are."""
+
+from typing import Annotated
+
+from fastapi import Query, Response
+from pydantic import Field
+
+from anycowork.api.dependencies import ServicesDep
+from anycowork.api.middleware.auth import Decider, Reader, Sender
+from anycowork.api.responses import error_responses, json_response
+from anycowork.api.router import Router
+from anycowork.api.schemas.jobs import AgentList, JobList, JobShape, TaskShape
+from anycowork.chats.job_service import NewJob
+from anycowork.chats.plans import PlanEdits
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.jobs import JobLimits, OnFailure
+from anycowork.domain.messages import Json
+from anycowork.domain.plan import Budget
+
+routes = Router(tags=["jobs"])
+Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
+Tokens = Annotated[int, Field(gt=0)]
+
+
+class LimitsRequest(Boundary):
+    seconds: Positive | None = None
+    tokens: Tokens | None = None
+    cost: Positive | None = None
+
+    def budget(self) -> Budget:
+        return Budget(seconds=self.seconds, tokens=self.tokens, cost=self.cost)
+
+
+class JobLimitsRequest(Boundary):
+    """What one task, all its attempts together, and the whole job may use."""
+
+    task: LimitsRequest = LimitsRequest()
+    job: LimitsRequest = LimitsRequest()
+
+
+class NewJobRequest(Boundary):
+    """Exactly one of `request`, which the planning agent makes a plan of, and `plan`."""
+
+    request: Annotated[str, Field(min_length=1)] | None = None
+    plan: Json | None = None
+    parallel: Annotated[int, Field(ge=1, le=64, description="Kept for later: tasks run one after another.")] = 1
+    on_failure: Annotated[OnFailure, Field(strict=False)] = OnFailure.RETRY
+    limits: JobLimitsRequest = JobLimitsRequest()
+
+
+class JobApproval(Boundary):
+    """`steps` is the plan's list as the person edited it; without it the plan is approved as it stands."""
+
+    steps: Annotated[list[Json], Field(min_length=1, max_length=10_000)] | None = None
+    disclosure: Annotated[str, Field(max_length=64)] | None = None
+
+
+class RetryRequest(Boundary):
+    task_id: Annotated[str, Field(min_length=1)]
+
+
+@routes.post(
+    "/context/{chat_id}/jobs", status_code=202, response_model=JobShape, responses=error_responses(404, body=True)
+)
+async def create_job(chat_id: str, wanted: NewJobRequest, principal: Sender, services: ServicesDep) -> Response:
+    """Nothing runs before a person approves the plan."""
+    limits = JobLimits(wanted.limits.task.budget(), wanted.limits.job.budget())
+    new = NewJob(wanted.request, wanted.plan, wanted.on_failure, wanted.parallel, limits)
+    job = await services.jobs.create(principal, chat_id, new)
+    return json_response(202, await services.jobs.show(job))
+
+
+@routes.get("/jobs", response_model=JobList, responses=error_responses(422))
+async def list_jobs(
+    principal: Reader,
+    services: ServicesDep,
+    context_id: Annotated[str | None, Query(max_length=64, description="Of this chat only.")] = None,
+    before: Annotated[str | None, Query(max_length=64, description="The last answer's `next`.")] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+) -> Response:
+    """Newest first."""
+    jobs, further = await services.store.jobs_page(chat_id=context_id, limit=limit, before=before)
+    return json_response(200, {"jobs": [job.summary() for job in jobs], **({"next": further} if further else {})})
+
+
+@routes.get("/jobs/{job_id}", response_model=JobShape, responses=error_responses(404))
+async def show_job(job_id: str, principal: Reader, services: ServicesDep) -> Response:
+    return json_response(200, await services.jobs.show(await services.jobs.require_job(job_id)))
+
+
+@routes.get("/jobs/{job_id}/tasks/{task_id:path}", response_model=TaskShape, responses=error_responses(404))
+async def show_task(job_id: str, task_id: str, principal: Reader, services: ServicesDep) -> Response:
+    return json_response(200, await services.jobs.show_task(job_id, task_id))
+
+
+@routes.post(
+    "/jobs/{job_id}/approve", status_code=202, response_model=JobShape, responses=error_responses(404, body=True)
+)
+async def approve_job(
+    job_id: str, principal: Decider, services: ServicesDep, wanted: JobApproval | None = None
+) -> Response:
+    """What is approved here is what is executed. A planner's chat switches to actor."""
+    given = wanted or JobApproval()
+    edits = PlanEdits(given.steps, None, given.disclosure)
+    job = await services.jobs.approve(principal, job_id, edits=edits)
+    return json_response(202, await services.jobs.show(job))
+
+
+@routes.post("/jobs/{job_id}/cancel", response_model=JobShape, responses=error_responses(404, 409))
+async def cancel_job(job_id: str, principal: Sender, services: ServicesDep) -> Response:
+    """What runs is stopped, and what has not started never starts."""
+    return json_response(200, await services.jobs.show(await services.jobs.cancel(principal, job_id)))
+
+
+@routes.post("/jobs/{job_id}/pause", response_model=JobShape, responses=error_responses(404, 409))
+async def pause_job(job_id: str, principal: Decider, services: ServicesDep) -> Response:
+    """The task at work is finished, and no other starts."""
+    return json_response(200, await services.jobs.show(await services.jobs.pause(principal, job_id)))
+
+
+@routes.post("/jobs/{job_id}/resume", status_code=202, response_model=JobShape, responses=error_responses(404, 409))
+async def resume_job(job_id: str, principal: Decider, services: ServicesDep) -> Response:
+    return json_response(202, await services.jobs.show(await services.jobs.resume(principal, job_id)))
+
+
+@routes.post(
+    "/jobs/{job_id}/retry", status_code=202, response_model=JobShape, responses=error_responses(404, body=True)
+)
+async def retry_task(job_id: str, wanted: RetryRequest, principal: Decider, services: ServicesDep) -> Response:
+    """A failed task is tried again, and what was skipped because of it waits for it again."""
+    job = await services.jobs.retry(principal, job_id, wanted.task_id)
+    return json_response(202, await services.jobs.show(job))
+
+
+@routes.get("/agents", response_model=AgentList)
+async def list_agents(principal: Reader, services: ServicesDep) -> Response:
+    """The built-in ones and those of `[agents.NAME]` in config.toml."""
+    return json_response(200, {"agents": [agent.to_json() for agent in services.agents.all()]})

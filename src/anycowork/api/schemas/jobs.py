@@ -1,0 +1,93 @@
+"""Jobs, their tasks, and agents."""
+
+from pydantic import Field
+
+from anycowork.api.schemas.base import DescribedSchema
+from anycowork.domain.jobs import JobStatus, OnFailure
+from anycowork.domain.messages import Json
+from anycowork.domain.plan_status import StepStatus
+from anycowork.domain.task_progress import TaskStatus
+
+
+class TaskUsageShape(DescribedSchema):
+    tokens: int
+    seconds: float = Field(description="At work; waiting for a person is not in it.")
+    cost: float | None = Field(description="US dollars by the prices in config.toml; null where there is none.")
+
+
+class JobErrorShape(DescribedSchema):
+    code: str
+    message: str
+    retryable: bool
+    decision: str | None = Field(default=None, description="What a person chose to do about it.")
+
+
+class TaskShape(DescribedSchema):
+    id: str = Field(description="The id of its plan step.")
+    description: str
+    dependencies: list[str]
+    status: TaskStatus
+    claimed: bool = Field(description="Only the worker says that it is done; no check proved it.")
+    result: str | None
+    error: JobErrorShape | None
+    attempt: int
+    usage: TaskUsageShape | None
+    created_at: str
+    started_at: str | None
+    completed_at: str | None
+
+
+class JobStepShape(DescribedSchema):
+    id: str
+    action: str
+    status: StepStatus
+
+
+class JobSummaryShape(DescribedSchema):
+    id: str
+    context_id: str
+    request: str
+    status: JobStatus
+    final_response: str | None
+    error: JobErrorShape | None
+    created_at: str
+    completed_at: str | None
+
+
+class LimitsShape(DescribedSchema):
+    task: Json
+    job: Json
+
+
+class JobShape(JobSummaryShape):
+    plan: Json | None
+    plan_id: str | None
+    tasks: list[TaskShape]
+    steps: list[JobStepShape]
+    current_step_index: int = Field(description="How many steps are finished, whatever their order.")
+    on_failure: OnFailure
+    parallel: int
+    limits: LimitsShape
+    usage: TaskUsageShape | None
+
+
+class JobList(DescribedSchema):
+    jobs: list[JobSummaryShape]
+    next: str | None = None
+
+
+class AgentLimitsShape(DescribedSchema):
+    steps: int | None
+    seconds: float | None
+
+
+class AgentShape(DescribedSchema):
+    name: str
+    role: str
+    model: str | None = Field(description="Null: the chat's.")
+    prompt: str
+    limits: AgentLimitsShape
+
+
+class AgentList(DescribedSchema):
+    agents: list[AgentShape]

@@ -1,0 +1,201 @@
+"""Jobs: one run of a plan's tasks. Pure: how a plan maps to tasks and back, and what a job looks like on the wire."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from enum import StrEnum
+
+from pydantic import JsonValue
+
+from anycowork.domain.messages import Json
+from anycowork.domain.plan import Budget, Plan, PlanStep, read_plan
+from anycowork.domain.plan_status import StepStatus
+from anycowork.domain.task_progress import TaskProgress, TaskStatus
+from anycowork.domain.tasks import TaskGraph
+from anycowork.domain.values import value
+
+
+class JobStatus(StrEnum):
+    PLANNING = "planning"
+    AWAITING_APPROVAL = "awaiting_approval"
+    RUNNING = "running"
+    PAUSED = "paused"
+    AWAITING_COMMIT = "awaiting_commit"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def over(self) -> bool:
+        return self in (JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED)
+
+
+class OnFailure(StrEnum):
+    """What follows a failed task: another attempt, or a question to the person."""
+
+    RETRY = "retry"
+    ASK = "ask"
+
+
+@value
+class JobLimits:
+    """What one task and the whole job may use: time at work, tokens, US dollars."""
+
+    task: Budget = Budget()
+    job: Budget = Budget()
+
+    def to_json(self) -> Json:
+        return {
+            "task": self.task.model_dump(mode="json", exclude_none=True),
+            "job": self.job.model_dump(mode="json", exclude_none=True),
+        }
+
+
+@value
+class Job:
+    """`message_id` is the message that asked for it, `plan_id` the message of its plan. `plan` is the plan as proposed, then as approved."""
+
+    id: str
+    chat_id: str
+    request: str
+    message_id: str
+    principal: str
+    status: JobStatus = JobStatus.PLANNING
+    plan_id: str | None = None
+    plan: Json | None = field(default=None, hash=False)
+    on_failure: OnFailure = OnFailure.RETRY
+    parallel: int = 1
+    limits: JobLimits = JobLimits()
+    final_response: str | None = None
+    error: Json | None = field(default=None, hash=False)
+    created_at: str = ""
+    completed_at: str | None = None
+
+    def summary(self) -> Json:
+        """As events and lists show it."""
+        return {
+            "id": self.id,
+            "context_id": self.chat_id,
+            "request": self.request,
+            "status": self.status.value,
+            "final_response": self.final_response,
+            "error": self.error,
+            "created_at": self.created_at,
+            "completed_at": self.completed_at,
+        }
+
+
+@value
+class JobTask:
+    """One task of a job; its id is its plan step's. `failures` are the attempts that failed, `interruptions` those that a crash or a stop
+    ended. `claimed`: only the worker says that it is done."""
+
+    job_id: str
+    chat_id: str
+    id: str
+    ordinal: int
+    description: str
+    dependencies: tuple[str, ...] = ()
+    status: TaskStatus = TaskStatus.PENDING
+    claimed: bool = False
+    result: str | None = None
+    error: Json | None = field(default=None, hash=False)
+    attempt: int = 0
+    failures: int = 0
+    interruptions: int = 0
+    turn_id: str | None = None
+    created_at: str = ""
+    started_at: str | None = None
+    completed_at: str | None = None
+
+    def to_json(self, usage: Json | None = None) -> Json:
+        return {
+            "id": self.id,
+            "description": self.description,
+            "dependencies": list(self.dependencies),
+            "status": self.status.value,
+            "claimed": self.claimed,
+            "result": self.result,
+            "error": self.error,
+            "attempt": self.attempt,
+            "usage": usage,
+            "created_at": self.created_at,
+            "started_at": self.started_at,
+            "completed_at": self.completed_at,
+        }
+
+
+def tasks_of(plan: Plan, *, job_id: str, chat_id: str, at: str) -> list[JobTask]:
+    """One task for each step, in the order of the plan."""
+    return [
+        JobTask(job_id, chat_id, step.id, number, step.action, step.dependencies, created_at=at)
+        for number, step in enumerate(plan.steps)
+    ]
+
+
+def plan_of(tasks: Sequence[JobTask], approved: Json) -> Plan | None:
+    """The approved plan again, with its steps as the tasks have them; None if the stored plan cannot be read."""
+    plan = read_plan(approved)
+    if plan is None:
+        return None
+    known = {task.id: task for task in tasks}
+    steps = tuple(
+        step.model_copy(update={"action": task.description, "dependencies": task.dependencies})
+        for step in plan.steps
+        if (task := known.get(step.id)) is not None
+    )
+    return plan.model_copy(update={"steps": steps})
+
+
+def progress_of_tasks(tasks: Sequence[JobTask]) -> TaskProgress:
+    graph = TaskGraph({task.id: task.dependencies for task in tasks})
+    return TaskProgress(graph, {task.id: task.status for task in tasks})
+
+
+def single_step(plan: Plan, step_id: str) -> Plan | None:
+    """The plan as one worker gets it: its own step and what that grants, without the others and without the job's budget."""
+    step = plan.step(step_id)
+    if step is None:
+        return None
+    alone: PlanStep = step.model_copy(update={"dependencies": ()})
+    return plan.model_copy(update={"steps": (alone,), "budget": None})
+
+
+def step_statuses(tasks: Sequence[JobTask]) -> Mapping[str, StepStatus]:
+    """The words of a plan's steps for the statuses of tasks."""
+    return {task.id: _step_status(task) for task in tasks}
+
+
+def _step_status(task: JobTask) -> StepStatus:
+    if task.status is TaskStatus.COMPLETED:
+        return StepStatus.CLAIMED if task.claimed else StepStatus.DONE
+    return _STEP_STATUS[task.status]
+
+
+_STEP_STATUS = {
+    TaskStatus.PENDING: StepStatus.OPEN,
+    TaskStatus.RUNNING: StepStatus.RUNNING,
+    TaskStatus.FAILED: StepStatus.FAILED,
+    TaskStatus.SKIPPED: StepStatus.SKIPPED,
+    TaskStatus.CANCELLED: StepStatus.SKIPPED,
+}
+
+
+def job_json(job: Job, tasks: Sequence[JobTask], usage: Mapping[str | None, Json]) -> Json:
+    """The whole job. `usage` is by task id, the job's own under None. `current_step_index` counts the finished steps in plan order."""
+    statuses = step_statuses(tasks)
+    shown: list[JsonValue] = [task.to_json(usage.get(task.id)) for task in tasks]
+    steps: list[JsonValue] = [
+        {"id": task.id, "action": task.description, "status": statuses[task.id].value} for task in tasks
+    ]
+    return {
+        **job.summary(),
+        "plan": job.plan,
+        "plan_id": job.plan_id,
+        "tasks": shown,
+        "steps": steps,
+        "current_step_index": sum(task.status.over for task in tasks),
+        "on_failure": job.on_failure.value,
+        "parallel": job.parallel,
+        "limits": job.limits.to_json(),
+        "usage": usage.get(None),
+    }

@@ -1,0 +1,103 @@
+"""Which tasks of a graph may start, by counters: each edge is looked at once over a whole job. Pure."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from anycowork.domain.tasks import TaskGraph
+
+
+class TaskStatus(StrEnum):
+    """`skipped`: a task that it depends on did not complete."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+
+    @property
+    def over(self) -> bool:
+        return self not in (TaskStatus.PENDING, TaskStatus.RUNNING)
+
+
+class TaskProgress:
+    """The statuses of a graph's tasks, kept up to date. Mutable, and owned by whoever schedules the graph."""
+
+    def __init__(self, graph: TaskGraph, statuses: Mapping[str, TaskStatus] | None = None) -> None:
+        self.graph = graph
+        self._status = dict.fromkeys(graph.dependencies, TaskStatus.PENDING)
+        self._needed_by: dict[str, list[str]] = {task: [] for task in graph.dependencies}
+        self._waits_for: dict[str, int] = {}
+        for task, needs in graph.dependencies.items():
+            distinct = set(needs)
+            self._waits_for[task] = len(distinct)
+            for need in distinct:
+                self._needed_by[need].append(task)
+        self._ready = {task: None for task, count in self._waits_for.items() if count == 0}
+        self._left = len(self._status)
+        rank = self._critical_path()
+        self._order = {task: (-rank[task], at) for at, task in enumerate(graph.dependencies)}
+        for task, status in (statuses or {}).items():
+            if status is not TaskStatus.PENDING:
+                self.put(task, status)
+
+    @property
+    def statuses(self) -> Mapping[str, TaskStatus]:
+        return self._status
+
+    @property
+    def over(self) -> bool:
+        """Whether no task is pending or running."""
+        return self._left == 0
+
+    def can_execute(self, task: str) -> bool:
+        """Whether the task has not started and everything that it depends on is completed."""
+        return task in self._ready
+
+    def ready(self) -> list[str]:
+        """The tasks that may start now, the longest chain of dependants first, else in the graph's order."""
+        return sorted(self._ready, key=self._order.__getitem__)
+
+    def put(self, task: str, status: TaskStatus) -> list[str]:
+        """Records the task's status. The ids of dependants that can never start any more, which become skipped."""
+        before, self._status[task] = self._status[task], status
+        self._ready.pop(task, None)
+        self._left += before.over - status.over
+        if status is TaskStatus.COMPLETED:
+            for dependant in self._needed_by[task]:
+                self._waits_for[dependant] -= 1
+                if self._waits_for[dependant] == 0 and self._status[dependant] is TaskStatus.PENDING:
+                    self._ready[dependant] = None
+        elif status is TaskStatus.PENDING and self._waits_for[task] == 0:
+            self._ready[task] = None
+        return self._skip_after(task) if status in _NEVER else []
+
+    def _skip_after(self, task: str) -> list[str]:
+        skipped: list[str] = []
+        ahead = list(self._needed_by[task])
+        while ahead:
+            one = ahead.pop()
+            if self._status[one] is TaskStatus.PENDING:
+                self._status[one] = TaskStatus.SKIPPED
+                self._left -= 1
+                skipped.append(one)
+                ahead += self._needed_by[one]
+        return skipped
+
+    def _critical_path(self) -> dict[str, int]:
+        """How many tasks come after each one at most, one after another."""
+        rank = dict.fromkeys(self.graph.dependencies, 0)
+        counts = {task: len(dependants) for task, dependants in self._needed_by.items()}
+        ends = [task for task, count in counts.items() if count == 0]
+        while ends:
+            task = ends.pop()
+            for need in set(self.graph.dependencies[task]):
+                rank[need] = max(rank[need], rank[task] + 1)
+                counts[need] -= 1
+                if counts[need] == 0:
+                    ends.append(need)
+        return rank
+
+
+_NEVER = frozenset({TaskStatus.FAILED, TaskStatus.SKIPPED, TaskStatus.CANCELLED})

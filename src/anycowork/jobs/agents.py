@@ -1,0 +1,66 @@
+"""The agents that a job may use: those of the configuration, and the three that are always there."""
+
+from collections.abc import Callable, Sequence
+
+from anycowork.domain.agents import PLANNER_AGENT, PRIMARY_AGENT, WORKER_AGENT, AgentSpec
+from anycowork.domain.errors import Invalid, UnknownRole
+from anycowork.domain.plan import Plan, PlanStep
+from anycowork.domain.roles import Role, RoleDefinition
+from anycowork.domain.values import replace
+from anycowork.permissions.roles import RoleRegistry
+
+_BUILT_IN = (AgentSpec(PLANNER_AGENT, Role.PLANNER), AgentSpec(WORKER_AGENT, Role.ACTOR))
+
+
+class AgentRegistry:
+    """`configured` are the agents of the settings in force. One of them may replace a built-in one by its name.
+
+    `primary` is the chat's own agent: it has the chat's role and model, unless the configuration gives it another model or prompt.
+    """
+
+    def __init__(self, configured: Callable[[], Sequence[AgentSpec]], roles: RoleRegistry) -> None:
+        self._configured = configured
+        self._roles = roles
+
+    def all(self) -> list[AgentSpec]:
+        known = {agent.name: agent for agent in (*_BUILT_IN, *self._configured())}
+        return list(known.values())
+
+    def find(self, name: str) -> AgentSpec | None:
+        return next((agent for agent in self.all() if agent.name == name), None)
+
+    def planner(self) -> AgentSpec:
+        return self.find(PLANNER_AGENT) or _BUILT_IN[0]
+
+    def primary(self, role: str) -> AgentSpec:
+        named = self.find(PRIMARY_AGENT)
+        return replace(named, role=role) if named else AgentSpec(PRIMARY_AGENT, role)
+
+    def worker(self, step: PlanStep) -> AgentSpec:
+        """The agent that the step names, else the worker, in the role that the step names."""
+        agent = self.find(step.agent) if step.agent else None
+        if agent is not None:
+            return agent
+        worker = self.find(WORKER_AGENT) or _BUILT_IN[1]
+        return replace(worker, role=step.role) if step.role else worker
+
+    def require_known(self, plan: Plan) -> None:
+        """Raises: Invalid for a step whose agent or role does not exist."""
+        names = {agent.name for agent in self.all()}
+        for step in plan.steps:
+            if step.agent is not None and step.agent not in names:
+                raise Invalid(
+                    f"Step {step.id[:80]} names the agent '{step.agent[:80]}', which does not exist. "
+                    f"There are: {', '.join(sorted(names))}. Name one of them, or set it up in config.toml under [agents].",
+                    param="steps",
+                )
+            if step.role is not None:
+                try:
+                    self._roles.require(step.role)
+                except UnknownRole as error:
+                    raise Invalid(f"Step {step.id[:80]}: {error.message}", param="steps") from error
+
+    def role_of(self, agent: AgentSpec, *, parent: str) -> RoleDefinition:
+        """The agent's role, cut to what the parent's role holds and may delegate."""
+        role, most = self._roles.stored(agent.role), self._roles.with_delegates(self._roles.stored(parent))
+        return replace(role, permissions=role.permissions & most.permissions)

@@ -1,0 +1,138 @@
+"""Runs one turn of a job: the planner's, a worker's, or the primary agent's last one. What follows is the coordinator's."""
+
+from collections.abc import Awaitable, Callable
+
+from anycowork.agent.loop import Agent
+from anycowork.agent.turn_context import TurnContext
+from anycowork.agent.turn_recorder import TurnRecorder
+from anycowork.domain import event_factory
+from anycowork.domain.agents import AgentSpec
+from anycowork.domain.chats import ChatState, EndReason, Limits, Turn, TurnState
+from anycowork.domain.errors import LimitReached, NotFound
+from anycowork.domain.jobs import Job, JobStatus, JobTask
+from anycowork.domain.journal import Change, SetChat
+from anycowork.domain.plan import Budget
+from anycowork.domain.ports import Clock, Journal, Store
+from anycowork.domain.task_progress import TaskStatus
+from anycowork.domain.values import replace
+from anycowork.jobs.agents import AgentRegistry
+from anycowork.jobs.job_usage import spent_by_turns
+from anycowork.jobs.policies import ClosingPolicy, PlanningPolicy, TaskPolicy, proved
+from anycowork.permissions.budgets import CostOf, overdrawn
+from anycowork.prompts.text_files import prose
+
+ContextOf = Callable[[Turn], Awaitable[TurnContext]]
+RETRY, SKIP, STOP = "retry", "skip", "stop"
+
+
+class JobRunner:
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        store: Store,
+        agent: Agent,
+        agents: AgentRegistry,
+        clock: Clock,
+        limits: Callable[[], Limits],
+        cost_of: CostOf,
+    ) -> None:
+        self._journal = journal
+        self._store = store
+        self._agent = agent
+        self._agents = agents
+        self._recorder = TurnRecorder(journal=journal, clock=clock)
+        self._clock = clock
+        self._limits = limits
+        self._cost_of = cost_of
+
+    async def run(self, turn: Turn, context_of: ContextOf) -> None:
+        """To the turn's end, or to where a person must decide. Raises: as `Agent.run`."""
+        job = await self._store.job(turn.job_id or "")
+        if job is None:
+            raise NotFound("job", turn.job_id or "")
+        if turn.task_id is None:
+            await self._lead(job, await context_of(turn))
+            return
+        tasks = await self._store.tasks(job.id)
+        task = next((one for one in tasks if one.id == turn.task_id), None)
+        if task is None:
+            raise NotFound("task", turn.task_id)
+        if task.turn_id != turn.id:
+            await self._take_answer(job, task, turn)
+            return
+        await self._work(job, tasks, task, await context_of(turn))
+
+    async def _lead(self, job: Job, context: TurnContext) -> None:
+        """The planner's turn, or the primary agent's last one."""
+        if job.status is JobStatus.PLANNING:
+            self._become(context, self._agents.planner())
+            context.extra_prompt = _together(prose("job_planner"), context.extra_prompt)
+            context.policy = PlanningPolicy(job, self._clock.now)
+        else:
+            self._become(context, self._agents.primary(context.chat.role))
+            context.policy = ClosingPolicy(job, self._clock.now)
+        self._limit(context, job, task_id=None)
+        await self._agent.run(context)
+
+    async def _work(self, job: Job, tasks: list[JobTask], task: JobTask, context: TurnContext) -> None:
+        step = context.plan.step(task.id) if context.plan else None
+        if step is not None:
+            self._become(context, self._agents.worker(step))
+        context.extra_prompt = _together(prose("job_worker"), context.extra_prompt)
+        has_check = step is not None and step.check is not None
+
+        def check_passed() -> bool:
+            status = context.progress.statuses().get(task.id) if context.progress else None
+            return proved(status, has_check=has_check)
+
+        context.policy = TaskPolicy(job, tasks, task, now=self._clock.now, check_passed=check_passed)
+        self._limit(context, job, task_id=task.id)
+        await self._agent.run(context)
+
+    async def _take_answer(self, job: Job, task: JobTask, turn: Turn) -> None:
+        """A person answered what shall become of a failed task."""
+        answered = await self._store.question(turn.message_id)
+        choice = (answered.answer or {}).get("value") if answered else None
+        ended = replace(turn, state=TurnState.ENDED, reason=EndReason.TERMINATED)
+        error = {**(task.error or {}), "decision": choice or SKIP}
+        again = replace(task, status=TaskStatus.PENDING, failures=0, completed_at=None)
+        task = again if choice == RETRY else replace(task, error=error)
+        if choice == STOP:
+            job = replace(job, status=JobStatus.FAILED, error=task.error, completed_at=self._clock.now())
+        told = event_factory.job_completed(job) if choice == STOP else event_factory.job_updated(job)
+        state = ChatState.IDLE if choice == STOP else ChatState.RUNNING
+        events = (told, event_factory.turn_ended(ended, state))
+        await self._journal.write(Change(job.chat_id, (task, job, ended, SetChat(state)), events))
+
+    def _become(self, context: TurnContext, agent: AgentSpec) -> None:
+        """The context as this agent has it: its role, cut to its parent's, its model, prompt and limits."""
+        context.role = self._agents.role_of(agent, parent=context.chat.role)
+        if agent.model is not None:
+            config = replace(context.chat.config, model_id=agent.model)
+            context.chat = replace(context.chat, config=config)
+        context.extra_prompt = agent.prompt
+        usual = self._limits()
+        context.limits = replace(usual, steps=agent.steps or usual.steps, seconds=agent.seconds or usual.seconds)
+
+    def _limit(self, context: TurnContext, job: Job, *, task_id: str | None) -> None:
+        """What the job's limits leave of a turn, looked at before each request to a model."""
+        budgets = [("job", job.limits.job, None), *([("task", job.limits.task, task_id)] if task_id else [])]
+        if all(budget == Budget() for _, budget, _ in budgets):
+            return
+
+        async def require_budget() -> None:
+            await self._recorder.pending(context)
+            turns = await self._store.job_usage(job)
+            seconds = context.seconds_at(self._clock.monotonic())
+            for kind, budget, only in budgets:
+                spent = spent_by_turns(turns, task_id=only, cost_of=self._cost_of)
+                spent = replace(spent, seconds=spent.seconds + seconds)
+                if over := overdrawn(budget, spent):
+                    raise LimitReached(over.why.replace("the approved plan", f"the {kind}"))
+
+        context.require_budget = require_budget
+
+
+def _together(*texts: str) -> str:
+    return "\n\n".join(text for text in texts if text)

@@ -1,0 +1,172 @@
+"""How the turns of a job end: the planner's with a plan, a worker's with a report, the primary agent's with the final response."""
+
+from collections.abc import Callable, Sequence
+
+from anycowork.agent.turn_policy import EVERYTHING, TurnEnd
+from anycowork.domain import event_factory
+from anycowork.domain.approvals import PlanRow
+from anycowork.domain.chats import ChatState, EndReason
+from anycowork.domain.jobs import Job, JobStatus, JobTask
+from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.plan_status import StepStatus
+from anycowork.domain.roles import Permission
+from anycowork.domain.task_progress import TaskStatus
+from anycowork.domain.values import replace
+from anycowork.jobs.failures import after_failure
+from anycowork.jobs.reports import ReportStatus, TaskReport, read_report
+
+Now = Callable[[], str]
+_REPORT_MISSING = 'The task needs your report: one JSON object with "status" (success or failure), "summary" and, if there is any, "evidence".'
+_PLAN_MISSING = 'The job needs a plan: one JSON object with "goal" and "steps".'
+_NO_REPORT: Json = {"code": "no_report", "message": "The worker ended without a report.", "retryable": True}
+_NO_PLAN: Json = {"code": "no_plan", "message": "The planner ended without a plan.", "retryable": True}
+
+
+class _AskOnce:
+    """Asks once for what an answer lacks; the second answer ends the turn, whatever it is."""
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    @property
+    def ceiling(self) -> frozenset[Permission]:
+        return EVERYTHING
+
+    def gives_up(self, text: str) -> bool:
+        return False
+
+    def ask_once(self, text: str) -> str | None:
+        self._asked, asked = True, self._asked
+        return None if asked else text
+
+
+class PlanningPolicy(_AskOnce):
+    """The planner's turn: its plan waits for a person's approval."""
+
+    speech = MessageType.TEXT
+
+    def __init__(self, job: Job, now: Now) -> None:
+        super().__init__()
+        self.job = job
+        self._now = now
+
+    @property
+    def ceiling(self) -> frozenset[Permission]:
+        return frozenset({Permission.READ_FILES})
+
+    def missing(self, text: str) -> str | None:
+        return self.ask_once(_PLAN_MISSING)
+
+    def end(self, end: TurnEnd) -> TurnEnd:
+        plan = next((m for m in end.messages if m.message_type is MessageType.PLAN), None)
+        if plan is not None:
+            job = replace(self.job, status=JobStatus.AWAITING_APPROVAL, plan_id=plan.id, plan=plan.payload)
+            return replace(end, writes=(*end.writes, job), events=(*end.events, event_factory.job_updated(job)))
+        job = replace(self.job, status=JobStatus.FAILED, error=_NO_PLAN, completed_at=self._now())
+        return replace(end, writes=(*end.writes, job), events=(*end.events, event_factory.job_completed(job)))
+
+
+class TaskPolicy(_AskOnce):
+    """A worker's turn: its report ends the task, in one transaction with the turn. `step_status` tells what the step's recorded calls prove."""
+
+    speech = MessageType.TASK_EXECUTION
+
+    def __init__(
+        self, job: Job, tasks: Sequence[JobTask], task: JobTask, *, now: Now, check_passed: Callable[[], bool]
+    ) -> None:
+        super().__init__()
+        self._job = job
+        self._tasks = tasks
+        self._task = task
+        self._now = now
+        self._check_passed = check_passed
+
+    def missing(self, text: str) -> str | None:
+        return None if read_report(text) else self.ask_once(_REPORT_MISSING)
+
+    def gives_up(self, text: str) -> bool:
+        report = read_report(text)
+        return report is not None and report.status is ReportStatus.FAILURE
+
+    def end(self, end: TurnEnd) -> TurnEnd:
+        report = _report(end.messages)
+        task = self._settled(end, report)
+        tasks = [task if one.id == task.id else one for one in self._tasks]
+        messages = tuple(_as_result(m, report) for m in end.messages)
+        events = (event_factory.task_ended(task), event_factory.job_plan_update(self._job, tasks))
+        writes = tuple(write for write in end.writes if not isinstance(write, PlanRow))  # a worker proposes no plan
+        return replace(
+            end,
+            messages=messages,
+            writes=(*writes, task),
+            events=(*(e for e in end.events if e.type.value != "plan-update"), *events),
+            state=ChatState.RUNNING,  # the job goes on
+        )
+
+    def _settled(self, end: TurnEnd, report: TaskReport | None) -> JobTask:
+        at = self._now()
+        if end.reason is EndReason.BLOCKED:
+            said = end.messages[-1].content if end.messages else "The task's step is not done."
+            return after_failure(self._job, self._task, {"code": "not_done", "message": said, "retryable": True}, at=at)
+        if report is None:
+            return after_failure(self._job, self._task, _NO_REPORT, at=at)
+        if report.status is ReportStatus.FAILURE:
+            error: Json = {"code": "reported_failure", "message": report.summary, "retryable": True}
+            return after_failure(self._job, self._task, error, at=at)
+        return replace(
+            self._task,
+            status=TaskStatus.COMPLETED,
+            claimed=not self._check_passed(),
+            result=report.summary,
+            error=None,
+            completed_at=at,
+        )
+
+
+class ClosingPolicy(_AskOnce):
+    """The primary agent's last turn: its answer is the job's final response."""
+
+    speech = MessageType.TEXT
+
+    def __init__(self, job: Job, now: Now) -> None:
+        super().__init__()
+        self._job = job
+        self._now = now
+
+    @property
+    def ceiling(self) -> frozenset[Permission]:
+        return frozenset({Permission.READ_FILES})
+
+    def missing(self, text: str) -> str | None:
+        return None if text.strip() else self.ask_once("The job needs its final response: answer in words.")
+
+    def end(self, end: TurnEnd) -> TurnEnd:
+        said = next((m.content for m in end.messages if m.role is Speaker.ASSISTANT), "")
+        job = replace(self._job, status=JobStatus.COMPLETED, final_response=said, completed_at=self._now())
+        return replace(end, writes=(*end.writes, job), events=(*end.events, event_factory.job_completed(job)))
+
+
+def proved(step_status: StepStatus | None, *, has_check: bool) -> bool:
+    """A task counts as proved when the check that it names passed."""
+    return has_check and step_status is StepStatus.DONE
+
+
+def _report(messages: Sequence[Message]) -> TaskReport | None:
+    """The worker's report; a reviewer's structured review is one."""
+    for message in messages:
+        if message.role is not Speaker.ASSISTANT:
+            continue
+        if message.message_type is MessageType.REVIEW:
+            summary = str((message.payload or {}).get("summary") or message.content)
+            return TaskReport(status=ReportStatus.SUCCESS, summary=summary)
+        if found := read_report(message.content):
+            return found
+    return None
+
+
+def _as_result(message: Message, report: TaskReport | None) -> Message:
+    if message.role is not Speaker.ASSISTANT or message.message_type is MessageType.REVIEW:
+        return message
+    return replace(
+        message, message_type=MessageType.TASK_RESULT, payload=report.to_json() if report else message.payload
+    )

@@ -1,0 +1,78 @@
+"""What the agents of a job are told: the planner's request, a worker's task, and the results for the final response. Pure."""
+
+from collections.abc import Sequence
+
+from anycowork.domain.jobs import Job, JobTask
+from anycowork.domain.plan import PlanStep
+from anycowork.domain.task_progress import TaskStatus
+from anycowork.domain.tools import Call
+
+MOST_OF_A_RESULT = 2_000  # characters of one task's result that another worker is shown
+MOST_OF_ALL = 20_000
+_MOST_CALLS = 50
+
+
+def task_assignment(step: PlanStep, task: JobTask, done: Sequence[JobTask], earlier: Sequence[Call]) -> str:
+    """The task in full, then the results it builds on, by id and summary only, then what an earlier attempt did."""
+    parts = [f"Task {task.id}: {task.description}"]
+    if step.reason:
+        parts.append(f"Why: {step.reason}")
+    if step.paths:
+        parts.append(f"Files of this task: {', '.join(step.paths)}")
+    if step.commands:
+        parts.append("Commands of this task:\n" + "\n".join(f"- {command}" for command in step.commands))
+    if step.check:
+        parts.append(f"It is done when this command succeeds: {step.check}")
+    if done:
+        parts.append("Results of the tasks before it:\n" + summaries(done))
+    if task.attempt > 1:
+        parts.append(_earlier_attempt(task, earlier))
+    parts.append("End with your report.")
+    return "\n\n".join(parts)
+
+
+def summaries(tasks: Sequence[JobTask]) -> str:
+    """One line for each task: id, status and result, bounded."""
+    lines: list[str] = []
+    left = MOST_OF_ALL
+    for task in tasks:
+        said = task.result if task.status is TaskStatus.COMPLETED else _reason(task)
+        line = f"- {task.id} ({task.status.value}{', claimed' if task.claimed else ''}): {said or ''}"
+        line = line[: min(MOST_OF_A_RESULT, left)]
+        left -= len(line)
+        if left <= 0:
+            return "\n".join([*lines, "- (more tasks are left out here)"])
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def job_results(job: Job, tasks: Sequence[JobTask]) -> str:
+    """What the primary agent writes the final response from."""
+    return (
+        f"All tasks of the job are finished. Asked was: {job.request[:MOST_OF_ALL]}\n\nResults:\n{summaries(tasks)}\n\n"
+        "Tell the person in plain words what was done and what they should know. Name what is only claimed."
+    )
+
+
+def plain_response(tasks: Sequence[JobTask]) -> str:
+    """The final response where no agent could write one."""
+    return "All tasks are finished.\n\n" + summaries(tasks)
+
+
+def _reason(task: JobTask) -> str:
+    return str((task.error or {}).get("message") or "")
+
+
+def _earlier_attempt(task: JobTask, earlier: Sequence[Call]) -> str:
+    why = _reason(task) or "it was interrupted"
+    done = [
+        f"- {call.tool} {call.parameters.get('path') or call.parameters.get('command') or ''}: {call.result.status.value}"[
+            :200
+        ]
+        for call in earlier[-_MOST_CALLS:]
+        if call.result is not None
+    ]
+    said = f"This is attempt {task.attempt}. The one before ended: {why}"
+    return said + (
+        "\nIts calls, which are not undone (look before you repeat one):\n" + "\n".join(done) if done else ""
+    )

@@ -1,0 +1,86 @@
+"""A job while the server is killed again and again: it goes on where it was, and no finished task runs twice."""
+
+import asyncio
+import random
+import re
+from collections import Counter
+from pathlib import Path
+
+import aiohttp
+
+from anycowork.domain.chats import TurnState
+from support.fork_server import ForkServer
+from support.jobs import plan, report, writing
+from support.scripted_model import Body, call, serve_in_thread
+from support.server import child_server
+from support.spec import proves
+from support.stored import opened
+
+TASKS, KILLS, PATIENCE = 14, 10, 60.0
+GONE = (aiohttp.ClientError, ConnectionError, TimeoutError)
+
+
+def answer(body: Body) -> str:
+    """Writes the task's file unless it is there already, then reports; closes the job in words."""
+    told = "\n".join(message["content"] for message in body["messages"] if message["role"] == "user")
+    task = re.search(r"^Task (t\d+): ", told, re.MULTILINE)
+    if task is None:
+        return "All files are written."
+    name = task.group(1)
+    if f"create_file {name}.txt: ok" in told or "Result of create_file" in told:
+        return report(f"{name} is written")
+    return call("create_file", path=f"{name}.txt", content=f"{name}\n")
+
+
+@proves("JOB-6")
+async def test_job_survives_kills_at_random_moments_and_no_finished_task_runs_twice(
+    seed: ForkServer, tmp_path: Path
+) -> None:
+    moments = random.Random(1414)
+    steps = [writing(f"t{n}", *([f"t{n - 1}"] if n % 3 else [])) for n in range(TASKS)]
+    with (
+        serve_in_thread(mind=answer) as model,
+        child_server(seed, tmp_path, model_url=model.base_url) as server,
+    ):
+        async with server.visit() as guest:
+            chat = await guest.chat()
+            job = await guest.ask("POST", f"{chat.path}/jobs", {"plan": plan(*steps)}, expect=202)
+            await guest.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
+            kills, seen_done = 0, Counter[str]()
+            async with asyncio.timeout(PATIENCE):
+                while kills < KILLS:
+                    await asyncio.sleep(moments.uniform(0.0, 0.12))  # the random moment is the point of this test
+                    server.restart()
+                    kills += 1
+                    shown = await guest.ask("GET", f"/jobs/{job['id']}")
+                    seen_done |= Counter(t["id"] for t in shown["tasks"] if t["status"] == "completed")
+                while True:
+                    try:
+                        async for event in chat.follow():
+                            if event["type"] == "job-completed":
+                                break
+                        break
+                    except GONE:
+                        continue
+            shown = await guest.ask("GET", f"/jobs/{job['id']}")
+            events = await chat.events("turn-ended")
+        assert shown["status"] == "completed", shown["error"]
+        assert [task["status"] for task in shown["tasks"]] == ["completed"] * TASKS
+        assert all((server.workspace / f"t{n}.txt").read_text() == f"t{n}\n" for n in range(TASKS))
+        done = Counter(
+            e["task"]["id"] for e in events if e["type"] == "task-completed" and e["task"]["status"] == "completed"
+        )
+        assert done == Counter(f"t{n}" for n in range(TASKS)), "each task completes exactly once"
+        for task_id in done:
+            ended = next(
+                e["seq"]
+                for e in events
+                if e["type"] == "task-completed" and e["task"]["id"] == task_id and e["task"]["status"] == "completed"
+            )
+            started = [e["seq"] for e in events if e["type"] == "task-started" and e["task"]["id"] == task_id]
+            assert max(started) < ended, "no finished task starts again"
+        assert any(task["attempt"] > 1 for task in shown["tasks"]), "the kills hit tasks at work"
+        assert server.terminate() == 0
+    async with opened(server.data) as database:
+        assert await database.store.verify_chain(chat.id) is None
+        assert await database.store.turns_in(TurnState.RUNNING, TurnState.DUE, TurnState.PARKED) == []
