@@ -163,7 +163,7 @@ def _seen_by(turn: Turn, messages: list[Message]) -> list[Message]:
 
 
 def _goes_on(turn: Turn) -> str:
-    return "The job goes on by itself." if turn.job_id is not None else "Send a message to go on."
+    return "The job continues automatically." if turn.job_id is not None else "Continue it, or send a message."
 
 
 def _reason(error: AnyCoworkError) -> EndReason:

@@ -7,7 +7,7 @@ from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain import event_factory
 from anycowork.domain.agents import AgentSpec
-from anycowork.domain.chats import ChatState, EndReason, Limits, Turn, TurnState
+from anycowork.domain.chats import Autonomy, ChatState, EndReason, Limits, Turn, TurnState
 from anycowork.domain.errors import LimitReached, NotFound
 from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.journal import Change, SetChat
@@ -34,7 +34,7 @@ class JobRunner:
         agent: Agent,
         agents: AgentRegistry,
         clock: Clock,
-        limits: Callable[[], Limits],
+        limits: Callable[[Autonomy], Limits],
         cost_of: CostOf,
     ) -> None:
         self._journal = journal
@@ -112,7 +112,7 @@ class JobRunner:
             config = replace(context.chat.config, model_id=agent.model)
             context.chat = replace(context.chat, config=config)
         context.extra_prompt = agent.prompt
-        usual = self._limits()
+        usual = self._limits(context.chat.config.autonomy)
         context.limits = replace(usual, steps=agent.steps or usual.steps, seconds=agent.seconds or usual.seconds)
 
     def _limit(self, context: TurnContext, job: Job, *, task_id: str | None) -> None:
