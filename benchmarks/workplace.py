@@ -205,7 +205,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
         rows=store,
         snapshots=snapshots,
         toolrunner=agent.toolrunner,
-        agent_with=agent.with_recorder,
+        agent=agent,
         clock=clock,
         limits=limits,
     )

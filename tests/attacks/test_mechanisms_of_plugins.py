@@ -204,7 +204,7 @@ MECHANISMS = [
     Mechanism(
         "asking for hosts",
         answering(CALLS_OUT, "go_on"),
-        without(gate.Gate, "_passes_unasked", lambda self, call, looked: looked.tool.spec.read_only),
+        without(gate.Gate, "_passes_unasked", lambda self, call, evaluated, context: evaluated.tool.spec.read_only),
     ),
 ]
 

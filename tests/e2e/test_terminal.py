@@ -98,7 +98,7 @@ def test_a_newcomer_talks_to_the_guide_in_a_terminal_and_leaves(tmp_path: Path) 
         at.type(b"\x11")  # Ctrl+Q
         at.read_to_the_end()
         assert at.process.wait(WHOLE_PROCESS) == 0
-        assert b"Go on with: anycowork chat " in at.written
+        assert b"Continue with: anycowork chat " in at.written
         assert b"\x1b[?1049l" in at.written  # the terminal is as it was
 
 

@@ -73,7 +73,7 @@ async def test_an_answer_cut_off_by_a_kill_keeps_its_words_and_says_that_it_was_
             await expect(page.get_by_text("word50 ")).to_be_visible()
             await until_durable(guest, words)
             await kill_and_start(server, page)
-            await expect(page.get_by_text("The server ended during this turn.")).to_be_visible()
+            await expect(page.get_by_text("The server ended during this turn. Continue it")).to_be_visible()
             await expect(page.get_by_text("The agent was interrupted.")).to_be_attached()
             assert await page.locator(".prose").inner_text() == words
             await page.get_by_label("Message", exact=True).fill("go on")

@@ -148,7 +148,7 @@ async def test_a_model_call_in_flight_is_counted_and_what_it_had_said_is_kept(
     question, partial, note = await chat.messages()
     assert question["content"] == "what is it?"
     assert (partial["content"], partial["payload"]) == ("The answer is ", {"broken_off": True})
-    assert note["role"] == "system" and "Send a message to go on" in note["content"]
+    assert note["role"] == "system" and "Continue it, or send a message" in note["content"]
     await ends_interrupted(chat)
     assert server.terminate() == 0
     async with opened(server.data) as database:

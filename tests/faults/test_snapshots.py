@@ -141,8 +141,8 @@ def test_what_a_person_changes_after_a_restore_was_killed_anywhere_stays_and_is_
         rest = {path: what for path, what in found.items() if path != "a.txt"}
         begun = rest == {path: what for path, what in new.items() if path != "a.txt"}
         assert begun or rest == {path: what for path, what in old.items() if path != "a.txt"}, folder.name
-        assert len(said) == begun and all("'a.txt'" in words or "left alone" not in words for words in said)
-        finished += any("1 left alone ('a.txt': it is not as it was left" in words for words in said)
+        assert len(said) == begun and all("'a.txt'" in words or "left unchanged" not in words for words in said)
+        finished += any("1 left unchanged ('a.txt': it is not as it was left" in words for words in said)
     assert finished > 5, "a conflict was met, left alone and told"
 
 

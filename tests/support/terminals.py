@@ -41,7 +41,7 @@ class TerminalUser:
     async def press(self, *keys: str) -> None:
         """As soon as what waits has the focus and heeds keys: it does not in the first moment."""
         await self.until(
-            lambda: all(dock.heeds and dock.has_focus_within for dock in self._waiting()),
+            lambda: all(dock.accepts_keys and dock.has_focus_within for dock in self._waiting()),
             told=lambda: (
                 f"{self.screen.focused!r} has the focus; {self._waiting()!r} waits; line {self.screen.query_one(Composer).text!r}"
             ),

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import JsonValue
 
 from anycowork.cli.options import DataDir, merge_flags
 
@@ -52,9 +51,10 @@ def add_server(
     data_dir: DataDir = None,
 ) -> None:
     from anycowork.cli import mcp_servers
+    from anycowork.domain.messages import Json  # loads pydantic, which `--help` does without
 
     words = command or []
-    wanted: dict[str, JsonValue] = {
+    wanted: Json = {
         "name": name,
         "command": words[0] if words else None,
         "args": [*words[1:]],

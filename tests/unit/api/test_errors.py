@@ -70,7 +70,7 @@ async def test_the_unforeseen_is_answered_without_a_word_of_itself_and_logged(ca
     answer = await Client(ErrorMiddleware(broken)).get("/x")
     assert (answer.status, answer.error["code"]) == (500, "internal_error")
     assert b"hunter2" not in answer.body and b"Traceback" not in answer.body
-    assert "unforeseen error at GET /x" in caplog.text
+    assert "unexpected error at GET /x" in caplog.text
 
 
 async def test_an_error_after_the_answer_began_is_not_answered_twice():

@@ -19,6 +19,7 @@ async def test_a_new_chat_has_every_field(client, workspace):
         "mode": "plan",
         "system_prompt_id": None,
         "agent_role": "planner",
+        "autonomy": "ask",
     }
     assert set(chat) >= {"id", "last_seq", "created_at", "updated_at"}
     shown = (await client.get(f"/context/{chat['id']}")).json()

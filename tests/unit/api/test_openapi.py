@@ -54,7 +54,7 @@ async def test_a_role_is_an_enum_wherever_one_is_asked_for(client):
     schemas = document["components"]["schemas"]
     names = schemas["RoleName"]["enum"]
     assert {"planner", "actor", "commander", "designer", "reviewer", "tester", "plan", "act"} == set(names)
-    for shape, field in (("NewChat", "agent_role"), ("ModeSwitch", "mode"), ("RoleSwitch", "role")):
+    for shape, field in (("NewChatRequest", "agent_role"), ("ModeSwitch", "mode"), ("RoleSwitch", "role")):
         assert {"$ref": "#/components/schemas/RoleName"} in schemas[shape]["properties"][field]["anyOf"]
     asked = document["paths"]["/v1/system-prompts/{prompt_id}/enhanced"]["get"]["parameters"]
     (role,) = [parameter["schema"] for parameter in asked if parameter["name"] == "role"]

@@ -30,7 +30,7 @@ QUESTION = {
 @proves("CLI-2")
 async def test_an_answer_is_shown_and_the_empty_chat_says_who_answers(tmp_path: Path) -> None:
     async with at_a_terminal(tmp_path, replies=["It is **quite** simple."]) as person:
-        await person.sees("A new chat in", "scripted answers", "Ctrl+R switches the role")
+        await person.sees("A new chat in", "answers", "Ctrl+R switches the role")
         await person.say("How is it?")
         await person.sees("How is it?", "It is quite simple.", "ready")
 

@@ -100,7 +100,7 @@ async def test_parameters_that_can_never_fit_are_told_before_anybody_runs_it(tmp
         told = {Path(fault["path"]).stem: (fault["line"], fault["reason"]) for fault in await faults(guest)}
         assert told == {
             "misspelt": (4, "the call of create_file does not fit: 'path' is missing; it is required (text)"),
-            "wrong_key": (4, "'whom' is no parameter of 'greet' (it takes: who)"),
+            "wrong_key": (4, "'whom' is not a parameter of 'greet' (it takes: who)"),
             "no_key": (4, "'greet' needs 'who', which is not given to it"),
         }
 

@@ -62,7 +62,7 @@ def test_typed_text_gives_values(text: str, values: dict[str, object]) -> None:
         ("count=x style=wide", {"path": "missing", "count": "whole number", "style": "one of short, long"}),
         ("path=/etc/passwd", {"path": "inside the workspace"}),
         ("path=a/../../b", {"path": "inside the workspace"}),
-        ("path=a colour=red", {"colour": "no parameter here (it takes: path, count, style)"}),
+        ("path=a colour=red", {"colour": "is not a parameter (it takes: path, count, style)"}),
         ("path=a path=b", {"path": "given twice"}),
         ("a.txt 2 long more", {"more": "one word too many"}),
         ("--path a.txt", {"--path": "without dashes: path=…"}),

@@ -83,12 +83,12 @@ async def list_jobs(
     return json_response(200, {"jobs": [job.summary() for job in jobs], **({"next": further} if further else {})})
 
 
-@routes.get("/jobs/{job_id}", response_model=JobShape, responses=error_responses(404))
+@routes.get("/jobs/{job_id}", response_model=JobShape, responses=error_responses(404, 422))
 async def show_job(job_id: str, principal: Reader, services: ServicesDep) -> Response:
     return json_response(200, await services.jobs.show(await services.jobs.require_job(job_id)))
 
 
-@routes.get("/jobs/{job_id}/tasks/{task_id:path}", response_model=TaskShape, responses=error_responses(404))
+@routes.get("/jobs/{job_id}/tasks/{task_id:path}", response_model=TaskShape, responses=error_responses(404, 422))
 async def show_task(job_id: str, task_id: str, principal: Reader, services: ServicesDep) -> Response:
     return json_response(200, await services.jobs.show_task(job_id, task_id))
 
@@ -106,19 +106,21 @@ async def approve_job(
     return json_response(202, await services.jobs.show(job))
 
 
-@routes.post("/jobs/{job_id}/cancel", response_model=JobShape, responses=error_responses(404, 409))
+@routes.post("/jobs/{job_id}/cancel", response_model=JobShape, responses=error_responses(404, 409, 422))
 async def cancel_job(job_id: str, principal: Sender, services: ServicesDep) -> Response:
     """What runs is stopped, and what has not started never starts."""
     return json_response(200, await services.jobs.show(await services.jobs.cancel(principal, job_id)))
 
 
-@routes.post("/jobs/{job_id}/pause", response_model=JobShape, responses=error_responses(404, 409))
+@routes.post("/jobs/{job_id}/pause", response_model=JobShape, responses=error_responses(404, 409, 422))
 async def pause_job(job_id: str, principal: Decider, services: ServicesDep) -> Response:
     """The task at work is finished, and no other starts."""
     return json_response(200, await services.jobs.show(await services.jobs.pause(principal, job_id)))
 
 
-@routes.post("/jobs/{job_id}/resume", status_code=202, response_model=JobShape, responses=error_responses(404, 409))
+@routes.post(
+    "/jobs/{job_id}/resume", status_code=202, response_model=JobShape, responses=error_responses(404, 409, 422)
+)
 async def resume_job(job_id: str, principal: Decider, services: ServicesDep) -> Response:
     return json_response(202, await services.jobs.show(await services.jobs.resume(principal, job_id)))
 
@@ -132,7 +134,7 @@ async def retry_task(job_id: str, wanted: RetryRequest, principal: Decider, serv
     return json_response(202, await services.jobs.show(job))
 
 
-@routes.get("/agents", response_model=AgentList)
+@routes.get("/agents", response_model=AgentList, responses=error_responses())
 async def list_agents(principal: Reader, services: ServicesDep) -> Response:
     """The built-in ones and those of `[agents.NAME]` in config.toml."""
     return json_response(200, {"agents": [agent.to_json() for agent in services.agents.all()]})

@@ -74,7 +74,7 @@ def test_one_without_permissions_has_none() -> None:
         ({"network": ["*"]}, "includes every host"),
         ({"network": ["http://x/"]}, "is more than a host"),
         ({"schema": []}, "its 'schema' does not fit"),
-        ({"schema": {"type": "object", "patternProperties": {}}}, "'patternProperties', which is not known"),
+        ({"schema": {"type": "object", "patternProperties": {}}}, "'patternProperties', which is not supported"),
         ({"entry": "os:system"}, "comes from somewhere else"),
         ({"priority": 1}, "its 'priority' does not fit"),
     ],
