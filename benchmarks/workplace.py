@@ -24,6 +24,8 @@ from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Parameters, Status, ToolResult, ToolSpec
 from anycowork.events.hub import Hub
+from anycowork.jobs.agents import AgentRegistry
+from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
 from anycowork.sandbox.workspaces import LocalWorkspaces
@@ -209,6 +211,15 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
         clock=clock,
         limits=limits,
     )
+    jobs = JobRunner(
+        journal=journal,
+        store=store,
+        agent=agent,
+        agents=AgentRegistry(tuple, roles),
+        clock=clock,
+        limits=limits,
+        cost_of=lambda used: None,
+    )
     recovery = TurnRecovery(
         journal=journal,
         store=store,
@@ -229,6 +240,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
                 roles=roles,
                 toolbox=toolbox,
                 workflows=runner,
+                jobs=jobs,
                 tasks=tasks,
                 find_workspace=find_workspace,
             )

@@ -93,7 +93,7 @@ def test_new_writes_a_file_that_runs_and_never_overwrites(desk: CommandLine, mod
     assert desk.type("workflow", "run", "my_own", "path=a.txt").stdout == "A file.\n"
     again = desk.type("workflow", "new", "my_own")
     assert again.returncode == 2 and "not overwritten" in again.stderr
-    for name, told in (("explain_code", "built in"), ("../x", "is not a valid name"), ("categories", "taken")):
+    for name, told in (("explain_code", "built in"), ("../x", "is not a valid name"), ("categories", "reserved")):
         refused = desk.type("workflow", "new", name)
         assert refused.returncode == 2 and told in refused.stderr
 
