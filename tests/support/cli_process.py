@@ -41,7 +41,7 @@ class CommandLine:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
         model = {"OPENAI_BASE_URL": self.model_url, "ANYCOWORK_MODEL": "openai/scripted"} if self.model_url else {}
         ours = {"ANYCOWORK_DATA_DIR": str(self.data), "ANYCOWORK_PROBE_LOCAL_SERVERS": "false"}
-        return {**inherited, "PYTHONPATH": str(SOURCE), **ours, **model, **more}
+        return {**inherited, "PYTHONPATH": ":".join([str(SOURCE), *filter(None, sys.path)]), **ours, **model, **more}
 
     def start(
         self, *words: str, stdin: int | None = None, stdout: int = subprocess.PIPE, **more: str

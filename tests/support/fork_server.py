@@ -68,7 +68,7 @@ def fork_server(*, source: Path) -> Iterator[ForkServer]:
     here = Path(__file__).parents[1]
     with subprocess.Popen(
         [sys.executable, __file__],
-        env={**os.environ, "PYTHONPATH": f"{source}:{here}"},
+        env={**os.environ, "PYTHONPATH": ":".join([str(source), str(here), *filter(None, sys.path)])},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as process:
