@@ -20,7 +20,11 @@ export function WorkCard({ calls, standing, thought }: Props) {
   const allDone = calls.every(({ result }) => result?.status === "ok");
   return (
     <div className="-ml-1.5 min-w-0">
-      {first?.reasoning && <div className="ml-1.5"><Thinking of={first.id} text={first.reasoning} took={thought} /></div>}
+      {first?.reasoning && (
+        <div className="ml-1.5">
+          <Thinking of={first.id} text={first.reasoning} took={thought} />
+        </div>
+      )}
       {calls.length > SHOWN && allDone ? (
         <Fold
           name={`work ${first?.id}`}

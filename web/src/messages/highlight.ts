@@ -17,8 +17,29 @@ import { createLowlight } from "lowlight";
 import type { ReactNode } from "react";
 import { Fragment, jsx, jsxs } from "react/jsx-runtime";
 
-const known = createLowlight({ bash, css, go, java, javascript, json, markdown, python, rust, sql, typescript, xml, yaml });
-known.registerAlias({ bash: ["sh", "shell", "zsh"], javascript: ["js", "jsx"], typescript: ["ts", "tsx"], python: ["py"], xml: ["html", "svg"], yaml: ["yml"] });
+const known = createLowlight({
+  bash,
+  css,
+  go,
+  java,
+  javascript,
+  json,
+  markdown,
+  python,
+  rust,
+  sql,
+  typescript,
+  xml,
+  yaml,
+});
+known.registerAlias({
+  bash: ["sh", "shell", "zsh"],
+  javascript: ["js", "jsx"],
+  typescript: ["ts", "tsx"],
+  python: ["py"],
+  xml: ["html", "svg"],
+  yaml: ["yml"],
+});
 
 export function highlighted(text: string, language: string): ReactNode {
   if (!known.registered(language)) return text;

@@ -36,7 +36,11 @@ export function openPlan(view: ChatView): string | null {
 }
 
 /** Where a call without a result stands. In a batch that still waits nothing runs: a decided call waits for the others. */
-export function callStanding(view: ChatView, waiting: ReadonlySet<string>, callId: string): "running" | "waiting" | "allowed" | "denied" {
+export function callStanding(
+  view: ChatView,
+  waiting: ReadonlySet<string>,
+  callId: string,
+): "running" | "waiting" | "allowed" | "denied" {
   if (waiting.has(callId)) return "waiting";
   const decided = view.decided[callId];
   if (decided === "denied") return "denied";
