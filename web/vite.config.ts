@@ -35,5 +35,6 @@ export default defineConfig({
     include: ["src/**/*.test.{ts,tsx}"],
     restoreMocks: true,
     isolate: false,
+    testTimeout: 30_000, // bounded, and not a race on a machine that is busy
   },
 });

@@ -1,7 +1,8 @@
 // The frame: the list of chats beside one page, and what can be reached from everywhere.
-import clsx from "clsx";
-import { type MouseEvent, Suspense, lazy, useEffect, useLayoutEffect, useRef, useState } from "react";
+
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
+import clsx from "clsx";
+import { lazy, type MouseEvent, Suspense, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
 import { ChatPage } from "./chat/ChatPage";

@@ -1,8 +1,8 @@
 // What the palette offers, from what there is: chats, roles, places.
 import {
   Hand,
-  KeyRound,
   Keyboard,
+  KeyRound,
   MessageSquare,
   Moon,
   PanelLeft,
@@ -41,7 +41,9 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
   const { waiting, others } = useChats("");
   const older = useSought(useDeferredValue(sought.trim()));
   return useMemo(() => {
-    const go = (hash: string) => () => void (location.hash = hash);
+    const go = (hash: string) => () => {
+      location.hash = hash;
+    };
     const commands: Command[] = [
       { id: "new", words: "New chat", icon: <Plus size={SIZE} aria-hidden />, run: go("#/") },
     ];

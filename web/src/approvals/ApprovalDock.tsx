@@ -1,9 +1,9 @@
 // What waits for a decision, above the composer: one by one or all at once, by pointer or by one key. It never takes the focus by itself.
 import { Check, CheckCheck, ChevronDown, ChevronUp, Hand, X } from "lucide-react";
 import { type MouseEvent, useEffect, useRef, useState } from "react";
-import type { Decided } from "../state/acts";
-import { ruleWords } from "../rules/words";
 import { lookOfTool, subjectOf } from "../messages/tools";
+import { ruleWords } from "../rules/words";
+import type { Decided } from "../state/acts";
 import { Button, IconButton } from "../ui/Button";
 import type { Approval, Decision, DisclosedItem } from "../wire/nouns";
 import { ApprovalItem, ApprovalLine } from "./ApprovalItem";
@@ -241,7 +241,9 @@ function useKeptFocus(count: number) {
   const dock = useRef<HTMLElement>(null);
   const inside = useRef(false);
   useEffect(() => {
-    const note = () => void (inside.current = dock.current?.contains(document.activeElement) ?? false);
+    const note = () => {
+      inside.current = dock.current?.contains(document.activeElement) ?? false;
+    };
     document.addEventListener("focusin", note);
     return () => document.removeEventListener("focusin", note);
   }, []);

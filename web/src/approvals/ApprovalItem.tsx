@@ -1,7 +1,7 @@
 // One open question about one call: the tool, the thing, the risk, why it is asked, and what would change.
 import clsx from "clsx";
-import { useEffect, useState } from "react";
 import { Globe, Hourglass } from "lucide-react";
+import { useEffect, useState } from "react";
 import { DiffView } from "../messages/DiffView";
 import { lookOfTool, subjectOf } from "../messages/tools";
 import { visible } from "../messages/visible";

@@ -3,7 +3,7 @@ import { useMemo, useState } from "react";
 import type { Autonomy, ChatView } from "../state/reduce";
 import { Button } from "../ui/Button";
 import { useHoldsCommands } from "./AutonomySelector";
-import { WORDS, offeredLevel } from "./levels";
+import { offeredLevel, WORDS } from "./levels";
 
 const SAID: Partial<Record<Autonomy, string>> = {
   edits: "You allowed several file changes in this chat.",

@@ -38,7 +38,9 @@ function Thumbnail({ file, label }: { file: Blob; label: string }) {
       },
       () => {}, // what cannot be drawn keeps its name, and the server says what is wrong with it
     );
-    return () => void (here = false);
+    return () => {
+      here = false;
+    };
   }, [file]);
   return (
     <canvas

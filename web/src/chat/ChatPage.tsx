@@ -1,6 +1,6 @@
 // One chat: its header, its conversation, and the dialogs about it. What is seldom opened is loaded when it is.
 import { useQueryClient } from "@tanstack/react-query";
-import { Suspense, lazy, useCallback, useEffect, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useState } from "react";
 import { useHoldsCommands } from "../autonomy/AutonomySelector";
 import { nextLevel } from "../autonomy/levels";
 import { SwitchDialog } from "../roles/SwitchDialog";
@@ -8,11 +8,11 @@ import * as acts from "../state/acts";
 import { openChat, useLive } from "../state/live";
 import type { Autonomy, ChatView } from "../state/reduce";
 import { CHATS, useConnection } from "../state/sidebar";
-import { closeWorkflows, useOpening } from "../workflows/opening";
 import { Announcer } from "../ui/Announcer";
 import { useHotkeys } from "../ui/hotkeys";
 import { attempt, say } from "../ui/toasts";
 import { Refusal } from "../wire/client";
+import { closeWorkflows, useOpening } from "../workflows/opening";
 import { RemoveDialog, RenameDialog } from "./ChatDialogs";
 import { focusComposer } from "./Composer";
 import { Conversation } from "./Conversation";

@@ -2,11 +2,11 @@
 import { ArrowUp, Square, Workflow } from "lucide-react";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { draftOf, keepDraft } from "../state/preferences";
-import { NAMES, isTyping, keysOf, matches, shown } from "../ui/hotkeys";
+import { isTyping, keysOf, matches, NAMES, shown } from "../ui/hotkeys";
 import { isThumb } from "../ui/narrow";
+import type { ChatState } from "../wire/nouns";
 import { Completion, useCompletion } from "../workflows/Completion";
 import { openWorkflows } from "../workflows/opening";
-import type { ChatState } from "../wire/nouns";
 import { AttachedImages, ChooseImages } from "./AttachedImages";
 import { type Attached, useAttached } from "./attached";
 

@@ -1,7 +1,7 @@
 // What was said and done in a chat, what waits for the person, and where to write.
 import { useCallback, useEffect, useMemo } from "react";
-import { AutonomyOffer } from "../autonomy/AutonomyOffer";
 import { ApprovalDock } from "../approvals/ApprovalDock";
+import { AutonomyOffer } from "../autonomy/AutonomyOffer";
 import { Card } from "../messages/Card";
 import type { CallStanding } from "../messages/StatusMark";
 import { WorkCard } from "../messages/WorkCard";
@@ -10,14 +10,14 @@ import { lookOf } from "../roles/theme";
 import { keptWords } from "../rules/words";
 import * as acts from "../state/acts";
 import { loadEarlier, seek, useLive } from "../state/live";
-import { useRoles, useSees, usePlanDisclosure } from "../state/queries";
-import { type Autonomy, type ChatView, type PlanStanding, continuable } from "../state/reduce";
-import { type Runs, isOrder, runInHand, runOf, runsOf } from "../state/runs";
+import { usePlanDisclosure, useRoles, useSees } from "../state/queries";
+import { type Autonomy, type ChatView, continuable, type PlanStanding } from "../state/reduce";
 import { type Row, rowsOf, withDrafts, withPrinted } from "../state/rows";
+import { isOrder, type Runs, runInHand, runOf, runsOf } from "../state/runs";
 import { callStanding, openPlan, planInHand, planStanding, questionStanding } from "../state/standing";
 import { attempt, say } from "../ui/toasts";
-import { RunLine } from "../workflows/RunLine";
 import { type Message, type PlanEdits, readPictures } from "../wire/nouns";
+import { RunLine } from "../workflows/RunLine";
 import { Composer, focusComposer } from "./Composer";
 import { ContinueCard } from "./ContinueCard";
 import { Hint } from "./Hint";

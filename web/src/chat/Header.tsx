@@ -1,8 +1,8 @@
 import { Bot, Ellipsis, FolderClosed, Gauge, History, Pencil, Printer, Scale, Trash2, WifiOff } from "lucide-react";
 import { Suspense, useState } from "react";
 import { AutonomyChoice, AutonomySelector } from "../autonomy/AutonomySelector";
-import { ModelButton, ModelPicker } from "../models/ModelButton";
 import { defaultModel } from "../models/choices";
+import { ModelButton, ModelPicker } from "../models/ModelButton";
 import { RoleSelector } from "../roles/RoleSelector";
 import { useProviders } from "../state/queries";
 import type { Autonomy } from "../state/reduce";

@@ -1,6 +1,6 @@
 import { Lightbulb, RotateCcw } from "lucide-react";
-import { Button } from "../ui/Button";
 import { type ChatView, continuable } from "../state/reduce";
+import { Button } from "../ui/Button";
 import { loose, readFault, readToolResult } from "../wire/nouns";
 
 interface Props {

@@ -1,6 +1,6 @@
 // The folder's own instructions for agents: a calm line while they are not used, and a place to read them before they are trusted.
 import { ScrollText } from "lucide-react";
-import { Suspense, lazy, useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { setPreference, usePreference } from "../state/preferences";
 import { useInstructions } from "../state/queries";
 import { Button } from "../ui/Button";

@@ -176,8 +176,12 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
     return sticks.current;
   };
   const holds = () => sticks.current;
-  const release = useCallback(() => void (sticks.current = false), []);
-  const hand = useCallback(() => void (byHand.current = true), []);
+  const release = useCallback(() => {
+    sticks.current = false;
+  }, []);
+  const hand = useCallback(() => {
+    byHand.current = true;
+  }, []);
   const press = useCallback(
     ({ target, currentTarget }: { target: EventTarget; currentTarget: EventTarget }) => {
       if (target === currentTarget) hand(); // the list's own bar; a row is pressed to be used, not to be moved
@@ -192,7 +196,9 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
     },
     [hand, grown],
   );
-  const clicked = useCallback(() => void (clickedAt.current = performance.now()), []);
+  const clicked = useCallback(() => {
+    clickedAt.current = performance.now();
+  }, []);
   return { box, scrolled, holds, release, toEnd, hand, press, clicked };
 }
 

@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { expectAccessible, message, show } from "../testing/room";
 import type { Message } from "../wire/nouns";
-import { TurnChanges, changedSince } from "./TurnChanges";
+import { changedSince, TurnChanges } from "./TurnChanges";
 
 const did = (path: string): Message => {
   const diff = `--- a/${path}\n+++ b/${path}\n@@ -1 +1,2 @@\n-old\n+new\n+more\n`;

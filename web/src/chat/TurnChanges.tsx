@@ -1,6 +1,6 @@
 // What the turn that has just ended changed, at a glance, and the way to read it or to go back.
 import { FileDiff, FilePen, Undo2 } from "lucide-react";
-import { Suspense, lazy, useMemo, useState } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 import { DiffCount } from "../messages/DiffView";
 import { type Diff, readDiff, together } from "../messages/diffs";
 import { Button } from "../ui/Button";

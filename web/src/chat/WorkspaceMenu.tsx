@@ -6,8 +6,8 @@ import { useSettings, useWorkspaces } from "../state/queries";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Menu, MenuChoice, MenuItem, MenuLabel, MenuLine, MenuOption } from "../ui/Menu";
-import { text } from "../wire/nouns";
 import { Refusal } from "../wire/client";
+import { text } from "../wire/nouns";
 
 export function WorkspaceMenu({
   workspace,

@@ -1,15 +1,15 @@
 // The switch from a message to its card, and nothing else. What this page does not know, or cannot read, is shown as text.
 import { memo } from "react";
-import { Calm } from "../ui/Calm";
 import type { PlanStanding } from "../state/reduce";
-import { type Run, isOrder, runOf } from "../state/runs";
 import type { Saying } from "../state/rows";
+import { isOrder, type Run, runOf } from "../state/runs";
 import type { QuestionStanding } from "../state/standing";
+import { Calm } from "../ui/Calm";
 import {
   type Disclosure,
+  loose,
   type Message,
   type PlanEdits,
-  loose,
   readFault,
   readPlan,
   readQuestion,

@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 import { show } from "../testing/room";
 import { targetOf } from "./links";
-import { Markdown, blocksOf } from "./Markdown";
+import { blocksOf, Markdown } from "./Markdown";
 
 const HOSTILE = [
   "<script>window.hacked = true</script>",

@@ -1,8 +1,8 @@
 // Markdown as inert elements: no HTML, no remote images, links checked and marked. Cut into blocks, so that while a text streams only
 // its last block is read again.
 import { ExternalLink, ImageOff } from "lucide-react";
-import { type Token, type Tokens, lexer } from "marked";
-import { type ReactNode, isValidElement, memo, useMemo } from "react";
+import { lexer, type Token, type Tokens } from "marked";
+import { isValidElement, memo, type ReactNode, useMemo } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import { Code } from "./Code";

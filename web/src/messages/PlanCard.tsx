@@ -2,8 +2,8 @@
 import clsx from "clsx";
 import { Clock, Gauge, ListChecks, Pencil, Scale, TriangleAlert, Zap } from "lucide-react";
 import { type ReactNode, useState } from "react";
-import type { PlanState } from "../state/reduce";
 import { StepMark } from "../plans/StepMark";
+import type { PlanState } from "../state/reduce";
 import { Button } from "../ui/Button";
 import type { Disclosure, Message, Plan, PlanEdits } from "../wire/nouns";
 import { limited } from "./budgets";
@@ -11,8 +11,8 @@ import { Inline } from "./Inline";
 import { PlanEditor } from "./PlanEditor";
 import { PlanSteps } from "./PlanSteps";
 import { Says } from "./Says";
-import { visible } from "./visible";
 import { Thinking } from "./Thinking";
+import { visible } from "./visible";
 
 interface Props {
   message: Message;

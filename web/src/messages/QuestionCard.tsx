@@ -7,9 +7,9 @@ import { Button } from "../ui/Button";
 import type { Message, Question } from "../wire/nouns";
 import { Inline } from "./Inline";
 import { Markdown } from "./Markdown";
-import { visible } from "./visible";
 import { Says } from "./Says";
 import { SeverityMark } from "./SeverityMark";
+import { visible } from "./visible";
 
 interface Props {
   message: Message;

@@ -1,8 +1,8 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
-import { expectAccessible, message, show } from "../testing/room";
 import type { Run } from "../state/runs";
+import { expectAccessible, message, show } from "../testing/room";
 import { RunLine } from "../workflows/RunLine";
 import { OrderCard, StepCard } from "./RunCards";
 

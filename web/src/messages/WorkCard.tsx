@@ -2,8 +2,8 @@
 import { Layers } from "lucide-react";
 import type { Done } from "../state/rows";
 import { Fold } from "../ui/Fold";
-import { Thinking } from "./Thinking";
 import type { CallStanding } from "./StatusMark";
+import { Thinking } from "./Thinking";
 import { ToolCallCard } from "./ToolCallCard";
 
 const SHOWN = 3;

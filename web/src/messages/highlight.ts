@@ -1,4 +1,6 @@
 // Syntax colours for twelve languages. Loaded when the first code is shown; gives elements, never HTML.
+
+import { toJsxRuntime } from "hast-util-to-jsx-runtime";
 import bash from "highlight.js/lib/languages/bash";
 import css from "highlight.js/lib/languages/css";
 import go from "highlight.js/lib/languages/go";
@@ -12,7 +14,6 @@ import sql from "highlight.js/lib/languages/sql";
 import typescript from "highlight.js/lib/languages/typescript";
 import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
-import { toJsxRuntime } from "hast-util-to-jsx-runtime";
 import { createLowlight } from "lowlight";
 import type { ReactNode } from "react";
 import { Fragment, jsx, jsxs } from "react/jsx-runtime";

@@ -5,6 +5,7 @@ declare const seen: unique symbol;
 export type VisibleText = string & { readonly [seen]: true };
 
 const HIDDEN =
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: single characters are meant, whatever they would join to
   /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Cn}\p{Zl}\p{Zp}\p{Zs}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/gu;
 const CROWD = /(\p{M}{3})\p{M}+/gu; // marks piled on one letter hide the lines around it
 const PLAIN = new Set([" ", "\n", "\t"]);

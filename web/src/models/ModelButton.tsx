@@ -1,5 +1,5 @@
 import { Bot } from "lucide-react";
-import { Suspense, lazy, useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { useProviders } from "../state/queries";
 import { defaultModel } from "./choices";
 

@@ -1,7 +1,7 @@
 import { TriangleAlert } from "lucide-react";
 import { Inline } from "../messages/Inline";
 import { seconds } from "../ui/times";
-import { type StepAudit, intendedOf } from "./audit";
+import { intendedOf, type StepAudit } from "./audit";
 import { DoneLine } from "./DoneLine";
 import { StepMark } from "./StepMark";
 

@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { expectAccessible, show } from "../testing/room";
-import { type ComparedPlan, type DoneCall, type StepAudit, allowedWords, currentStep, finishedSteps } from "./audit";
+import { allowedWords, type ComparedPlan, currentStep, type DoneCall, finishedSteps, type StepAudit } from "./audit";
 import { Compared } from "./PlanAgainstActual";
 import { Checklist } from "./PlanDock";
 

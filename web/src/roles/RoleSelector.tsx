@@ -1,7 +1,7 @@
 // The role, always in view; one click opens the others.
 import { Check, ChevronDown } from "lucide-react";
-import { Menu, MenuChoice, MenuLabel, MenuOption } from "../ui/Menu";
 import { useRoles } from "../state/queries";
+import { Menu, MenuChoice, MenuLabel, MenuOption } from "../ui/Menu";
 import { lookOf, mayWords } from "./theme";
 
 interface Props {

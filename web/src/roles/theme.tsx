@@ -1,7 +1,7 @@
 // A role's look. Colour and icon are words from GET /roles; a word that this page does not know gets a neutral look, never an error.
 import {
-  ClipboardCheck,
   CircleHelp,
+  ClipboardCheck,
   Compass,
   FlaskConical,
   type LucideIcon,

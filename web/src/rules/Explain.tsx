@@ -8,7 +8,7 @@ import { attempt } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { EffectMark } from "./EffectMark";
-import { TOOLS, subjectHint, supposedParameters } from "./supposed";
+import { subjectHint, supposedParameters, TOOLS } from "./supposed";
 import { ruleWords } from "./words";
 
 type Explained = components["schemas"]["ExplainedShape"];

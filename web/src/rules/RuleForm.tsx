@@ -1,10 +1,10 @@
 import { useState } from "react";
-import type { components } from "../wire/api.gen";
-import { api, given } from "../wire/client";
 import { useWorkspaces } from "../state/queries";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
 import { attempt, say } from "../ui/toasts";
+import type { components } from "../wire/api.gen";
+import { api, given } from "../wire/client";
 import { Foreseen, type Preview } from "./Foreseen";
 
 type Wish = components["schemas"]["NewRule"];

@@ -2,10 +2,10 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
-import type { components } from "../wire/api.gen";
-import { api, given } from "../wire/client";
 import { Button, IconButton } from "../ui/Button";
 import { attempt } from "../ui/toasts";
+import type { components } from "../wire/api.gen";
+import { api, given } from "../wire/client";
 import { EffectMark } from "./EffectMark";
 import { Explain } from "./Explain";
 import { RuleForm } from "./RuleForm";

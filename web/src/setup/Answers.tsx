@@ -7,7 +7,7 @@ import * as acts from "../state/acts";
 import { usePresets, useProviders, useSettings } from "../state/queries";
 import { Button } from "../ui/Button";
 import { attempt } from "../ui/toasts";
-import { type Provider, loose, text } from "../wire/nouns";
+import { loose, type Provider, text } from "../wire/nouns";
 import { type NewProvider, ProviderForm } from "./ProviderForm";
 
 export function Answers() {

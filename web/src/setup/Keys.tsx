@@ -5,10 +5,10 @@ import { useState } from "react";
 import { Button, IconButton } from "../ui/Button";
 import { Copy } from "../ui/Copy";
 import { INPUT } from "../ui/Field";
-import { KeyLimitFields, type KeyLimits, limitWords, readLimits } from "./KeyLimits";
 import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
+import { KeyLimitFields, type KeyLimits, limitWords, readLimits } from "./KeyLimits";
 
 type ClientKey = components["schemas"]["KeyShape"];
 export type NewKey = components["schemas"]["NewKey"];

@@ -2,8 +2,8 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Download, Trash2, X } from "lucide-react";
 import { Button } from "../ui/Button";
 import { attempt } from "../ui/toasts";
-import { api, given } from "../wire/client";
 import type { components } from "../wire/api.gen";
+import { api, given } from "../wire/client";
 
 export type Model = components["schemas"]["LocalModelShape"];
 

@@ -1,8 +1,8 @@
 import { type ReactNode, useEffect, useRef } from "react";
+import { SidebarButton } from "../chat/SidebarButton";
+import { FolderForm } from "../chat/WorkspaceMenu";
 import { Rules } from "../rules/Rules";
 import { useWorkspaces } from "../state/queries";
-import { FolderForm } from "../chat/WorkspaceMenu";
-import { SidebarButton } from "../chat/SidebarButton";
 import { say } from "../ui/toasts";
 import { Trust } from "../workflows/Trust";
 import { Answers } from "./Answers";

@@ -8,9 +8,9 @@ import { Dialog } from "../ui/Dialog";
 import { Fold } from "../ui/Fold";
 import { clock } from "../ui/times";
 import { attempt, say } from "../ui/toasts";
-import { type Message, type ToolCall, readToolCall } from "../wire/nouns";
-import { type Restored, differenceOf, restore, useSnapshots } from "./acts";
-import { type Change, type Snapshot, type Stretch, changesOf, stretchesOf } from "./changes";
+import { type Message, readToolCall, type ToolCall } from "../wire/nouns";
+import { differenceOf, type Restored, restore, useSnapshots } from "./acts";
+import { type Change, changesOf, type Snapshot, type Stretch, stretchesOf } from "./changes";
 import { RestorePreview } from "./RestorePreview";
 
 const MANY = 4; // changes of a turn that stand in one line

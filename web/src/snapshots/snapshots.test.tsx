@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { expectAccessible, message, show } from "../testing/room";
 import type { Restored } from "./acts";
-import { type Snapshot, changesOf, stretchesOf } from "./changes";
+import { changesOf, type Snapshot, stretchesOf } from "./changes";
 import { RestorePreview } from "./RestorePreview";
 
 const snapshot = (id: string, moment: "before" | "after", call: string | null) =>

@@ -1,8 +1,9 @@
 // What a person can do in a chat, each one request. The answer is seen through the events; here only a refusal comes back.
+
+import type { NewProvider } from "../setup/ProviderForm";
 import { api, given } from "../wire/client";
 import type { Budget, Chat, Decision, DisclosedItem, PlanEdits, PlanStep } from "../wire/nouns";
 import type { Autonomy } from "./reduce";
-import type { NewProvider } from "../setup/ProviderForm";
 
 const at = (chat_id: string) => ({ path: { chat_id } });
 

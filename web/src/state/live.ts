@@ -4,7 +4,7 @@ import { api, given, Refusal } from "../wire/client";
 import { Link } from "../wire/link";
 import type { Approval, Message, WireEvent } from "../wire/nouns";
 import type { StreamStatus } from "../wire/stream";
-import { type ChatView, type Thinking, opened, prepend, reduceAll, thinkingTimes } from "./reduce";
+import { type ChatView, opened, prepend, reduceAll, type Thinking, thinkingTimes } from "./reduce";
 
 const PAGE = 100;
 const LONG_PAGE = 500;

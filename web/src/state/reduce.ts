@@ -4,13 +4,13 @@ import {
   type Approval,
   type ChatState,
   type EndReason,
+  loose,
   type Message,
   type OpenChat,
   type Plan,
-  type WireEvent,
-  loose,
   readPlan,
   text,
+  type WireEvent,
 } from "../wire/nouns";
 import { type Run, type Runs, readRun } from "./runs";
 

@@ -1,5 +1,5 @@
 // The transcript as rows: one per message, but calls of one stretch of work stand together with their results.
-import { type Message, type ToolCall, type ToolResult, readToolCall, readToolResult } from "../wire/nouns";
+import { type Message, readToolCall, readToolResult, type ToolCall, type ToolResult } from "../wire/nouns";
 import type { Draft, Said } from "./reduce";
 
 export interface Done {

@@ -1,5 +1,5 @@
 // Where the runs of workflows stand: as the events told, or as far as the messages show it to who came later. Pure.
-import { type ChatState, type Message, loose, text } from "../wire/nouns";
+import { type ChatState, loose, type Message, text } from "../wire/nouns";
 
 export type RunStatus = "running" | "completed" | "failed" | "stopped" | "interrupted";
 

@@ -1,8 +1,8 @@
 // The list of chats: read over REST, kept true by the events of all chats.
 import {
   type InfiniteData,
-  type QueryClient,
   keepPreviousData,
+  type QueryClient,
   useInfiniteQuery,
   useQuery,
 } from "@tanstack/react-query";
@@ -10,7 +10,7 @@ import { useMemo, useSyncExternalStore } from "react";
 import { create } from "zustand";
 import { api, given } from "../wire/client";
 import { ALL } from "../wire/hub";
-import { type Chat, type EndReason, type WireEvent, loose, text } from "../wire/nouns";
+import { type Chat, type EndReason, loose, text, type WireEvent } from "../wire/nouns";
 import { link, readHead } from "./live";
 import { notify } from "./notices";
 

@@ -1,5 +1,5 @@
 // Where a plan or a question stands, read from the view: from its events where they were seen, else from the messages around it.
-import { type Plan, loose, readPlan, text } from "../wire/nouns";
+import { loose, type Plan, readPlan, text } from "../wire/nouns";
 import type { ChatView, PlanStanding } from "./reduce";
 
 export function planStanding(view: ChatView, messageId: string): PlanStanding {

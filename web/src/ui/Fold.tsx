@@ -1,7 +1,7 @@
 // Something that is there when wanted. Opens by button; what is folded is not rendered at all.
 import clsx from "clsx";
 import { ChevronRight } from "lucide-react";
-import { type ReactNode, createContext, useContext, useId, useState } from "react";
+import { createContext, type ReactNode, useContext, useId, useState } from "react";
 
 interface Props {
   summary: ReactNode;

@@ -1,7 +1,7 @@
 // Menus that open under their button. Not modal: the page behind stays as it is.
 import clsx from "clsx";
 import { DropdownMenu } from "radix-ui";
-import { type ReactNode, type RefObject, createContext, use, useRef } from "react";
+import { createContext, type ReactNode, type RefObject, use, useRef } from "react";
 
 interface Props {
   trigger: ReactNode;

@@ -5,13 +5,13 @@ import { setPreference, usePreference } from "../state/preferences";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
 import {
+  conflict,
   DECISION_KEYS,
   HOTKEYS,
   type Hotkey,
+  keysOf,
   NAMES,
   type Name,
-  conflict,
-  keysOf,
   pressed,
   setKeys,
   shown,

@@ -2,7 +2,7 @@ import clsx from "clsx";
 import { CircleAlert, Info, X } from "lucide-react";
 import { useEffect, useId } from "react";
 import { Button, IconButton } from "./Button";
-import { type Toast, dismiss, offerPlace, useToasts } from "./toasts";
+import { dismiss, offerPlace, type Toast, useToasts } from "./toasts";
 
 const NONE: readonly Toast[] = [];
 
