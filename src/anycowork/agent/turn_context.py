@@ -81,8 +81,8 @@ class TurnContext:
         self._results = InjectionDetector(spec.name for spec in self.toolbox.specs() if not spec.read_only)
         known, self.calls = self.calls, []
         self.issue(known)
-        said = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
-        self._user_text = "\n".join(said)  # no other user message can arrive while the segment runs
+        texts = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
+        self._user_text = "\n".join(texts)  # no other user message can arrive while the segment runs
         self.finished_steps = self.progress.count_finished() if self.progress else 0
 
     def reject_answer(self) -> None:

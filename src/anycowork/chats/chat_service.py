@@ -118,8 +118,8 @@ class ChatService:
             config = replace(
                 chat.config, model_id=model or chat.config.model_id, system_prompt_id=prompt, autonomy=level
             )
-            said = self._draft.autonomy(chat, level)
-            await self._chat_lock.write(principal, chat_id, SetChat(config=config, title=title), *said)
+            notice = self._draft.autonomy(chat, level)
+            await self._chat_lock.write(principal, chat_id, SetChat(config=config, title=title), *notice)
         return await require_chat(self._store, chat_id)
 
     def _require_autonomy(self, principal: Principal, autonomy: Autonomy | None) -> None:

@@ -7,7 +7,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.values import leaf_value, value
 
 ENVELOPE_VERSION = 1
-BY_THE_HOUSE = "worker:house"
+SERVER_LABEL = "worker:house"
 
 
 class EventType(StrEnum):
@@ -65,7 +65,7 @@ class NewEvent:
     step_id: str | None = None
     call_id: str | None = None
     attempt: int = 1
-    principal: str = BY_THE_HOUSE
+    principal: str = SERVER_LABEL
     cause: str | None = None
 
     def envelope(
@@ -75,7 +75,7 @@ class NewEvent:
         record_id: str,
         chat_id: str,
         at: str,
-        principal: str = BY_THE_HOUSE,
+        principal: str = SERVER_LABEL,
         cause: str | None = None,
     ) -> Json:
         """Return the event as JSON. If it has no principal or cause, those of its change are used."""
@@ -92,7 +92,7 @@ class NewEvent:
             "call_id": self.call_id,
             "attempt": self.attempt,
             "at": at,
-            "principal": principal if self.principal == BY_THE_HOUSE else self.principal,
+            "principal": principal if self.principal == SERVER_LABEL else self.principal,
             "cause": cause if self.cause is None else self.cause,
             **self.body,
         }

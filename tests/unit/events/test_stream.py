@@ -124,7 +124,7 @@ async def test_a_replay_ends_where_readers_have_been_shown(tmp_path: Path) -> No
             with held(database.writer):
                 tasks.create_task(database.journal.write(said("m1")))
                 await asyncio.sleep(0)
-                database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "between the two")
+                database.journal.publish_delta("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "between the two")
                 tasks.create_task(database.journal.write(said("m3")))
                 await asyncio.sleep(0)
                 await asyncio.sleep(0)  # the writer is given at the end of a round what was written in it
@@ -144,10 +144,10 @@ async def test_text_is_replayed_until_its_message_has_been_shown(tmp_path: Path)
         await database.journal.write(add_chat())
         client = Client()
         with held(database.writer) as gate:
-            database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "seen ")
+            database.journal.publish_delta("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "seen ")
             tasks.create_task(database.journal.write(said("w1")))
             await asyncio.sleep(0)
-            database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, 5, "behind w1")
+            database.journal.publish_delta("c1", "t1", "m1", EventType.TEXT_DELTA, 5, "behind w1")
             tasks.create_task(database.journal.write(Change("c1", (message("m1", "seen behind w1"), Compact("m1")))))
             await asyncio.sleep(0)
             stream = chat_stream(database, hub, client)
@@ -181,10 +181,10 @@ async def test_a_slow_reader_falls_back_to_the_store_and_misses_nothing(tmp_path
             client.receive(await anext(stream))
             for n in range(30):  # nobody takes anything meanwhile, and nobody waits for that
                 await database.journal.write(said(f"m{n}"))
-            database.journal.say("c1", "t1", "next", EventType.TEXT_DELTA, 0, "and ")
+            database.journal.publish_delta("c1", "t1", "next", EventType.TEXT_DELTA, 0, "and ")
             while "next" not in {key[0] for key in client.screen.growing}:
                 client.receive(await anext(stream))
-            database.journal.say("c1", "t1", "next", EventType.TEXT_DELTA, 4, "on")
+            database.journal.publish_delta("c1", "t1", "next", EventType.TEXT_DELTA, 4, "on")
             client.receive(await anext(stream))
         assert list(client.screen.messages) == ["first", *(f"m{n}" for n in range(30))]
         assert list(client.screen.growing.values()) == ["and on"]
@@ -247,7 +247,7 @@ async def test_the_sidebar_follows_every_chat_from_now_or_from_a_position(tmp_pa
             tasks.create_task(read(sidebar(None), now, lambda: len(now.seen) == 2))
             tasks.create_task(read(sidebar(0), all_of_it, lambda: len(all_of_it.seen) == 3))
             await until(lambda: hub.readers == 2 and bool(all_of_it.seen))
-            database.journal.say("c1", "t1", "m", EventType.TEXT_DELTA, 0, "not for the sidebar")
+            database.journal.publish_delta("c1", "t1", "m", EventType.TEXT_DELTA, 0, "not for the sidebar")
             await database.journal.write(Change("c2", (message("m", chat_id="c2"),), (note("one"),)))
             await database.journal.write(Change("c1", (), (note("two"),)))
         assert all_of_it.seen[1:] == now.seen
@@ -327,7 +327,7 @@ class Play:
         if step == SAY:
             name, offset = self.names[number], len(self.texts[number])
             self.texts[number] += text
-            journal.say("c1", "t1", name, EventType.TEXT_DELTA, offset, text)
+            journal.publish_delta("c1", "t1", name, EventType.TEXT_DELTA, offset, text)
         elif step == WRITE:
             self.count += 1
             tasks.create_task(journal.write(Change("c1", (message(f"w{self.count}"),), (note("x"),))))
