@@ -1,5 +1,6 @@
 """Records and events: a record is one durable fact, an event is the same fact as sent to readers, numbered per chat."""
 
+from collections.abc import Sequence
 from dataclasses import field
 from enum import StrEnum
 
@@ -110,3 +111,14 @@ class Record:
     type: EventType
     body: bytes
     position: int = 0
+
+
+class StreamSignal(StrEnum):
+    """What a stream of records delivers between records."""
+
+    KEEP_ALIVE = "keep-alive"
+    CHATS_CHANGED = "chats"  # a chat was added, removed or renamed
+
+
+StreamItem = Sequence[Record] | StreamSignal
+"""What a subscriber gets at once: records in their order, never none, or a signal. Each protocol encodes it in its own way."""
