@@ -1,9 +1,10 @@
 import clsx from "clsx";
-import { Command, Plus, Search, Settings } from "lucide-react";
+import { Command, Network, Plus, Search, Settings } from "lucide-react";
 import { useDeferredValue, useState } from "react";
 import { lookOf } from "../roles/theme";
 import { useRoles } from "../state/queries";
 import { useChats } from "../state/sidebar";
+import { t as jobTexts } from "../texts/jobs";
 import { keysOf, shown } from "../ui/hotkeys";
 import { ago } from "../ui/times";
 import { houseNow } from "../wire/houseClock";
@@ -85,6 +86,13 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
         )}
       </ul>
       <div className="border-t border-line p-3">
+        <a
+          href="#/jobs"
+          onClick={onLeave}
+          className="flex min-h-9 thumb:min-h-11 items-center gap-2.5 rounded-lg px-3 text-sm text-ink-2 hover:bg-surface hover:text-ink"
+        >
+          <Network size={16} aria-hidden /> {jobTexts.jobs}
+        </a>
         <a
           href="#/settings"
           onClick={onLeave}
