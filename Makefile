@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-interop attacks fuzz-shell check browser bench model test-model test-spec web wire screens docs lock clean
+.PHONY: help install run test test-interop attacks fuzz fuzz-shell check browser bench model test-model test-spec web wire screens docs lock clean
 
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
@@ -46,6 +46,9 @@ attacks: install ## run the attacks, as root and as an ordinary user (root becom
 	@echo "==> Running the attacks"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ATTACKS) $(ARGS)
 	@WORKERS=$(WORKERS) sh scripts/attacks_as_user.sh $(ATTACKS) $(ARGS)
+
+fuzz: install ## run the property tests with fresh random examples (make test repeats the same ones)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist load -m hypothesis --hypothesis-profile=fresh $(ARGS)
 
 fuzz-shell: install ## compare the analyser of commands with bash on a million random texts (resumes where it was stopped)
 	@$(BIN)/python scripts/fuzz_shell.py $(ARGS)
