@@ -1,5 +1,6 @@
 import { ShieldAlert, ShieldCheck } from "lucide-react";
 import { useSettings } from "../state/queries";
+import { SANDBOX_TEXTS } from "../texts/sandbox";
 import { loose, text } from "../wire/nouns";
 
 const WORDS: Record<string, string> = {
@@ -23,6 +24,7 @@ export function Sandbox() {
       <Lines title="It holds" lines={sandbox["enforces"]} />
       <Lines title="It does not hold" lines={sandbox["does_not"]} />
       <Lines title="Commands can read (setting sandbox_paths)" lines={sandbox["visible"]} />
+      <Lines title={SANDBOX_TEXTS.caches} lines={sandbox["caches"]} />
       <Lines title="Hidden from commands" lines={sandbox["hidden"]} />
       <Lines title="Not visible" lines={sandbox["refused"]} />
     </div>
