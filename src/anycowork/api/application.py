@@ -36,6 +36,7 @@ from anycowork.api.routes import (
     questions,
     roles,
     rules,
+    search,
     session,
     settings,
     snapshots,
@@ -51,6 +52,7 @@ from anycowork.chats.services import Services
 NOUNS = (
     chats,
     messages,
+    search,
     roles,
     approvals,
     rules,

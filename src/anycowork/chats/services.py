@@ -22,6 +22,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.metering import Account, Day, KeyLimits, Price, Used
 from anycowork.domain.ports import Clock, MessagePage, Store, SuppliedFile
 from anycowork.domain.principals import Principal
+from anycowork.domain.text_search import SearchResult
 from anycowork.domain.usage import ChatUsage, ModelUsage
 from anycowork.domain.values import value
 from anycowork.jobs.agents import AgentRegistry
@@ -45,6 +46,11 @@ class ReadStore(Store, Protocol):
         self, chat_id: str, *, after: str | None = None, before: str | None = None, limit: int
     ) -> MessagePage:
         """Return one page of messages. Raises: Invalid for an invalid cursor."""
+
+    async def search_messages(
+        self, query: str, *, limit: int, before: str | None = None
+    ) -> tuple[list[SearchResult], str | None]:
+        """Return messages of all chats, newest first, and the cursor of the next page. Raises: Invalid for an invalid cursor."""
 
     async def chat_usage(self, chat_id: str) -> ChatUsage:
         """Return the usage of the chat; empty if there is no such chat."""

@@ -107,6 +107,18 @@ Example:
     anycowork import old-chats.json more-chats.jsonl
 """
 
+SEARCH_HELP = """Search what people and agents wrote, in all chats, newest first.
+
+All words must occur; "words in quotes" must follow each other. The last word may be unfinished. Exit code 1 if nothing is found.
+
+Examples:
+
+\b
+    anycowork search sqlite index
+    anycowork search '"full disk"' --limit 5
+    anycowork search budget --json | jq .results
+"""
+
 INSTRUCTIONS_HELP = """Show the instructions that a folder brings for agents (AGENTS.md), and whether they are used.
 
 They are used in the folder's chats once you have trusted their content; after a change you are asked again. The text goes to stdout, the rest to
@@ -236,6 +248,20 @@ def import_chats(
 
     flags = merge_flags(context, {"workspace": workspace, "data_dir": data_dir})
     raise typer.Exit(import_files(flags, os.environ, files, cwd=Path.cwd()))
+
+
+@app.command("search", help=SEARCH_HELP, short_help="Search in all chats.")
+def search_chats(
+    context: typer.Context,
+    words: Annotated[list[str], typer.Argument(help="The words to find.", metavar="WORDS")],
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="At most so many messages.")] = 20,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.cli.search import search
+
+    flags = merge_flags(context, {"data_dir": data_dir})
+    raise typer.Exit(search(flags, os.environ, " ".join(words), cwd=Path.cwd(), limit=limit, as_json=as_json))
 
 
 @app.command(

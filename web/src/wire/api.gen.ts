@@ -128,6 +128,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search Messages
+         * @description Searches what people and agents wrote in all chats, newest first. Calls and the output of tools are not searched.
+         */
+        get: operations["search_messages"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/roles": {
         parameters: {
             query?: never;
@@ -4598,6 +4618,35 @@ export interface components {
              */
             refused?: string[];
         };
+        /** SearchResultShape */
+        SearchResultShape: {
+            /** Context Id */
+            context_id: string;
+            /** Message Id */
+            message_id: string;
+            /**
+             * Title
+             * @description The chat's title.
+             */
+            title: string;
+            role: components["schemas"]["Speaker"];
+            /** Snippet */
+            snippet: string;
+            /**
+             * Parts
+             * @description The snippet again, with the words that match marked.
+             */
+            parts: components["schemas"]["SnippetPartShape"][];
+            /** Created At */
+            created_at: string;
+        };
+        /** SearchResults */
+        SearchResults: {
+            /** Results */
+            results: components["schemas"]["SearchResultShape"][];
+            /** Next */
+            next: string | null;
+        };
         /** SentShape */
         SentShape: {
             /** Message Id */
@@ -4694,6 +4743,13 @@ export interface components {
             pruned: boolean;
         } & {
             [key: string]: unknown;
+        };
+        /** SnippetPartShape */
+        SnippetPartShape: {
+            /** Text */
+            text: string;
+            /** Match */
+            match: boolean;
         };
         /**
          * Source
@@ -7521,6 +7577,140 @@ export interface operations {
                      *       "error": {
                      *         "code": "chat_not_found",
                      *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    search_messages: {
+        parameters: {
+            query: {
+                /** @description All words must occur; "words in quotes" must follow each other; the last word may be unfinished. */
+                q: string;
+                limit?: number;
+                /** @description The `next` of the page before. */
+                before?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchResults"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }

@@ -14,6 +14,7 @@ from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.ports import MessagePage, PastCall, RecentMessages, UnfinishedText
 from anycowork.domain.snapshots import RecordedChange, Snapshot
+from anycowork.domain.text_search import SearchResult
 from anycowork.domain.tools import Call
 from anycowork.domain.usage import ChatUsage, ModelUsage, TurnUsage
 from anycowork.domain.workflows import Run
@@ -23,6 +24,7 @@ from anycowork.store.sqlite import (
     calls,
     chats,
     jobs,
+    message_search,
     messages,
     questions_and_plans,
     records,
@@ -108,6 +110,12 @@ class SqliteStore:
         # In this order: a message that arrives between the two reads is on the page, and again in the stream.
         last_seq = self._last_seq(chat_id)
         return messages.page(self._reader, chat_id, after=after, before=before, limit=limit, last_seq=last_seq)
+
+    async def search_messages(
+        self, query: str, *, limit: int, before: str | None = None
+    ) -> tuple[list[SearchResult], str | None]:
+        """Newest first, and the cursor for the page beyond. Raises: Invalid for a cursor that is none."""
+        return message_search.search(self._reader, query, limit=limit, before=before)
 
     # --- turns and what they wait for
 
