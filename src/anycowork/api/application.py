@@ -34,6 +34,7 @@ from anycowork.api.routes import (
     plans,
     providers,
     questions,
+    queue,
     roles,
     rules,
     search,
@@ -52,6 +53,7 @@ from anycowork.chats.services import Services
 NOUNS = (
     chats,
     messages,
+    queue,
     search,
     roles,
     approvals,

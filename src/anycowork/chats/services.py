@@ -11,6 +11,7 @@ from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
+from anycowork.chats.queue_service import QueueService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
 from anycowork.chats.trust_service import TrustService
@@ -309,6 +310,7 @@ class Services:
     """The services container. `stopping` is set when the server shuts down: streams finish and readiness becomes false."""
 
     chats: ChatService
+    queue: QueueService
     decisions: DecisionService
     jobs: JobService
     agents: AgentRegistry

@@ -97,6 +97,7 @@ async def show_chat(chat_id: str, principal: Reader, services: ServicesDep) -> R
     also = {
         "waiting": waiting_of(chat, newest),
         "waiting_for": waiting,
+        "queue": [queued.to_json() for queued in await services.queue.waiting(chat_id)],
         "continuable": stopped.to_json() if stopped else None,
     }
     return json_response(200, {**chat.to_json(), **also})

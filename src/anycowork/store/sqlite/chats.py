@@ -68,6 +68,7 @@ _ROWS_OF_A_CHAT = (
     "workflow_runs",
     "tasks",
     "jobs",
+    "queued_messages",
 )
 
 

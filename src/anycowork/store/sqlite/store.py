@@ -11,6 +11,7 @@ from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, Link
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn, TurnState
 from anycowork.domain.events import Record
 from anycowork.domain.jobs import Job, JobStatus, JobTask
+from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.ports import MessagePage, PastCall, RecentMessages, UnfinishedText
 from anycowork.domain.snapshots import RecordedChange, Snapshot
@@ -24,6 +25,7 @@ from anycowork.store.sqlite import (
     calls,
     chats,
     jobs,
+    message_queue,
     message_search,
     messages,
     questions_and_plans,
@@ -189,6 +191,12 @@ class SqliteStore:
             TurnUsage(task_id, seconds, usage.of_turn(self._reader, job.chat_id, turn_id))
             for turn_id, task_id, seconds in jobs.turn_rows(self._reader, job.id)
         ]
+
+    async def queued_messages(self, chat_id: str) -> list[QueuedMessage]:
+        return message_queue.of_chat(self._reader, chat_id)
+
+    async def chats_with_queue(self) -> list[str]:
+        return message_queue.chats(self._reader)
 
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
         """Returns the shown text of messages that were not completed in this turn: after a crash, it is left to recover."""
