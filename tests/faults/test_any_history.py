@@ -6,7 +6,7 @@ from shlex import quote
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from anycowork.domain.errors import OutsideWorkspace
@@ -59,6 +59,21 @@ STEPS = st.one_of(
 @pytest.mark.parametrize("layer", Layer, ids=str)
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=st.lists(STEPS, min_size=2, max_size=6), chosen=st.integers(0, 100))
+# A link comes back where a folder with a file in it stands now.
+@example(
+    steps=[
+        ("execute_command", "ln -sfn a.txt a.txt", ""),
+        ("execute_command", "mv -T a.txt swap && mv -T d a.txt; mv -T swap d", ""),
+    ],
+    chosen=1,
+)
+@example(
+    steps=[
+        ("execute_command", "ln -sfn /usr l", ""),
+        ("execute_command", "rm l; mkdir -p l/f/g; echo new > l/f/g/h; echo new > l/i", ""),
+    ],
+    chosen=1,
+)
 def test_going_back_to_any_moment_of_any_history_gives_that_very_tree(
     layer: Layer, steps: list[tuple[str, str, str]], chosen: int
 ) -> None:

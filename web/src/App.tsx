@@ -1,7 +1,8 @@
 // The frame: the list of chats beside one page, and what can be reached from everywhere.
-import clsx from "clsx";
-import { type MouseEvent, Suspense, lazy, useEffect, useLayoutEffect, useRef, useState } from "react";
+
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
+import clsx from "clsx";
+import { lazy, type MouseEvent, Suspense, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
 import { ChatPage } from "./chat/ChatPage";
@@ -76,11 +77,29 @@ function Frame() {
   if (connection === "unauthorized") return <SignIn />;
   return (
     <div className="flex h-full">
-      <a href="#main" onClick={skip} className="sr-only z-50 rounded-lg bg-ink px-4 py-2 text-paper focus:not-sr-only focus:absolute focus:top-2 focus:left-2">
+      <a
+        href="#main"
+        onClick={skip}
+        className="sr-only z-50 rounded-lg bg-ink px-4 py-2 text-paper focus:not-sr-only focus:absolute focus:top-2 focus:left-2"
+      >
         Skip the list of chats
       </a>
-      {sidebar && <button type="button" aria-label="Close the list of chats" onClick={() => setSidebar(false)} className="fixed inset-0 z-20 bg-black/35 md:hidden" />}
-      <div ref={drawer} tabIndex={-1} className={clsx("outline-none inset-y-0 left-0 z-30 w-72 shrink-0 border-r border-line bg-paper max-md:fixed max-md:shadow-2xl md:w-68", !sidebar && "hidden")}>
+      {sidebar && (
+        <button
+          type="button"
+          aria-label="Close the list of chats"
+          onClick={() => setSidebar(false)}
+          className="fixed inset-0 z-20 bg-black/35 md:hidden"
+        />
+      )}
+      <div
+        ref={drawer}
+        tabIndex={-1}
+        className={clsx(
+          "outline-none inset-y-0 left-0 z-30 w-72 shrink-0 border-r border-line bg-paper max-md:fixed max-md:shadow-2xl md:w-68",
+          !sidebar && "hidden",
+        )}
+      >
         <Sidebar current={chatAt(path)} onLeave={leave} onPalette={() => setOpen("palette")} />
       </div>
       <div id="main" tabIndex={-1} className="flex min-w-0 flex-1 flex-col outline-none">
@@ -107,8 +126,12 @@ function Pages({ onSidebar }: { onSidebar: () => void }) {
         <Route path="/">
           <Home onSidebar={onSidebar} />
         </Route>
-        <Route path="/chat/:id/:message?">{({ id, message }) => <ChatPage key={id} chatId={id} messageId={message ?? null} onSidebar={onSidebar} />}</Route>
-        <Route path="/settings/:part?">{({ part }) => <SettingsPage part={part ?? null} onSidebar={onSidebar} />}</Route>
+        <Route path="/chat/:id/:message?">
+          {({ id, message }) => <ChatPage key={id} chatId={id} messageId={message ?? null} onSidebar={onSidebar} />}
+        </Route>
+        <Route path="/settings/:part?">
+          {({ part }) => <SettingsPage part={part ?? null} onSidebar={onSidebar} />}
+        </Route>
         <Route>
           <Redirect to="/" />
         </Route>
@@ -122,7 +145,9 @@ function Broken() {
   return (
     <div role="alert" className="m-auto max-w-sm px-6 pb-24 text-center">
       <h1 className="text-lg font-semibold">This part of the page could not be shown</h1>
-      <p className="mt-2 text-sm text-ink-2">The server does not answer, or it was updated meanwhile. Nothing is lost: what was done is stored there.</p>
+      <p className="mt-2 text-sm text-ink-2">
+        The server does not answer, or it was updated meanwhile. Nothing is lost: what was done is stored there.
+      </p>
       <Button look="primary" className="mt-5" onClick={() => location.reload()}>
         Load the page again
       </Button>
@@ -146,7 +171,11 @@ function useDrawer(open: boolean, leave: () => void) {
     node?.addEventListener("keydown", onKey);
     return () => {
       node?.removeEventListener("keydown", onKey);
-      if (before instanceof HTMLElement && (node?.contains(document.activeElement) || document.activeElement === document.body)) before.focus();
+      if (
+        before instanceof HTMLElement &&
+        (node?.contains(document.activeElement) || document.activeElement === document.body)
+      )
+        before.focus();
     };
   }, [open]);
   return drawer;

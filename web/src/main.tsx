@@ -13,7 +13,12 @@ followPreferences();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyTheme);
 
 const queries = new QueryClient({
-  defaultOptions: { queries: { retry: (count, error) => count < 3 && !(error instanceof Refusal && error.status >= 400 && error.status < 500), refetchOnWindowFocus: false } },
+  defaultOptions: {
+    queries: {
+      retry: (count, error) => count < 3 && !(error instanceof Refusal && error.status >= 400 && error.status < 500),
+      refetchOnWindowFocus: false,
+    },
+  },
 });
 
 void start();

@@ -28,5 +28,12 @@ export function DisclosedList({ items, label }: { items: readonly DisclosedItem[
 
 /** The one way to show what is granted: whole, as it was escaped. */
 export function GrantedText({ text, className }: { text: VisibleText; className?: string }) {
-  return <code dir="ltr" className={clsx("min-w-0 font-mono text-[12.5px] [overflow-wrap:anywhere] whitespace-pre-wrap", className)}>{text}</code>;
+  return (
+    <code
+      dir="ltr"
+      className={clsx("min-w-0 font-mono text-[12.5px] [overflow-wrap:anywhere] whitespace-pre-wrap", className)}
+    >
+      {text}
+    </code>
+  );
 }

@@ -11,7 +11,12 @@ const LOOKS = {
 export function RiskMark({ risk }: { risk: Approval["risk"] }) {
   const { Icon, words, className } = LOOKS[risk];
   return (
-    <span className={clsx("inline-flex shrink-0 items-center gap-1 rounded-full px-2 py-0.5 text-xs font-medium", className)}>
+    <span
+      className={clsx(
+        "inline-flex shrink-0 items-center gap-1 rounded-full px-2 py-0.5 text-xs font-medium",
+        className,
+      )}
+    >
       <Icon size={12} aria-hidden />
       {words}
     </span>

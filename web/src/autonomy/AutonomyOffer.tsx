@@ -3,7 +3,7 @@ import { useMemo, useState } from "react";
 import type { Autonomy, ChatView } from "../state/reduce";
 import { Button } from "../ui/Button";
 import { useHoldsCommands } from "./AutonomySelector";
-import { WORDS, offeredLevel } from "./levels";
+import { offeredLevel, WORDS } from "./levels";
 
 const SAID: Partial<Record<Autonomy, string>> = {
   edits: "You allowed several file changes in this chat.",
@@ -18,7 +18,10 @@ export function AutonomyOffer({ view, onChoose }: { view: ChatView; onChoose: (a
   if (!level || declined.includes(level)) return null;
   const { title, does } = WORDS[level];
   return (
-    <section aria-label={`Autonomy: ${title}?`} className="flex flex-wrap items-center gap-3 rounded-xl border border-dashed border-line-strong px-4 py-2.5 text-sm text-ink-2">
+    <section
+      aria-label={`Autonomy: ${title}?`}
+      className="flex flex-wrap items-center gap-3 rounded-xl border border-dashed border-line-strong px-4 py-2.5 text-sm text-ink-2"
+    >
       <ShieldCheck size={16} aria-hidden className="shrink-0 text-warn" />
       <p className="min-w-0 flex-1 basis-56">
         {SAID[level]} <strong className="font-semibold text-ink">{title}</strong>: {does}

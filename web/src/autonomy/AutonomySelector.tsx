@@ -21,7 +21,10 @@ export function AutonomySelector({ autonomy, onChoose }: Props) {
       type="button"
       aria-label={`Autonomy: ${title}. Change`}
       title={`Autonomy: ${title}. ${does} (${shown(keysOf("autonomy"))} takes the next level)`}
-      className={clsx("inline-flex min-h-9 shrink-0 items-center gap-1.5 rounded-lg px-2 text-sm thumb:min-h-11", autonomy === "ask" ? "text-ink-2 hover:bg-sunken" : "bg-warn-soft font-medium text-warn hover:brightness-95")}
+      className={clsx(
+        "inline-flex min-h-9 shrink-0 items-center gap-1.5 rounded-lg px-2 text-sm thumb:min-h-11",
+        autonomy === "ask" ? "text-ink-2 hover:bg-sunken" : "bg-warn-soft font-medium text-warn hover:brightness-95",
+      )}
     >
       <Icon size={16} aria-hidden className="shrink-0" />
       <span className={autonomy === "ask" ? "hidden @2xl:inline" : "max-sm:hidden"}>{title}</span>

@@ -35,6 +35,7 @@ export function offeredLevel(messages: readonly Message[], now: Autonomy, full: 
     return result && text(result.facts["allowed_by"]).startsWith("approval:") ? [result.tool] : [];
   });
   if (now === "ask" && allowed.filter((tool) => EDITS.has(tool)).length >= TIMES) return "edits";
-  if (now !== "sandboxed" && full && allowed.filter((tool) => tool === "execute_command").length >= TIMES) return "sandboxed";
+  if (now !== "sandboxed" && full && allowed.filter((tool) => tool === "execute_command").length >= TIMES)
+    return "sandboxed";
   return null;
 }

@@ -6,7 +6,17 @@ import { Button } from "../ui/Button";
 import { Dialog, wantsFocus } from "../ui/Dialog";
 import { attempt } from "../ui/toasts";
 
-export function RenameDialog({ open, title, onClose, onRename }: { open: boolean; title: string; onClose: () => void; onRename: (title: string) => void }) {
+export function RenameDialog({
+  open,
+  title,
+  onClose,
+  onRename,
+}: {
+  open: boolean;
+  title: string;
+  onClose: () => void;
+  onRename: (title: string) => void;
+}) {
   return (
     <Dialog title="Rename this chat" open={open} onClose={onClose}>
       <RenameForm
@@ -30,7 +40,14 @@ function RenameForm({ title, onRename }: { title: string; onRename: (title: stri
         if (words.trim()) onRename(words.trim());
       }}
     >
-      <input ref={wantsFocus} aria-label="Title" maxLength={500} value={words} onChange={({ target }) => setWords(target.value)} className="min-h-9 min-w-0 flex-1 rounded-lg border border-line-strong bg-paper px-3 text-sm" />
+      <input
+        ref={wantsFocus}
+        aria-label="Title"
+        maxLength={500}
+        value={words}
+        onChange={({ target }) => setWords(target.value)}
+        className="min-h-9 min-w-0 flex-1 rounded-lg border border-line-strong bg-paper px-3 text-sm"
+      />
       <Button look="primary" type="submit" disabled={!words.trim()}>
         Rename
       </Button>

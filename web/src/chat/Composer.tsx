@@ -2,11 +2,11 @@
 import { ArrowUp, Square, Workflow } from "lucide-react";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { draftOf, keepDraft } from "../state/preferences";
-import { NAMES, isTyping, keysOf, matches, shown } from "../ui/hotkeys";
+import { isTyping, keysOf, matches, NAMES, shown } from "../ui/hotkeys";
 import { isThumb } from "../ui/narrow";
+import type { ChatState } from "../wire/nouns";
 import { Completion, useCompletion } from "../workflows/Completion";
 import { openWorkflows } from "../workflows/opening";
-import type { ChatState } from "../wire/nouns";
 import { AttachedImages, ChooseImages } from "./AttachedImages";
 import { type Attached, useAttached } from "./attached";
 
@@ -30,7 +30,12 @@ const WAITING: Record<ChatState, string> = {
 };
 
 /** Up and down walk through what was sent, as long as nothing else stands in the field. Pure. */
-function recall(key: string, words: string, sent: readonly string[], back: number): { words: string; back: number } | null {
+function recall(
+  key: string,
+  words: string,
+  sent: readonly string[],
+  back: number,
+): { words: string; back: number } | null {
   const shown = back > 0 ? sent.at(-back) : "";
   if (words !== "" && words !== shown) return null; // somebody's own words
   const now = words === "" ? 0 : back;
@@ -49,7 +54,8 @@ function useTyping(field: { readonly current: HTMLTextAreaElement | null }, stat
     if (state !== "idle" && state !== "running") return;
     const onKey = (event: globalThis.KeyboardEvent) => {
       const plain = event.key.length === 1 && event.key !== " " && !event.ctrlKey && !event.metaKey && !event.altKey;
-      if (!plain || isTyping(event) || !atNothing(event.target) || NAMES.some((name) => matches(event, keysOf(name)))) return;
+      if (!plain || isTyping(event) || !atNothing(event.target) || NAMES.some((name) => matches(event, keysOf(name))))
+        return;
       field.current?.focus(); // before the letter arrives, which then goes there
     };
     window.addEventListener("keydown", onKey);
@@ -84,7 +90,8 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
       write("");
       attached.clear();
     }
-    if (isThumb()) field.current?.blur(); // the keyboard on the screen would cover what comes
+    if (isThumb())
+      field.current?.blur(); // the keyboard on the screen would cover what comes
     else field.current?.focus();
   };
   useTyping(field, state);
@@ -117,7 +124,13 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
         <AttachedImages images={attached.images} onRemove={attached.remove} />
         <div className="flex items-end gap-2">
           {images && <ChooseImages onChoose={attached.add} />}
-          <button type="button" aria-label="Workflows" title="Workflows (type / for one)" onClick={() => openWorkflows()} className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink">
+          <button
+            type="button"
+            aria-label="Workflows"
+            title="Workflows (type / for one)"
+            onClick={() => openWorkflows()}
+            className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink"
+          >
             <Workflow size={18} aria-hidden />
           </button>
           <textarea
@@ -136,11 +149,22 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
             className="max-h-48 min-h-10 thumb:min-h-11 min-w-0 flex-1 resize-none bg-transparent px-2.5 py-2 outline-none placeholder:overflow-hidden placeholder:text-ellipsis placeholder:whitespace-nowrap placeholder:text-ink-3"
           />
           {idle ? (
-            <button type="submit" aria-label="Send" title="Send (Enter)" disabled={!words.trim() || sending} className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-ink text-paper transition-opacity disabled:opacity-30">
+            <button
+              type="submit"
+              aria-label="Send"
+              title="Send (Enter)"
+              disabled={!words.trim() || sending}
+              className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-ink text-paper transition-opacity disabled:opacity-30"
+            >
               <ArrowUp size={18} aria-hidden />
             </button>
           ) : (
-            <button type="button" onClick={onStop} title={`Stop (${shown(keysOf("stop"))})`} className="inline-flex h-10 thumb:h-11 shrink-0 items-center gap-2 rounded-xl bg-bad-soft px-3.5 text-sm font-semibold text-bad hover:brightness-95">
+            <button
+              type="button"
+              onClick={onStop}
+              title={`Stop (${shown(keysOf("stop"))})`}
+              className="inline-flex h-10 thumb:h-11 shrink-0 items-center gap-2 rounded-xl bg-bad-soft px-3.5 text-sm font-semibold text-bad hover:brightness-95"
+            >
               <Square size={13} fill="currentColor" aria-hidden /> Stop
             </button>
           )}
@@ -148,7 +172,9 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
         {!idle && (
           <p id="composer-state" className="px-2.5 pb-1 text-xs text-ink-3">
             {WAITING[state]}
-            {state === "awaiting_approval" && <span className="max-sm:hidden"> By key: {shown(keysOf("approvals"))} goes there, then Y or N.</span>}
+            {state === "awaiting_approval" && (
+              <span className="max-sm:hidden"> By key: {shown(keysOf("approvals"))} goes there, then Y or N.</span>
+            )}
           </p>
         )}
       </form>

@@ -1,7 +1,7 @@
 // What was said and done in a chat, what waits for the person, and where to write.
 import { useCallback, useEffect, useMemo } from "react";
-import { AutonomyOffer } from "../autonomy/AutonomyOffer";
 import { ApprovalDock } from "../approvals/ApprovalDock";
+import { AutonomyOffer } from "../autonomy/AutonomyOffer";
 import { Card } from "../messages/Card";
 import type { CallStanding } from "../messages/StatusMark";
 import { WorkCard } from "../messages/WorkCard";
@@ -10,14 +10,14 @@ import { lookOf } from "../roles/theme";
 import { keptWords } from "../rules/words";
 import * as acts from "../state/acts";
 import { loadEarlier, seek, useLive } from "../state/live";
-import { useRoles, useSees, usePlanDisclosure } from "../state/queries";
-import { type Autonomy, type ChatView, type PlanStanding, continuable } from "../state/reduce";
-import { type Runs, isOrder, runInHand, runOf, runsOf } from "../state/runs";
+import { usePlanDisclosure, useRoles, useSees } from "../state/queries";
+import { type Autonomy, type ChatView, continuable, type PlanStanding } from "../state/reduce";
 import { type Row, rowsOf, withDrafts, withPrinted } from "../state/rows";
+import { isOrder, type Runs, runInHand, runOf, runsOf } from "../state/runs";
 import { callStanding, openPlan, planInHand, planStanding, questionStanding } from "../state/standing";
 import { attempt, say } from "../ui/toasts";
-import { RunLine } from "../workflows/RunLine";
 import { type Message, type PlanEdits, readPictures } from "../wire/nouns";
+import { RunLine } from "../workflows/RunLine";
 import { Composer, focusComposer } from "./Composer";
 import { ContinueCard } from "./ContinueCard";
 import { Hint } from "./Hint";
@@ -55,7 +55,25 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
       {view.state === "idle" && <TurnChanges messages={view.messages} onBack={onCheckpoints} />}
       <AutonomyOffer view={view} onChoose={onAutonomy} />
       {run && <RunLine run={run} waits={view.state !== "running"} />}
-      {view.state === "running" && view.drafts.length === 0 ? <Working role={view.role} since={view.turn?.startedAt ?? null} /> : <>{continuable(view) && <ContinueCard reason={continuable(view)!.reason} busy={sending !== null} onContinue={() => void send("continue", () => acts.continueTurn(view.id))} />}<Hint view={view} onSwitch={onSwitch} busy={sending !== null} onAgain={(words) => void send("again", () => acts.send(view.id, words))} /></>}
+      {view.state === "running" && view.drafts.length === 0 ? (
+        <Working role={view.role} since={view.turn?.startedAt ?? null} />
+      ) : (
+        <>
+          {continuable(view) && (
+            <ContinueCard
+              reason={continuable(view)!.reason}
+              busy={sending !== null}
+              onContinue={() => void send("continue", () => acts.continueTurn(view.id))}
+            />
+          )}
+          <Hint
+            view={view}
+            onSwitch={onSwitch}
+            busy={sending !== null}
+            onAgain={(words) => void send("again", () => acts.send(view.id, words))}
+          />
+        </>
+      )}
     </div>
   );
   const plan = planInHand(view);
@@ -77,8 +95,20 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
       <div className="mx-auto flex max-h-[calc(100%-3.5rem)] w-full max-w-3xl shrink-0 flex-col px-3 pb-3 sm:px-6 sm:pb-5">
         <InstructionsLine chatId={view.id} workspace={workspace} idle={view.state === "idle"} moment={view.news} />
         {plan && <PlanDock chatId={view.id} messageId={plan} moment={view.news} onCompare={onCompare} />}
-        <ApprovalDock approvals={view.approvals} onMore={({ id, disclosure }) => acts.restOfDisclosure(view.id, id, disclosure.items.length)} onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then(tellKept))} />
-        <Composer chatId={view.id} state={view.state} placeholder={`Message ${look.title}…`} sent={sent} images={sees} onSend={(words, images) => attempt(acts.send(view.id, words, images))} onStop={onStop} />
+        <ApprovalDock
+          approvals={view.approvals}
+          onMore={({ id, disclosure }) => acts.restOfDisclosure(view.id, id, disclosure.items.length)}
+          onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then(tellKept))}
+        />
+        <Composer
+          chatId={view.id}
+          state={view.state}
+          placeholder={`Message ${look.title}…`}
+          sent={sent}
+          images={sees}
+          onSend={(words, images) => attempt(acts.send(view.id, words, images))}
+          onStop={onStop}
+        />
       </div>
     </>
   );
@@ -91,14 +121,26 @@ function tellKept(rules: readonly unknown[]): void {
 }
 
 /** One row as its card. */
-function useRows(view: ChatView, runs: Runs, onCompare: () => void, sending: string | null, send: Send): (row: Row) => React.ReactNode {
+function useRows(
+  view: ChatView,
+  runs: Runs,
+  onCompare: () => void,
+  sending: string | null,
+  send: Send,
+): (row: Row) => React.ReactNode {
   const thinking = useLive((live) => live.thinking);
   const waiting = useMemo(() => new Set(view.approvals.map(({ tool_call_id }) => tool_call_id)), [view.approvals]);
   const standing = (callId: string): CallStanding => callStanding(view, waiting, callId);
   const disclosure = usePlanDisclosure(view.id, openPlan(view));
   const hash = disclosure?.hash ?? null;
-  const execute = useCallback((id: string, edits: PlanEdits | null) => void send(id, () => acts.approvePlan(view.id, id, edits, hash)), [view.id, hash, send]);
-  const answer = useCallback((id: string, given: { value: string } | { custom: string }) => void send(id, () => acts.answer(view.id, id, given)), [view.id, send]);
+  const execute = useCallback(
+    (id: string, edits: PlanEdits | null) => void send(id, () => acts.approvePlan(view.id, id, edits, hash)),
+    [view.id, hash, send],
+  );
+  const answer = useCallback(
+    (id: string, given: { value: string } | { custom: string }) => void send(id, () => acts.answer(view.id, id, given)),
+    [view.id, send],
+  );
   return (row) => {
     switch (row.kind) {
       case "work":
@@ -133,7 +175,10 @@ function useRows(view: ChatView, runs: Runs, onCompare: () => void, sending: str
 /** What the person wrote, not what was sent in their name. */
 function isOwn(message: Message): boolean {
   const run = runOf(message);
-  return message.role === "user" && (run ? isOrder(message, run) : !message.payload || readPictures(message.payload).length > 0);
+  return (
+    message.role === "user" &&
+    (run ? isOrder(message, run) : !message.payload || readPictures(message.payload).length > 0)
+  );
 }
 
 const UNPLANNED: PlanStanding = { state: "open", approved: null };
@@ -143,6 +188,8 @@ const UNASKED = { state: "withdrawn" } as const;
 function useSeek(target: string | null): void {
   useEffect(() => {
     if (!target) return;
-    void seek(target).then((found) => !found && say("The message that this link leads to is not in this chat.", "problem"));
+    void seek(target).then(
+      (found) => !found && say("The message that this link leads to is not in this chat.", "problem"),
+    );
   }, [target]);
 }

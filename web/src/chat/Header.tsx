@@ -1,8 +1,8 @@
 import { Bot, Ellipsis, FolderClosed, Gauge, History, Pencil, Printer, Scale, Trash2, WifiOff } from "lucide-react";
 import { Suspense, useState } from "react";
 import { AutonomyChoice, AutonomySelector } from "../autonomy/AutonomySelector";
-import { ModelButton, ModelPicker } from "../models/ModelButton";
 import { defaultModel } from "../models/choices";
+import { ModelButton, ModelPicker } from "../models/ModelButton";
 import { RoleSelector } from "../roles/RoleSelector";
 import { useProviders } from "../state/queries";
 import type { Autonomy } from "../state/reduce";
@@ -48,7 +48,9 @@ export function Header(props: Props) {
     <header className="@container flex h-14 shrink-0 items-center gap-1 border-b border-line bg-paper/90 px-2 sm:gap-2 sm:px-4">
       <SidebarButton onClick={props.onSidebar} />
       <div className="min-w-0 flex-1">
-        <h1 dir="auto" title={props.title} className="truncate text-left text-sm font-semibold sm:text-[15px]">{props.title}</h1>
+        <h1 dir="auto" title={props.title} className="truncate text-left text-sm font-semibold sm:text-[15px]">
+          {props.title}
+        </h1>
         {props.workspace && (
           <p className="hidden items-center gap-1 truncate text-xs text-ink-3 sm:flex" title={props.workspace}>
             <FolderClosed size={11} aria-hidden className="shrink-0" />
@@ -57,7 +59,10 @@ export function Header(props: Props) {
         )}
       </div>
       {props.alone && (
-        <span role="status" className="inline-flex items-center gap-1.5 rounded-full bg-warn-soft px-2.5 py-1 text-xs font-medium text-warn">
+        <span
+          role="status"
+          className="inline-flex items-center gap-1.5 rounded-full bg-warn-soft px-2.5 py-1 text-xs font-medium text-warn"
+        >
           <WifiOff size={13} aria-hidden /> <span className="hidden sm:inline">Reconnecting…</span>
         </span>
       )}
@@ -70,13 +75,19 @@ export function Header(props: Props) {
           <ModelButton model={props.model} onChoose={props.onModel} />
         </>
       )}
-      {props.autonomy && (!narrow || props.autonomy !== "ask") && <AutonomySelector autonomy={props.autonomy} onChoose={props.onAutonomy} />}
+      {props.autonomy && (!narrow || props.autonomy !== "ask") && (
+        <AutonomySelector autonomy={props.autonomy} onChoose={props.onAutonomy} />
+      )}
       {props.role && <RoleSelector role={props.role} onChoose={props.onRole} />}
       <Menu
         label="Chat"
         align="end"
         trigger={
-          <button type="button" aria-label="More about this chat" className="inline-flex size-9 shrink-0 items-center justify-center rounded-lg text-ink-2 hover:bg-sunken thumb:size-11">
+          <button
+            type="button"
+            aria-label="More about this chat"
+            className="inline-flex size-9 shrink-0 items-center justify-center rounded-lg text-ink-2 hover:bg-sunken thumb:size-11"
+          >
             <Ellipsis size={18} aria-hidden />
           </button>
         }
@@ -100,7 +111,8 @@ export function Header(props: Props) {
           <>
             <MenuLine />
             <MenuItem onSelect={() => setPicking(true)}>
-              <Bot size={15} aria-hidden className="shrink-0" /> <span className="min-w-0 break-all">Model: {model}</span>
+              <Bot size={15} aria-hidden className="shrink-0" />{" "}
+              <span className="min-w-0 break-all">Model: {model}</span>
             </MenuItem>
             {props.autonomy && <AutonomyChoice autonomy={props.autonomy} onChoose={props.onAutonomy} />}
             {used && (
@@ -111,7 +123,9 @@ export function Header(props: Props) {
           </>
         )}
       </Menu>
-      <Suspense fallback={null}>{picking && <ModelPicker model={model} onChoose={props.onModel} onClose={() => setPicking(false)} />}</Suspense>
+      <Suspense fallback={null}>
+        {picking && <ModelPicker model={model} onChoose={props.onModel} onClose={() => setPicking(false)} />}
+      </Suspense>
       {usage && (
         <Dialog title="What this chat has used" open={looking} onClose={() => setLooking(false)}>
           <Details usage={usage} />

@@ -1,6 +1,6 @@
 import { Lightbulb, RotateCcw } from "lucide-react";
-import { Button } from "../ui/Button";
 import { type ChatView, continuable } from "../state/reduce";
+import { Button } from "../ui/Button";
 import { loose, readFault, readToolResult } from "../wire/nouns";
 
 interface Props {
@@ -44,5 +44,8 @@ function failedWords(view: ChatView): string | null {
 function refusedByRole(view: ChatView): boolean {
   const lastAsked = view.messages.findLastIndex(({ role }) => role === "user");
   const since = view.messages.slice(Math.max(0, lastAsked));
-  return since.some(({ message_type, payload }) => message_type === "tool_result" && readToolResult(payload)?.error?.code === "forbidden_by_role");
+  return since.some(
+    ({ message_type, payload }) =>
+      message_type === "tool_result" && readToolResult(payload)?.error?.code === "forbidden_by_role",
+  );
 }

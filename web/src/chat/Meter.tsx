@@ -14,13 +14,24 @@ export function Meter({ usage }: { usage: ChatUsage }) {
   return (
     <Popover.Root>
       <Popover.Trigger asChild>
-        <button type="button" aria-label={`Used in this chat: ${words}`} title={`Used in this chat: ${words}`} className="inline-flex min-h-9 items-center gap-1.5 rounded-lg px-2 text-xs text-ink-2 tabular-nums hover:bg-sunken">
+        <button
+          type="button"
+          aria-label={`Used in this chat: ${words}`}
+          title={`Used in this chat: ${words}`}
+          className="inline-flex min-h-9 items-center gap-1.5 rounded-lg px-2 text-xs text-ink-2 tabular-nums hover:bg-sunken"
+        >
           <Ring fill={fill} />
           <span className="hidden lg:inline">{cost !== null && cost > 0 ? money(cost) : short(tokens)}</span>
         </button>
       </Popover.Trigger>
       <Popover.Portal>
-        <Popover.Content align="end" sideOffset={6} collisionPadding={8} aria-label="What this chat has used" className="rise z-40 w-72 max-w-[calc(100vw-1rem)] rounded-xl border border-line bg-surface p-4 text-sm text-ink shadow-xl">
+        <Popover.Content
+          align="end"
+          sideOffset={6}
+          collisionPadding={8}
+          aria-label="What this chat has used"
+          className="rise z-40 w-72 max-w-[calc(100vw-1rem)] rounded-xl border border-line bg-surface p-4 text-sm text-ink shadow-xl"
+        >
           <Details usage={usage} />
         </Popover.Content>
       </Popover.Portal>
@@ -39,7 +50,14 @@ export function Details({ usage }: { usage: ChatUsage }) {
             <span>Context of the last request</span>
             <span className="tabular-nums">{Math.round(fill * 100)} %</span>
           </p>
-          <meter aria-label="Context of the last request" className="context-fill w-full" min={0} max={100} high={85} value={Math.round(fill * 100)} />
+          <meter
+            aria-label="Context of the last request"
+            className="context-fill w-full"
+            min={0}
+            max={100}
+            high={85}
+            value={Math.round(fill * 100)}
+          />
           <p className="text-xs text-ink-3 tabular-nums">
             {usage.window.toLocaleString()} of {usage.context_tokens?.toLocaleString()} tokens
           </p>
@@ -52,13 +70,16 @@ export function Details({ usage }: { usage: ChatUsage }) {
               {used.model}
             </p>
             <p className="text-xs text-ink-3 tabular-nums">
-              {used.requests} {used.requests === 1 ? "request" : "requests"} · {used.prompt.toLocaleString()} in{used.cached > 0 && ` (${used.cached.toLocaleString()} kept)`} · {used.completion.toLocaleString()} out
+              {used.requests} {used.requests === 1 ? "request" : "requests"} · {used.prompt.toLocaleString()} in
+              {used.cached > 0 && ` (${used.cached.toLocaleString()} kept)`} · {used.completion.toLocaleString()} out
               {used.estimated && " · estimated"}
             </p>
           </li>
         ))}
       </ul>
-      <p className="mt-3 border-t border-line pt-2 text-ink-2">{cost === null ? "The price of a model is not known: config.toml can name it." : `Cost so far: ${money(cost)}`}</p>
+      <p className="mt-3 border-t border-line pt-2 text-ink-2">
+        {cost === null ? "The price of a model is not known: config.toml can name it." : `Cost so far: ${money(cost)}`}
+      </p>
     </>
   );
 }
@@ -66,9 +87,22 @@ export function Details({ usage }: { usage: ChatUsage }) {
 function Ring({ fill }: { fill: number | null }) {
   const part = Math.min(1, fill ?? 0);
   return (
-    <svg viewBox="0 0 20 20" aria-hidden className={`size-[18px] shrink-0 -rotate-90 ${part > 0.85 ? "text-warn" : "text-ink-3"}`}>
+    <svg
+      viewBox="0 0 20 20"
+      aria-hidden
+      className={`size-[18px] shrink-0 -rotate-90 ${part > 0.85 ? "text-warn" : "text-ink-3"}`}
+    >
       <circle cx="10" cy="10" r="7.5" fill="none" stroke="var(--line-strong)" strokeWidth="3" />
-      <circle cx="10" cy="10" r="7.5" fill="none" stroke="currentColor" strokeWidth="3" pathLength="100" strokeDasharray={`${part * 100} 100`} />
+      <circle
+        cx="10"
+        cy="10"
+        r="7.5"
+        fill="none"
+        stroke="currentColor"
+        strokeWidth="3"
+        pathLength="100"
+        strokeDasharray={`${part * 100} 100`}
+      />
     </svg>
   );
 }

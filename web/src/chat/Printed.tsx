@@ -22,7 +22,9 @@ export function Printed({ rows, hasEarlier, render }: Props) {
     <div className="printed hidden print:block">
       <h1 className="text-xl font-semibold">{title}</h1>
       <p className="mb-4 text-xs">{workspace}</p>
-      {hasEarlier && <p className="mb-4 text-sm">Older messages are not printed here. "Print" in the chat's menu brings them all.</p>}
+      {hasEarlier && (
+        <p className="mb-4 text-sm">Older messages are not printed here. "Print" in the chat's menu brings them all.</p>
+      )}
       <OnPaper value={true}>
         {rows.map((row) => (
           <div key={row.key} className="py-2">

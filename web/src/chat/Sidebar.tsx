@@ -27,18 +27,34 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
         <a href="#/" onClick={onLeave} className="text-[15px] font-semibold tracking-tight">
           AnyCowork
         </a>
-        <button type="button" onClick={onPalette} className="ml-auto inline-flex min-h-6 items-center justify-center rounded-md border border-line-strong/70 px-1.5 font-mono text-[11px] text-ink-3 hover:text-ink thumb:size-11 thumb:border-0" aria-label={`Command palette, ${shown(keysOf("palette"))}`}>
+        <button
+          type="button"
+          onClick={onPalette}
+          className="ml-auto inline-flex min-h-6 items-center justify-center rounded-md border border-line-strong/70 px-1.5 font-mono text-[11px] text-ink-3 hover:text-ink thumb:size-11 thumb:border-0"
+          aria-label={`Command palette, ${shown(keysOf("palette"))}`}
+        >
           <Command size={17} aria-hidden className="hidden thumb:inline" />
           <span className="thumb:hidden">{shown(keysOf("palette"))}</span>
         </button>
       </div>
       <div className="space-y-2 px-3 pb-2">
-        <a href="#/" onClick={onLeave} className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg border border-line-strong/70 bg-surface px-3 text-sm font-medium hover:bg-paper">
+        <a
+          href="#/"
+          onClick={onLeave}
+          className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg border border-line-strong/70 bg-surface px-3 text-sm font-medium hover:bg-paper"
+        >
           <Plus size={16} aria-hidden /> New chat
         </a>
         <label className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg px-3 text-sm outline-2 outline-transparent focus-within:bg-surface focus-within:outline-(--focus) hover:bg-surface">
           <Search size={15} aria-hidden className="text-ink-3" />
-          <input type="search" aria-label="Search chats" placeholder="Search" value={words} onChange={({ target }) => setWords(target.value)} className="min-w-0 flex-1 bg-transparent outline-none placeholder:text-ink-3" />
+          <input
+            type="search"
+            aria-label="Search chats"
+            placeholder="Search"
+            value={words}
+            onChange={({ target }) => setWords(target.value)}
+            className="min-w-0 flex-1 bg-transparent outline-none placeholder:text-ink-3"
+          />
         </label>
       </div>
       <ul className="min-h-0 flex-1 space-y-0.5 overflow-y-auto px-3 pb-3">
@@ -51,17 +67,29 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
           <ChatLine key={chat.id} chat={chat} current={chat.id === current} onOpen={onLeave} />
         ))}
         {chats.isPending && <Skeleton />}
-        {chats.isSuccess && waiting.length + others.length === 0 && <li className="px-3 py-6 text-center text-sm text-ink-3">{words ? "No chat has these words in its title." : "No chats yet."}</li>}
+        {chats.isSuccess && waiting.length + others.length === 0 && (
+          <li className="px-3 py-6 text-center text-sm text-ink-3">
+            {words ? "No chat has these words in its title." : "No chats yet."}
+          </li>
+        )}
         {chats.hasNextPage && (
           <li>
-            <button type="button" onClick={() => void chats.fetchNextPage()} className="w-full rounded-lg px-3 py-2 text-sm text-ink-2 hover:bg-surface">
+            <button
+              type="button"
+              onClick={() => void chats.fetchNextPage()}
+              className="w-full rounded-lg px-3 py-2 text-sm text-ink-2 hover:bg-surface"
+            >
               Show older chats
             </button>
           </li>
         )}
       </ul>
       <div className="border-t border-line p-3">
-        <a href="#/settings" onClick={onLeave} className="flex min-h-9 thumb:min-h-11 items-center gap-2.5 rounded-lg px-3 text-sm text-ink-2 hover:bg-surface hover:text-ink">
+        <a
+          href="#/settings"
+          onClick={onLeave}
+          className="flex min-h-9 thumb:min-h-11 items-center gap-2.5 rounded-lg px-3 text-sm text-ink-2 hover:bg-surface hover:text-ink"
+        >
           <Settings size={16} aria-hidden /> Settings
         </a>
       </div>
@@ -91,13 +119,22 @@ function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onO
         onClick={onOpen}
         title={chat.title}
         aria-current={current ? "page" : undefined}
-        className={clsx("flex min-h-10 thumb:min-h-11 items-center gap-2.5 rounded-lg px-3 py-1.5 text-sm", current ? "bg-surface font-medium shadow-xs dark:bg-sunken" : "text-ink-2 hover:bg-surface/70 hover:text-ink")}
+        className={clsx(
+          "flex min-h-10 thumb:min-h-11 items-center gap-2.5 rounded-lg px-3 py-1.5 text-sm",
+          current ? "bg-surface font-medium shadow-xs dark:bg-sunken" : "text-ink-2 hover:bg-surface/70 hover:text-ink",
+        )}
       >
         <span data-colour={colour} className="shrink-0 text-role">
           <Icon size={14} strokeWidth={2.3} aria-label={title} />
         </span>
-        <span dir="auto" className="min-w-0 flex-1 truncate text-left">{chat.title}</span>
-        {chat.state === "idle" && !chat.waiting ? <span className="shrink-0 text-[11px] text-ink-3 tabular-nums">{ago(chat.updated_at, houseNow())}</span> : <StateMark state={chat.state} waiting={chat.waiting ?? null} />}
+        <span dir="auto" className="min-w-0 flex-1 truncate text-left">
+          {chat.title}
+        </span>
+        {chat.state === "idle" && !chat.waiting ? (
+          <span className="shrink-0 text-[11px] text-ink-3 tabular-nums">{ago(chat.updated_at, houseNow())}</span>
+        ) : (
+          <StateMark state={chat.state} waiting={chat.waiting ?? null} />
+        )}
       </a>
     </li>
   );

@@ -23,7 +23,10 @@ export function SidebarButton({ onClick }: { onClick: () => void }) {
   return (
     <IconButton label={`${label}: ${more}`} onClick={onClick} className="relative">
       <PanelLeft size={18} aria-hidden />
-      <span aria-hidden className="absolute top-0 right-0 min-w-4.5 rounded-full bg-warn px-1 text-center text-[11px] leading-4.5 font-semibold text-paper tabular-nums">
+      <span
+        aria-hidden
+        className="absolute top-0 right-0 min-w-4.5 rounded-full bg-warn px-1 text-center text-[11px] leading-4.5 font-semibold text-paper tabular-nums"
+      >
         {waiting}
       </span>
     </IconButton>

@@ -21,7 +21,8 @@ export function StateMark({ state, waiting = null }: { state: ChatState; waiting
     case "running":
       return (
         <span title="The agent is working" className="inline-flex size-5 shrink-0 items-center justify-center">
-          <span aria-hidden className="breathe size-2 rounded-full bg-[var(--focus)]" /> <span className="sr-only">working</span>
+          <span aria-hidden className="breathe size-2 rounded-full bg-[var(--focus)]" />{" "}
+          <span className="sr-only">working</span>
         </span>
       );
     case "idle":

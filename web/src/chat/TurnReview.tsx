@@ -23,7 +23,16 @@ export default function TurnReview({ diff, onClose }: { diff: Diff; onClose: () 
     document.getElementById(`${name}-${at}`)?.scrollIntoView?.({ block: "nearest" });
   }, [at, name]);
   const onKey = (key: string) => {
-    const to = key === "ArrowDown" ? at + 1 : key === "ArrowUp" ? at - 1 : key === "Home" ? 0 : key === "End" ? files.length - 1 : -1;
+    const to =
+      key === "ArrowDown"
+        ? at + 1
+        : key === "ArrowUp"
+          ? at - 1
+          : key === "Home"
+            ? 0
+            : key === "End"
+              ? files.length - 1
+              : -1;
     if (to >= 0 && to < files.length) go(to);
     return to >= 0;
   };
@@ -41,15 +50,31 @@ export default function TurnReview({ diff, onClose }: { diff: Diff; onClose: () 
           className="max-h-36 shrink-0 overflow-y-auto rounded-xl border border-line p-1 md:max-h-none md:w-80"
         >
           {files.map((one, place) => (
-            <FileLine key={one.path} id={`${name}-${place}`} file={one} chosen={place === at} seen={seen.has(place)} onChoose={() => go(place)} />
+            <FileLine
+              key={one.path}
+              id={`${name}-${place}`}
+              file={one}
+              chosen={place === at}
+              seen={seen.has(place)}
+              onChoose={() => go(place)}
+            />
           ))}
         </ul>
-        <section aria-label={`Changes of ${file.path}`} className="flex min-h-0 min-w-0 flex-1 flex-col rounded-xl border border-line">
+        <section
+          aria-label={`Changes of ${file.path}`}
+          className="flex min-h-0 min-w-0 flex-1 flex-col rounded-xl border border-line"
+        >
           <header className="flex min-h-9 items-center gap-3 border-b border-line px-3.5 text-xs">
             <Path path={file.path} className="text-ink" />
             <DiffCount added={file.added} removed={file.removed} />
           </header>
-          <div ref={lines} tabIndex={0} role="group" aria-label="Changed lines" className="min-h-0 flex-1 overflow-auto py-1">
+          <div
+            ref={lines}
+            tabIndex={0}
+            role="group"
+            aria-label="Changed lines"
+            className="min-h-0 flex-1 overflow-auto py-1"
+          >
             <Lines key={at} lines={file.lines} />
           </div>
         </section>
@@ -73,10 +98,36 @@ export default function TurnReview({ diff, onClose }: { diff: Diff; onClose: () 
   );
 }
 
-function FileLine({ id, file, chosen, seen, onChoose }: { id: string; file: FileDiff; chosen: boolean; seen: boolean; onChoose: () => void }) {
+function FileLine({
+  id,
+  file,
+  chosen,
+  seen,
+  onChoose,
+}: {
+  id: string;
+  file: FileDiff;
+  chosen: boolean;
+  seen: boolean;
+  onChoose: () => void;
+}) {
   return (
-    <li id={id} role="option" aria-selected={chosen} onClick={onChoose} className={clsx("flex min-h-8 cursor-pointer items-center gap-2 rounded-lg px-2 text-xs thumb:min-h-11", chosen ? "bg-sunken" : "hover:bg-sunken/60")}>
-      <Check size={13} aria-label={seen ? "looked at" : undefined} aria-hidden={!seen} className={clsx("shrink-0 text-good", !seen && "invisible")} />
+    <li
+      id={id}
+      role="option"
+      aria-selected={chosen}
+      onClick={onChoose}
+      className={clsx(
+        "flex min-h-8 cursor-pointer items-center gap-2 rounded-lg px-2 text-xs thumb:min-h-11",
+        chosen ? "bg-sunken" : "hover:bg-sunken/60",
+      )}
+    >
+      <Check
+        size={13}
+        aria-label={seen ? "looked at" : undefined}
+        aria-hidden={!seen}
+        className={clsx("shrink-0 text-good", !seen && "invisible")}
+      />
       <Path path={file.path} className={chosen ? "text-ink" : "text-ink-2"} />
       <span className="ml-auto">
         <DiffCount added={file.added} removed={file.removed} />

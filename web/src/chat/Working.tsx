@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
-import { useRoles } from "../state/queries";
 import { lookOf } from "../roles/theme";
+import { useRoles } from "../state/queries";
 import { seconds } from "../ui/times";
 import { houseNow } from "../wire/houseClock";
 

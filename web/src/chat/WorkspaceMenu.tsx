@@ -6,10 +6,16 @@ import { useSettings, useWorkspaces } from "../state/queries";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Menu, MenuChoice, MenuItem, MenuLabel, MenuLine, MenuOption } from "../ui/Menu";
-import { text } from "../wire/nouns";
 import { Refusal } from "../wire/client";
+import { text } from "../wire/nouns";
 
-export function WorkspaceMenu({ workspace, onChoose }: { workspace: string | null; onChoose: (workspace: string) => void }) {
+export function WorkspaceMenu({
+  workspace,
+  onChoose,
+}: {
+  workspace: string | null;
+  onChoose: (workspace: string) => void;
+}) {
   const { data: workspaces = [] } = useWorkspaces();
   const { data: settings } = useSettings();
   const [adding, setAdding] = useState(false);
@@ -20,7 +26,12 @@ export function WorkspaceMenu({ workspace, onChoose }: { workspace: string | nul
         label="Folders"
         className="max-w-[min(32rem,calc(100vw-1rem))]"
         trigger={
-          <button type="button" aria-label={`Folder: ${current}`} title={current} className="inline-flex min-h-9 thumb:min-h-11 min-w-0 items-center gap-2 rounded-lg px-2.5 text-sm text-ink-2 hover:bg-sunken">
+          <button
+            type="button"
+            aria-label={`Folder: ${current}`}
+            title={current}
+            className="inline-flex min-h-9 thumb:min-h-11 min-w-0 items-center gap-2 rounded-lg px-2.5 text-sm text-ink-2 hover:bg-sunken"
+          >
             <FolderClosed size={15} aria-hidden className="shrink-0" />
             <span className="truncate">{shortPath(current)}</span>
             <ChevronDown size={14} aria-hidden className="shrink-0 opacity-70" />
@@ -78,7 +89,14 @@ export function FolderForm({ onAdded }: { onAdded: (root: string) => void }) {
     >
       <p className="mb-3 text-sm text-ink-2">Agents read and change files in this folder, and nowhere else.</p>
       <div className="flex gap-2">
-        <input aria-label="Folder" aria-invalid={problem !== null} placeholder="/home/me/project" value={path} onChange={({ target }) => setPath(target.value)} className="min-h-9 min-w-0 flex-1 rounded-lg border border-line-strong bg-paper px-3 font-mono text-sm" />
+        <input
+          aria-label="Folder"
+          aria-invalid={problem !== null}
+          placeholder="/home/me/project"
+          value={path}
+          onChange={({ target }) => setPath(target.value)}
+          className="min-h-9 min-w-0 flex-1 rounded-lg border border-line-strong bg-paper px-3 font-mono text-sm"
+        />
         <Button look="primary" type="submit" disabled={!path.trim()}>
           Add
         </Button>

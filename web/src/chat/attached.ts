@@ -15,7 +15,10 @@ const MOST_IN_ALL = 7 * 1024 * 1024; // a request takes 10 MB, and base64 adds a
 const MOST_IMAGES = 8;
 
 /** Why this file cannot be sent beside those; null if it can. Pure. */
-export function objection(file: { name: string; type: string; size: number }, others: readonly { file: { size: number } }[]): string | null {
+export function objection(
+  file: { name: string; type: string; size: number },
+  others: readonly { file: { size: number } }[],
+): string | null {
   const name = file.name || "This image";
   if (!KINDS.includes(file.type)) return `${name} is no PNG, JPEG, WebP or GIF image.`;
   if (file.size > MOST_BYTES) return `${name} has more than 5 MB.`;
@@ -31,7 +34,17 @@ export function useAttached(offered: boolean) {
     for (const file of files) {
       const against = objection(file, now);
       if (against) say(against, "problem");
-      else now = [...now, { key: unique(), name: file.name, media_type: file.type as SentImage["media_type"], data: await base64(file), file }];
+      else
+        now = [
+          ...now,
+          {
+            key: unique(),
+            name: file.name,
+            media_type: file.type as SentImage["media_type"],
+            data: await base64(file),
+            file,
+          },
+        ];
     }
     setImages(now);
   };
@@ -43,7 +56,8 @@ export function useAttached(offered: boolean) {
     return true;
   };
   /** Cells of a table and the like come as words and as their picture: the words are meant. */
-  const pasted = ({ files, types }: DataTransfer) => ([...(types ?? [])].includes("text/plain") ? [] : [...files].filter(({ type }) => type.startsWith("image/")));
+  const pasted = ({ files, types }: DataTransfer) =>
+    [...(types ?? [])].includes("text/plain") ? [] : [...files].filter(({ type }) => type.startsWith("image/"));
   return {
     images,
     add: (files: Iterable<File>) => void add(files),

@@ -11,7 +11,17 @@ beforeEach(() => localStorage.clear());
 function composer(state: ChatState = "idle", chatId = "chat", images = false) {
   const onSend = vi.fn(() => Promise.resolve(true));
   const onStop = vi.fn();
-  const shown = show(<Composer chatId={chatId} state={state} placeholder="Message…" sent={["the first one", "the last one"]} images={images} onSend={onSend} onStop={onStop} />);
+  const shown = show(
+    <Composer
+      chatId={chatId}
+      state={state}
+      placeholder="Message…"
+      sent={["the first one", "the last one"]}
+      images={images}
+      onSend={onSend}
+      onStop={onStop}
+    />,
+  );
   return { ...shown, onSend, onStop, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
 }
 
@@ -77,6 +87,8 @@ it.each(["running", "awaiting_approval", "awaiting_answer"] as const)("has stop 
 });
 
 it("marks what waits differently from what runs", () => {
-  const words = (["awaiting_approval", "awaiting_answer", "running", "idle"] as const).map((state) => show(<StateMark state={state} />).container.textContent?.trim());
+  const words = (["awaiting_approval", "awaiting_answer", "running", "idle"] as const).map((state) =>
+    show(<StateMark state={state} />).container.textContent?.trim(),
+  );
   expect(words).toEqual(["approve", "answer", "working", ""]);
 });

@@ -11,7 +11,11 @@ export function Code({ text, language }: { text: string; language: string | null
         <span className="font-mono">{language ?? "text"}</span>
         <Copy text={text} label="Copy code" className="!size-8" />
       </div>
-      <pre tabIndex={0} aria-label={`${language ?? "text"} code`} className="overflow-x-auto px-3.5 py-3 font-mono text-[13px] leading-relaxed">
+      <pre
+        tabIndex={0}
+        aria-label={`${language ?? "text"} code`}
+        className="overflow-x-auto px-3.5 py-3 font-mono text-[13px] leading-relaxed"
+      >
         <code>{coloured ?? text}</code>
       </pre>
     </div>
@@ -23,7 +27,9 @@ function useColours(text: string, language: string | null): ReactNode {
   useEffect(() => {
     if (!language || text.length > HIGHLIGHT_LIMIT) return;
     let here = true;
-    void import("./highlight").then(({ highlighted }) => here && setColoured({ of: text, node: highlighted(text, language) }));
+    void import("./highlight").then(
+      ({ highlighted }) => here && setColoured({ of: text, node: highlighted(text, language) }),
+    );
     return () => {
       here = false;
     };

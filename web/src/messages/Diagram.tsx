@@ -25,7 +25,12 @@ export function Diagram({ text }: { text: string }) {
     <figure className="my-3 overflow-hidden rounded-xl border border-line bg-surface">
       <figcaption className="flex h-8 items-center justify-between border-b border-line pr-1 pl-3.5 text-xs text-ink-3">
         Diagram
-        <button type="button" aria-pressed={source} onClick={() => setSource(!source)} className="rounded-md px-2 py-1 hover:bg-sunken hover:text-ink">
+        <button
+          type="button"
+          aria-pressed={source}
+          onClick={() => setSource(!source)}
+          className="rounded-md px-2 py-1 hover:bg-sunken hover:text-ink"
+        >
           Source
         </button>
       </figcaption>
@@ -50,7 +55,10 @@ function Frame({ text, onFailure }: { text: string; onFailure: (reason: string) 
       const report = source === frame.current?.contentWindow && origin === "null" ? readReport(data) : null;
       if (!report) return;
       if (report.is === "ready") {
-        frame.current?.contentWindow?.postMessage({ draw: text, dark: document.documentElement.classList.contains("dark") }, "*");
+        frame.current?.contentWindow?.postMessage(
+          { draw: text, dark: document.documentElement.classList.contains("dark") },
+          "*",
+        );
       } else if (report.is === "drawn") {
         heights.set(text, report.height);
         setHeight(report.height);
@@ -65,7 +73,16 @@ function Frame({ text, onFailure }: { text: string; onFailure: (reason: string) 
   return (
     <div className="relative">
       {!drawn && <p className="late absolute inset-0 flex items-center justify-center text-sm text-ink-3">Drawing…</p>}
-      <iframe ref={frame} data-drawn={drawn} src={FRAME} title="Diagram" sandbox="allow-scripts" referrerPolicy="no-referrer" className="relative block w-full" height={height + 24} />
+      <iframe
+        ref={frame}
+        data-drawn={drawn}
+        src={FRAME}
+        title="Diagram"
+        sandbox="allow-scripts"
+        referrerPolicy="no-referrer"
+        className="relative block w-full"
+        height={height + 24}
+      />
     </div>
   );
 }

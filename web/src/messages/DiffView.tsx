@@ -24,7 +24,11 @@ export function DiffView({ text, label = "Changes", whole = false }: Props) {
     <section aria-label={label} className="my-1.5 overflow-hidden rounded-xl border border-line bg-surface">
       <header className="flex h-8 items-center gap-3 border-b border-line pr-0.5 pl-3.5 text-xs text-ink-2">
         <span className="shrink-0 font-medium">{label}</span>
-        {others.length > 0 ? <span className="shrink-0">{diff.files.length} files</span> : <Path path={only?.path ?? ""} className="text-ink-3" />}
+        {others.length > 0 ? (
+          <span className="shrink-0">{diff.files.length} files</span>
+        ) : (
+          <Path path={only?.path ?? ""} className="text-ink-3" />
+        )}
         <DiffCount added={diff.added} removed={diff.removed} />
         <Copy text={text} label="Copy diff" className="ml-auto !size-8" />
       </header>
@@ -51,7 +55,10 @@ export function DiffView({ text, label = "Changes", whole = false }: Props) {
 
 export function DiffCount({ added, removed }: { added: number; removed: number }) {
   return (
-    <span className="shrink-0 font-mono whitespace-nowrap tabular-nums" aria-label={`${added} lines added, ${removed} removed`}>
+    <span
+      className="shrink-0 font-mono whitespace-nowrap tabular-nums"
+      aria-label={`${added} lines added, ${removed} removed`}
+    >
       <span className="text-good">+{added}</span> <span className="text-bad">−{removed}</span>
     </span>
   );
@@ -127,10 +134,20 @@ function More({ onClick, children }: { onClick: () => void; children: ReactNode 
 const SIGNS = { added: "+", removed: "−", same: " " } as const;
 
 function Line({ line, wrapped }: { line: DiffLine; wrapped: boolean }) {
-  if (line.kind === "note") return <div className="px-3.5 py-1 font-sans text-sm break-all whitespace-pre-wrap text-ink-2">{visible(line.text)}</div>;
+  if (line.kind === "note")
+    return (
+      <div className="px-3.5 py-1 font-sans text-sm break-all whitespace-pre-wrap text-ink-2">{visible(line.text)}</div>
+    );
   if (line.kind === "hunk") return <div className="px-3.5 py-0.5 text-ink-3">{visible(line.text)}</div>;
   return (
-    <div className={clsx("flex", wrapped ? "break-all whitespace-pre-wrap" : "whitespace-pre", line.kind === "added" && "bg-added", line.kind === "removed" && "bg-removed")}>
+    <div
+      className={clsx(
+        "flex",
+        wrapped ? "break-all whitespace-pre-wrap" : "whitespace-pre",
+        line.kind === "added" && "bg-added",
+        line.kind === "removed" && "bg-removed",
+      )}
+    >
       <span aria-hidden className="w-10 shrink-0 pr-2 text-right text-ink-3 select-none">
         {line.after ?? line.before}
       </span>

@@ -11,7 +11,11 @@ export function LooseResultCard({ message, result }: { message: Message; result:
       summary={
         <span className="inline-flex min-w-0 items-center gap-2">
           <Undo2 size={14} aria-hidden className="shrink-0 text-ink-3" />
-          <span className="truncate">{result.tool === "reply" ? "A reply could not be used; the agent was told why" : `Result of ${result.tool || "a tool"}`}</span>
+          <span className="truncate">
+            {result.tool === "reply"
+              ? "A reply could not be used; the agent was told why"
+              : `Result of ${result.tool || "a tool"}`}
+          </span>
         </span>
       }
     >

@@ -21,11 +21,20 @@ export function Output({ text, label = "Output", ending = false }: Props) {
   if (!text.trim()) return <p className="py-1 text-sm text-ink-3">No output.</p>;
   return (
     <div className="my-1.5">
-      <pre ref={box} tabIndex={0} aria-label={label} className="max-h-80 overflow-auto rounded-xl border border-line bg-sunken/60 px-3.5 py-2.5 font-mono text-[12.5px] leading-relaxed break-words whitespace-pre-wrap">
+      <pre
+        ref={box}
+        tabIndex={0}
+        aria-label={label}
+        className="max-h-80 overflow-auto rounded-xl border border-line bg-sunken/60 px-3.5 py-2.5 font-mono text-[12.5px] leading-relaxed break-words whitespace-pre-wrap"
+      >
         {shown}
       </pre>
       {shown.length < text.length && (
-        <button type="button" onClick={() => setWhole(true)} className="mt-1 text-sm text-ink-2 underline underline-offset-2 hover:text-ink">
+        <button
+          type="button"
+          onClick={() => setWhole(true)}
+          className="mt-1 text-sm text-ink-2 underline underline-offset-2 hover:text-ink"
+        >
           Show all ({Math.ceil(text.length / 1000).toLocaleString()} kB)
         </button>
       )}

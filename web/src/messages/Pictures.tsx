@@ -11,7 +11,10 @@ export function Pictures({ messageId, pictures }: { messageId: string; pictures:
     <ul aria-label="Images" className="flex flex-wrap justify-end gap-1.5">
       {pictures.map((picture, at) => (
         <li key={at}>
-          <PictureLink address={`/context/${encodeURIComponent(chatId)}/messages/${encodeURIComponent(messageId)}/images/${at}`} picture={picture} />
+          <PictureLink
+            address={`/context/${encodeURIComponent(chatId)}/messages/${encodeURIComponent(messageId)}/images/${at}`}
+            picture={picture}
+          />
         </li>
       ))}
     </ul>
@@ -41,7 +44,11 @@ function useBlob(address: string): string | undefined {
     const ended = new AbortController();
     let made: string | undefined;
     const read = async () => {
-      const answer = await fetch(address, { headers: pageKeyHeaders(), credentials: "same-origin", signal: ended.signal });
+      const answer = await fetch(address, {
+        headers: pageKeyHeaders(),
+        credentials: "same-origin",
+        signal: ended.signal,
+      });
       if (!answer.ok) return;
       const content = await answer.blob();
       if (ended.signal.aborted) return;

@@ -2,8 +2,8 @@
 import clsx from "clsx";
 import { Clock, Gauge, ListChecks, Pencil, Scale, TriangleAlert, Zap } from "lucide-react";
 import { type ReactNode, useState } from "react";
-import type { PlanState } from "../state/reduce";
 import { StepMark } from "../plans/StepMark";
+import type { PlanState } from "../state/reduce";
 import { Button } from "../ui/Button";
 import type { Disclosure, Message, Plan, PlanEdits } from "../wire/nouns";
 import { limited } from "./budgets";
@@ -11,8 +11,8 @@ import { Inline } from "./Inline";
 import { PlanEditor } from "./PlanEditor";
 import { PlanSteps } from "./PlanSteps";
 import { Says } from "./Says";
-import { visible } from "./visible";
 import { Thinking } from "./Thinking";
+import { visible } from "./visible";
 
 interface Props {
   message: Message;
@@ -28,7 +28,18 @@ interface Props {
   onCompare: (() => void) | null;
 }
 
-export function PlanCard({ message, plan, state, statuses, thought, busy, disclosure = null, onExecute, onRevise, onCompare }: Props) {
+export function PlanCard({
+  message,
+  plan,
+  state,
+  statuses,
+  thought,
+  busy,
+  disclosure = null,
+  onExecute,
+  onRevise,
+  onCompare,
+}: Props) {
   const [editing, setEditing] = useState(false);
   const [shown, setShown] = useState(0);
   const unread = shown < plan.steps.length;
@@ -38,7 +49,11 @@ export function PlanCard({ message, plan, state, statuses, thought, busy, disclo
       <section
         data-colour="blue"
         aria-label="Plan"
-        className={clsx("overflow-clip rounded-2xl border bg-surface", state === "open" ? "border-role/30 shadow-sm" : "border-line", state === "superseded" && "opacity-70")}
+        className={clsx(
+          "overflow-clip rounded-2xl border bg-surface",
+          state === "open" ? "border-role/30 shadow-sm" : "border-line",
+          state === "superseded" && "opacity-70",
+        )}
       >
         <header className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-role-soft/60 px-5 py-3">
           <ListChecks size={17} aria-hidden className="text-role" />
@@ -64,10 +79,26 @@ export function PlanCard({ message, plan, state, statuses, thought, busy, disclo
           ) : (
             <>
               <PlanSteps steps={plan.steps} disclosure={disclosure} onShown={() => setShown((count) => count + 1)} />
-              <Notes title="Budget" notes={limited(plan.budget)} icon={<Gauge size={15} aria-hidden className="mt-0.5 shrink-0 text-role" />} />
+              <Notes
+                title="Budget"
+                notes={limited(plan.budget)}
+                icon={<Gauge size={15} aria-hidden className="mt-0.5 shrink-0 text-role" />}
+              />
               <Notes title="Before it starts" notes={plan.prerequisites} />
-              <Notes title="Risks" notes={plan.risks} icon={<TriangleAlert size={15} aria-hidden className="mt-0.5 shrink-0 text-warn" />} />
-              {state === "open" && <Actions busy={busy} unread={unread} onExecute={() => onExecute(null)} onEdit={() => setEditing(true)} onRevise={onRevise} />}
+              <Notes
+                title="Risks"
+                notes={plan.risks}
+                icon={<TriangleAlert size={15} aria-hidden className="mt-0.5 shrink-0 text-warn" />}
+              />
+              {state === "open" && (
+                <Actions
+                  busy={busy}
+                  unread={unread}
+                  onExecute={() => onExecute(null)}
+                  onEdit={() => setEditing(true)}
+                  onRevise={onRevise}
+                />
+              )}
               {statuses && <Progress plan={plan} statuses={statuses} />}
               {CARRIED_OUT.includes(state) && onCompare && (
                 <Button look="quiet" className="mt-3 -ml-3" icon={<Scale size={15} aria-hidden />} onClick={onCompare}>
@@ -129,11 +160,29 @@ function Notes({ title, notes, icon }: { title: string; notes: string[]; icon?: 
   );
 }
 
-function Actions({ busy, unread, onExecute, onEdit, onRevise }: { busy: boolean; unread: boolean; onExecute: () => void; onEdit: () => void; onRevise: () => void }) {
+function Actions({
+  busy,
+  unread,
+  onExecute,
+  onEdit,
+  onRevise,
+}: {
+  busy: boolean;
+  unread: boolean;
+  onExecute: () => void;
+  onEdit: () => void;
+  onRevise: () => void;
+}) {
   return (
     <footer className="mt-5 flex flex-wrap items-center gap-2">
       <span data-colour="green">
-        <Button look="role" icon={<Zap size={15} aria-hidden />} disabled={busy || unread} aria-describedby={unread ? "plan-unread" : undefined} onClick={onExecute}>
+        <Button
+          look="role"
+          icon={<Zap size={15} aria-hidden />}
+          disabled={busy || unread}
+          aria-describedby={unread ? "plan-unread" : undefined}
+          onClick={onExecute}
+        >
           Execute plan
         </Button>
       </span>
@@ -148,7 +197,10 @@ function Actions({ busy, unread, onExecute, onEdit, onRevise }: { busy: boolean;
           Scroll through every step to execute the plan.
         </p>
       )}
-      <p className="w-full text-xs text-ink-3">Executing switches to Actor. Files that the plan names, and commands where they are sandboxed, need no further approval.</p>
+      <p className="w-full text-xs text-ink-3">
+        Executing switches to Actor. Files that the plan names, and commands where they are sandboxed, need no further
+        approval.
+      </p>
     </footer>
   );
 }

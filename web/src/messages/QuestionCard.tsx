@@ -7,9 +7,9 @@ import { Button } from "../ui/Button";
 import type { Message, Question } from "../wire/nouns";
 import { Inline } from "./Inline";
 import { Markdown } from "./Markdown";
-import { visible } from "./visible";
 import { Says } from "./Says";
 import { SeverityMark } from "./SeverityMark";
+import { visible } from "./visible";
 
 interface Props {
   message: Message;
@@ -23,7 +23,13 @@ export function QuestionCard({ message, question, standing, sending = false, onA
   const open = standing.state === "open";
   return (
     <Says role={message.agent_role} at={message.created_at}>
-      <section aria-label="Question" className={clsx("rounded-2xl border bg-surface px-5 py-4", open ? "border-line-strong shadow-sm" : "border-line")}>
+      <section
+        aria-label="Question"
+        className={clsx(
+          "rounded-2xl border bg-surface px-5 py-4",
+          open ? "border-line-strong shadow-sm" : "border-line",
+        )}
+      >
         <div className="mb-2 flex items-center gap-2 text-sm text-ink-2">
           <CircleHelp size={16} aria-hidden />
           {open ? "The agent asks" : "Asked"}
@@ -32,7 +38,11 @@ export function QuestionCard({ message, question, standing, sending = false, onA
         <p className="font-medium">
           <Inline text={question.question} />
         </p>
-        {question.context && <div className="mt-1.5 text-sm text-ink-2"><Markdown text={question.context} /></div>}
+        {question.context && (
+          <div className="mt-1.5 text-sm text-ink-2">
+            <Markdown text={question.context} />
+          </div>
+        )}
         {open && <Options question={question} sending={sending} onAnswer={onAnswer} />}
         {standing.state === "answered" && (
           <p className="mt-3 inline-flex items-center gap-1.5 rounded-lg bg-good-soft px-2.5 py-1 text-sm text-good">
@@ -60,7 +70,9 @@ function Options({ question, sending, onAnswer }: Pick<Props, "question" | "send
             <span className="font-medium break-words">{visible(label)}</span>
             {description && <span className="block text-sm break-words text-ink-2">{visible(description)}</span>}
           </span>
-          {value === question.default && <span className="ml-auto shrink-0 rounded-full bg-sunken px-2 py-0.5 text-xs text-ink-2">suggested</span>}
+          {value === question.default && (
+            <span className="ml-auto shrink-0 rounded-full bg-sunken px-2 py-0.5 text-xs text-ink-2">suggested</span>
+          )}
         </button>
       ))}
       {question.allow_custom && <OwnWords onAnswer={onAnswer} />}

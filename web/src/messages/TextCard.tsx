@@ -17,8 +17,14 @@ interface Props {
 export function TextCard({ message, thought, saying }: Props) {
   if (message.role === "user") return <OwnWords message={message} />;
   return (
-    <Says role={message.agent_role} at={message.created_at} aside={saying ? null : <MessageTools id={message.id} text={message.content} />}>
-      {message.reasoning && <Thinking of={message.id} text={message.reasoning} took={thought} running={saying === "thinking"} />}
+    <Says
+      role={message.agent_role}
+      at={message.created_at}
+      aside={saying ? null : <MessageTools id={message.id} text={message.content} />}
+    >
+      {message.reasoning && (
+        <Thinking of={message.id} text={message.reasoning} took={thought} running={saying === "thinking"} />
+      )}
       <Markdown text={message.content} />
     </Says>
   );
@@ -32,7 +38,12 @@ function OwnWords({ message: { id, content: text, payload } }: { message: Messag
       </span>
       <div className="flex min-w-0 flex-col items-end gap-1.5">
         <Pictures messageId={id} pictures={readPictures(payload)} />
-        <p dir="auto" className="min-w-0 max-w-full rounded-2xl rounded-br-md border border-line bg-sunken px-4 py-2.5 break-words whitespace-pre-wrap">{text}</p>
+        <p
+          dir="auto"
+          className="min-w-0 max-w-full rounded-2xl rounded-br-md border border-line bg-sunken px-4 py-2.5 break-words whitespace-pre-wrap"
+        >
+          {text}
+        </p>
       </div>
     </article>
   );

@@ -25,7 +25,11 @@ export function Thinking({ of, text, took, running = false }: Props) {
         </span>
       }
     >
-      {() => <p dir="auto" className="max-h-72 overflow-y-auto py-1 text-sm leading-relaxed whitespace-pre-wrap text-ink-2">{text}</p>}
+      {() => (
+        <p dir="auto" className="max-h-72 overflow-y-auto py-1 text-sm leading-relaxed whitespace-pre-wrap text-ink-2">
+          {text}
+        </p>
+      )}
     </Fold>
   );
 }

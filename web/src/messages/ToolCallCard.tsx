@@ -3,8 +3,8 @@ import { coveredBy } from "../autonomy/levels";
 import type { Done } from "../state/rows";
 import { Fold } from "../ui/Fold";
 import { seconds } from "../ui/times";
-import { readDiff } from "./diffs";
 import { DiffCount } from "./DiffView";
+import { readDiff } from "./diffs";
 import { Output } from "./Output";
 import { type CallStanding, StatusMark } from "./StatusMark";
 import { ToolResultCard } from "./ToolResultCard";
@@ -30,11 +30,16 @@ export function ToolCallCard({ done, standing }: { done: Done; standing: CallSta
           <span className="flex min-w-0 flex-1 items-center gap-2">
             <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
             <span className="min-w-0 truncate">
-              {result?.status === "ok" ? did : does} <code className="font-mono text-[13px] text-ink">{subjectOf(call.parameters) || call.tool}</code>
+              {result?.status === "ok" ? did : does}{" "}
+              <code className="font-mono text-[13px] text-ink">{subjectOf(call.parameters) || call.tool}</code>
             </span>
             {diff && <DiffCount added={diff.added} removed={diff.removed} />}
             <span className="ml-auto flex shrink-0 items-center gap-2 pl-2 text-xs text-ink-3 tabular-nums">
-              {covered && <span className="rounded-full bg-warn-soft px-2 py-0.5 font-medium text-warn">allowed by autonomy: {covered}</span>}
+              {covered && (
+                <span className="rounded-full bg-warn-soft px-2 py-0.5 font-medium text-warn">
+                  allowed by autonomy: {covered}
+                </span>
+              )}
               {took !== null && result && <span className="hidden sm:inline">{seconds(took)}</span>}
               <StatusMark status={result?.status ?? null} standing={standing} />
             </span>
@@ -43,7 +48,11 @@ export function ToolCallCard({ done, standing }: { done: Done; standing: CallSta
       >
         {() => (
           <>
-            {result ? <ToolResultCard result={result} output={output} /> : !output && <p className="py-1 text-sm text-ink-3">{SENTENCES[standing]}</p>}
+            {result ? (
+              <ToolResultCard result={result} output={output} />
+            ) : (
+              !output && <p className="py-1 text-sm text-ink-3">{SENTENCES[standing]}</p>
+            )}
             <Fold name={`parameters ${call.id}`} summary={<span className="text-xs">Parameters of {call.tool}</span>}>
               {() => <Output text={JSON.stringify(call.parameters, null, 2)} label="Parameters" />}
             </Fold>

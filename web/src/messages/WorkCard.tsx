@@ -2,8 +2,8 @@
 import { Layers } from "lucide-react";
 import type { Done } from "../state/rows";
 import { Fold } from "../ui/Fold";
-import { Thinking } from "./Thinking";
 import type { CallStanding } from "./StatusMark";
+import { Thinking } from "./Thinking";
 import { ToolCallCard } from "./ToolCallCard";
 
 const SHOWN = 3;
@@ -20,7 +20,11 @@ export function WorkCard({ calls, standing, thought }: Props) {
   const allDone = calls.every(({ result }) => result?.status === "ok");
   return (
     <div className="-ml-1.5 min-w-0">
-      {first?.reasoning && <div className="ml-1.5"><Thinking of={first.id} text={first.reasoning} took={thought} /></div>}
+      {first?.reasoning && (
+        <div className="ml-1.5">
+          <Thinking of={first.id} text={first.reasoning} took={thought} />
+        </div>
+      )}
       {calls.length > SHOWN && allDone ? (
         <Fold
           name={`work ${first?.id}`}

@@ -12,13 +12,19 @@ export function limited({ calls, seconds, tokens, cost }: Budget): string[] {
 }
 
 /** What was used of what it limits, in one line; empty where it limits nothing. */
-export function used(budget: Partial<Budget> | null, spent: { calls: number; seconds: number; tokens: number; cost: number | null }): string {
+export function used(
+  budget: Partial<Budget> | null,
+  spent: { calls: number; seconds: number; tokens: number; cost: number | null },
+): string {
   const of = (limit: number | null | undefined, words: (limit: number) => string) => (limit ? words(limit) : null);
   return [
     of(budget?.calls, (limit) => `${spent.calls} of ${limit} changes and commands`),
     of(budget?.seconds, (limit) => `${inMinutes(Math.round(spent.seconds))} of ${inMinutes(limit)}`),
     of(budget?.tokens, (limit) => `${spent.tokens.toLocaleString("en")} of ${limit.toLocaleString("en")} tokens`),
-    of(budget?.cost, (limit) => `${spent.cost === null ? "an unknown part" : `$${spent.cost.toFixed(2)}`} of $${limit}`),
+    of(
+      budget?.cost,
+      (limit) => `${spent.cost === null ? "an unknown part" : `$${spent.cost.toFixed(2)}`} of $${limit}`,
+    ),
   ]
     .filter(Boolean)
     .join(" · ");

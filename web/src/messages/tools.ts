@@ -1,5 +1,17 @@
 // How a tool is named to people: a sign, what it does, what it did, and the thing it is about. Unknown tools keep their own name.
-import { FilePlus2, FileSearch, FolderOpen, FolderSearch, Info, type LucideIcon, MoveRight, PencilLine, SquareTerminal, Trash2, Wrench } from "lucide-react";
+import {
+  FilePlus2,
+  FileSearch,
+  FolderOpen,
+  FolderSearch,
+  Info,
+  type LucideIcon,
+  MoveRight,
+  PencilLine,
+  SquareTerminal,
+  Trash2,
+  Wrench,
+} from "lucide-react";
 import { text } from "../wire/nouns";
 
 interface ToolLook {

@@ -19,7 +19,9 @@ interface Props {
 
 export default function ModelPicker({ model, onChoose, onClose }: Props) {
   const { data: providers = [] } = useProviders();
-  const { listed, failed, loading } = useListed(providers.filter(({ kind }) => kind === "openai" || kind === "anthropic").map(({ name }) => name));
+  const { listed, failed, loading } = useListed(
+    providers.filter(({ kind }) => kind === "openai" || kind === "anthropic").map(({ name }) => name),
+  );
   const [words, setWords] = useState("");
   const [at, setAt] = useState(0);
   const found = foundBy(words, choicesOf(providers, listed)).slice(0, SHOWN);
@@ -61,7 +63,10 @@ export default function ModelPicker({ model, onChoose, onClose }: Props) {
             role="option"
             aria-selected={id === model}
             onClick={() => choose(id)}
-            className={clsx("flex min-h-9 cursor-pointer items-center gap-2 rounded-lg px-2.5 py-1.5 text-sm thumb:min-h-11 hover:bg-sunken", index === at && "bg-sunken")}
+            className={clsx(
+              "flex min-h-9 cursor-pointer items-center gap-2 rounded-lg px-2.5 py-1.5 text-sm thumb:min-h-11 hover:bg-sunken",
+              index === at && "bg-sunken",
+            )}
           >
             <span className="min-w-0 flex-1 break-all">{id}</span>
             {id === model && <Check size={15} aria-label="chosen" className="shrink-0" />}
@@ -73,7 +78,11 @@ export default function ModelPicker({ model, onChoose, onClose }: Props) {
         {loading && "Asking the servers for their lists… "}
         {failed.length > 0 && `${failed.join(", ")} did not list its models. `}
       </p>
-      <a href="#/settings/answers" onClick={onClose} className="text-sm text-ink-2 underline underline-offset-2 hover:text-ink">
+      <a
+        href="#/settings/answers"
+        onClick={onClose}
+        className="text-sm text-ink-2 underline underline-offset-2 hover:text-ink"
+      >
         Connect a model
       </a>
     </Dialog>

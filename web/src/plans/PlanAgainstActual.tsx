@@ -20,7 +20,9 @@ export default function PlanAgainstActual({ chatId, open, moment, onClose }: Pro
   return (
     <Dialog title="Plan against actual" open={open} onClose={onClose} wide>
       <p className="mb-4 text-sm text-ink-2">Based on recorded tool calls, not on what the model says.</p>
-      {!isPending && plans?.length === 0 && <p className="text-sm text-ink-3">No plan was approved in this chat yet.</p>}
+      {!isPending && plans?.length === 0 && (
+        <p className="text-sm text-ink-3">No plan was approved in this chat yet.</p>
+      )}
       <div className="space-y-8">
         {plans?.toReversed().map((plan) => (
           <Compared key={plan.message_id} plan={plan} />
@@ -52,7 +54,10 @@ export function Compared({ plan }: { plan: ComparedPlan }) {
         {plan.seconds > 0 && ` · ${seconds(plan.seconds)}`}
       </p>
       {plan.budget && <p className="mb-2 text-sm text-ink-3">Budget: {used(plan.budget, plan.spent)}</p>}
-      <div aria-hidden className="hidden grid-cols-2 gap-x-6 border-b border-line pb-1 text-xs font-medium text-ink-3 sm:grid">
+      <div
+        aria-hidden
+        className="hidden grid-cols-2 gap-x-6 border-b border-line pb-1 text-xs font-medium text-ink-3 sm:grid"
+      >
         <span>What was meant</span>
         <span>What was done</span>
       </div>
@@ -73,7 +78,11 @@ export function Compared({ plan }: { plan: ComparedPlan }) {
           </ul>
         </div>
       )}
-      {plan.also_read > 0 && <p className="mt-2 text-xs text-ink-3">{plan.also_read === 1 ? "One more call only read." : `${plan.also_read} more calls only read.`}</p>}
+      {plan.also_read > 0 && (
+        <p className="mt-2 text-xs text-ink-3">
+          {plan.also_read === 1 ? "One more call only read." : `${plan.also_read} more calls only read.`}
+        </p>
+      )}
     </section>
   );
 }

@@ -24,7 +24,11 @@ export function Checklist({ plan, onCompare }: { plan: ComparedPlan; onCompare: 
   const current = currentStep(plan);
   const done = finishedSteps(plan);
   return (
-    <section aria-label="The plan so far" data-colour="blue" className="mb-2 rounded-2xl border border-line bg-surface px-2 py-1">
+    <section
+      aria-label="The plan so far"
+      data-colour="blue"
+      className="mb-2 rounded-2xl border border-line bg-surface px-2 py-1"
+    >
       <Fold
         summary={
           <span className="flex min-w-0 flex-1 items-center gap-2">
@@ -35,7 +39,11 @@ export function Checklist({ plan, onCompare }: { plan: ComparedPlan; onCompare: 
             <span className="min-w-0 truncate text-ink-2">
               <Inline text={current ? (intendedOf(current)?.action ?? "") : plan.goal} />
             </span>
-            {plan.unplanned.length > 0 && <span className="shrink-0 rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">{plan.unplanned.length} outside the plan</span>}
+            {plan.unplanned.length > 0 && (
+              <span className="shrink-0 rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">
+                {plan.unplanned.length} outside the plan
+              </span>
+            )}
           </span>
         }
       >

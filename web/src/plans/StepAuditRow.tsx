@@ -1,7 +1,7 @@
 import { TriangleAlert } from "lucide-react";
 import { Inline } from "../messages/Inline";
 import { seconds } from "../ui/times";
-import { type StepAudit, intendedOf } from "./audit";
+import { intendedOf, type StepAudit } from "./audit";
 import { DoneLine } from "./DoneLine";
 import { StepMark } from "./StepMark";
 
@@ -24,7 +24,9 @@ export function StepAuditRow({ step, number }: { step: StepAudit; number: number
               ))}
             </ul>
           ) : (
-            <p className="text-ink-3">{step.status === "claimed" ? "No recorded call proves it." : "No call was made for it."}</p>
+            <p className="text-ink-3">
+              {step.status === "claimed" ? "No recorded call proves it." : "No call was made for it."}
+            </p>
           )}
           <Proof step={step} />
           {step.untouched.length > 0 && !["open", "running"].includes(step.status) && (
@@ -50,7 +52,10 @@ function Intended({ step, number }: { step: StepAudit; number: number }) {
       {named.length > 0 && (
         <ul className="mt-1 flex flex-wrap gap-1">
           {named.map((name) => (
-            <li key={name} className="max-w-full truncate rounded-md bg-sunken px-1.5 py-px font-mono text-xs text-ink-2">
+            <li
+              key={name}
+              className="max-w-full truncate rounded-md bg-sunken px-1.5 py-px font-mono text-xs text-ink-2"
+            >
               {name}
             </li>
           ))}
@@ -62,7 +67,11 @@ function Intended({ step, number }: { step: StepAudit; number: number }) {
 
 function Proof({ step: { check } }: { step: StepAudit }) {
   if (!check) return null;
-  const words = !check.ran ? "was not run" : check.ok ? "passed" : `failed${check.exit_code == null ? "" : ` with exit code ${check.exit_code}`}`;
+  const words = !check.ran
+    ? "was not run"
+    : check.ok
+      ? "passed"
+      : `failed${check.exit_code == null ? "" : ` with exit code ${check.exit_code}`}`;
   return (
     <p className={`mt-1 text-xs break-words ${check.ran && !check.ok ? "text-bad" : "text-ink-2"}`}>
       Check <code className="font-mono">{check.command}</code> {words}.

@@ -13,7 +13,8 @@ export type DoneCall = Schemas["DoneShape"];
 export function useAudit(chatId: string, wanted: boolean, moment: number) {
   return useQuery({
     queryKey: ["audit", chatId, moment],
-    queryFn: async () => (await given(api.GET("/context/{chat_id}/audit", { params: { path: { chat_id: chatId } } }))).plans,
+    queryFn: async () =>
+      (await given(api.GET("/context/{chat_id}/audit", { params: { path: { chat_id: chatId } } }))).plans,
     enabled: wanted,
     placeholderData: (before) => before,
     gcTime: 10_000, // one entry a moment: the old ones are of no use
@@ -32,7 +33,9 @@ export function finishedSteps(plan: ComparedPlan): number {
 
 /** What is being done, or comes next. */
 export function currentStep(plan: ComparedPlan): StepAudit | null {
-  return plan.steps.find(({ status }) => status === "running") ?? plan.steps.find(({ status }) => status === "open") ?? null;
+  return (
+    plan.steps.find(({ status }) => status === "running") ?? plan.steps.find(({ status }) => status === "open") ?? null
+  );
 }
 
 /** Whose word let a call in. */

@@ -1,7 +1,7 @@
 // The role, always in view; one click opens the others.
 import { Check, ChevronDown } from "lucide-react";
-import { Menu, MenuChoice, MenuLabel, MenuOption } from "../ui/Menu";
 import { useRoles } from "../state/queries";
+import { Menu, MenuChoice, MenuLabel, MenuOption } from "../ui/Menu";
 import { lookOf, mayWords } from "./theme";
 
 interface Props {
@@ -42,7 +42,10 @@ function RoleOption({ name, may, current }: { name: string; may: string; current
   const { Icon, title, colour, tooltip } = lookOf(useRoles(), name);
   return (
     <MenuOption value={name} className="items-start">
-      <span data-colour={colour} className="mt-0.5 inline-flex size-7 shrink-0 items-center justify-center rounded-lg bg-role-soft text-role">
+      <span
+        data-colour={colour}
+        className="mt-0.5 inline-flex size-7 shrink-0 items-center justify-center rounded-lg bg-role-soft text-role"
+      >
         <Icon size={15} strokeWidth={2.4} aria-hidden />
       </span>
       <span className="min-w-0 flex-1">

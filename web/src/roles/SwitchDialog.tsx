@@ -1,6 +1,6 @@
+import { useRoles } from "../state/queries";
 import { Button } from "../ui/Button";
 import { Dialog, wantsFocus } from "../ui/Dialog";
-import { useRoles } from "../state/queries";
 import { lookOf } from "./theme";
 
 interface Props {

@@ -1,5 +1,15 @@
 // A role's look. Colour and icon are words from GET /roles; a word that this page does not know gets a neutral look, never an error.
-import { ClipboardCheck, CircleHelp, Compass, FlaskConical, type LucideIcon, PencilRuler, Search, User, Zap } from "lucide-react";
+import {
+  CircleHelp,
+  ClipboardCheck,
+  Compass,
+  FlaskConical,
+  type LucideIcon,
+  PencilRuler,
+  Search,
+  User,
+  Zap,
+} from "lucide-react";
 import type { Role } from "../wire/nouns";
 
 const ICONS: Record<string, LucideIcon> = {
@@ -28,7 +38,9 @@ export function lookOf(roles: readonly Role[], name: string | null): RoleLook {
     title: titleOf(name ?? "agent"),
     colour: role?.colour ?? "grey",
     Icon: ICONS[role?.icon ?? "question-mark"] ?? User,
-    tooltip: role?.tooltip ?? (roles.length === 0 ? "" : `The definition of the role '${name ?? ""}' is gone. Choose another role to go on.`), // none at all: they are not read yet
+    tooltip:
+      role?.tooltip ??
+      (roles.length === 0 ? "" : `The definition of the role '${name ?? ""}' is gone. Choose another role to go on.`), // none at all: they are not read yet
   };
 }
 

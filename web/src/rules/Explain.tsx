@@ -8,7 +8,7 @@ import { attempt } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { EffectMark } from "./EffectMark";
-import { TOOLS, subjectHint, supposedParameters } from "./supposed";
+import { subjectHint, supposedParameters, TOOLS } from "./supposed";
 import { ruleWords } from "./words";
 
 type Explained = components["schemas"]["ExplainedShape"];
@@ -26,7 +26,12 @@ export function Explain() {
     const call = { tool: tool.trim(), parameters: supposedParameters(tool.trim(), subject), context_id: chatId };
     void attempt(given(api.POST("/rules/explain", { body: { call } as never })).then(setTold));
   };
-  if (!chatId) return <p className="text-sm text-ink-3">A call belongs to a chat: start one, then ask here what would be decided in it.</p>;
+  if (!chatId)
+    return (
+      <p className="text-sm text-ink-3">
+        A call belongs to a chat: start one, then ask here what would be decided in it.
+      </p>
+    );
   return (
     <form
       aria-label="Which rule decides?"
@@ -41,10 +46,22 @@ export function Explain() {
       </p>
       <div className="grid gap-3 sm:grid-cols-2">
         <Field label="Tool of the call">
-          <input required list="tools" value={tool} onChange={({ target }) => setTool(target.value)} className={`${INPUT} font-mono`} />
+          <input
+            required
+            list="tools"
+            value={tool}
+            onChange={({ target }) => setTool(target.value)}
+            className={`${INPUT} font-mono`}
+          />
         </Field>
         <Field label="File, command, or parameters as JSON">
-          <input required placeholder={subjectHint(tool)} value={subject} onChange={({ target }) => setSubject(target.value)} className={`${INPUT} font-mono`} />
+          <input
+            required
+            placeholder={subjectHint(tool)}
+            value={subject}
+            onChange={({ target }) => setSubject(target.value)}
+            className={`${INPUT} font-mono`}
+          />
         </Field>
         <Field label="In the chat">
           <select value={chatId} onChange={({ target }) => setChosen(target.value)} className={INPUT}>
@@ -77,7 +94,9 @@ export function Verdict({ told }: { told: Explained }) {
       <EffectMark effect={told.effect} />
       <div className="min-w-0">
         <p className="break-words">{told.why}</p>
-        <p className="mt-0.5 text-xs break-words text-ink-3">{told.rule ? `The rule: ${ruleWords(told.rule)}` : "No rule of yours spoke."}</p>
+        <p className="mt-0.5 text-xs break-words text-ink-3">
+          {told.rule ? `The rule: ${ruleWords(told.rule)}` : "No rule of yours spoke."}
+        </p>
       </div>
     </div>
   );

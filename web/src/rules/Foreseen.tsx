@@ -13,7 +13,8 @@ export function Foreseen({ preview }: { preview: Preview }) {
   return (
     <div role="status" className="space-y-2 text-sm">
       <p className="text-ink-2">
-        It would have decided {preview.matched} of the last {preview.looked_at} calls, {changed.length === 0 ? "none of them" : changed.length} differently.
+        It would have decided {preview.matched} of the last {preview.looked_at} calls,{" "}
+        {changed.length === 0 ? "none of them" : changed.length} differently.
       </p>
       {preview.warnings.map((warning) => (
         <p key={warning} className="text-warn">

@@ -1,10 +1,10 @@
 import { useState } from "react";
-import type { components } from "../wire/api.gen";
-import { api, given } from "../wire/client";
 import { useWorkspaces } from "../state/queries";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
 import { attempt, say } from "../ui/toasts";
+import type { components } from "../wire/api.gen";
+import { api, given } from "../wire/client";
 import { Foreseen, type Preview } from "./Foreseen";
 
 type Wish = components["schemas"]["NewRule"];
@@ -17,8 +17,14 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
   const [effect, setEffect] = useState<Wish["effect"]>("ask");
   const [workspace, setWorkspace] = useState("");
   const [foreseen, setForeseen] = useState<Preview | null>(null);
-  const wish = (): Wish => ({ tool: tool.trim(), resource: resource.trim(), effect, ...(workspace ? { scope: "workspace", workspace } : { scope: "global" }) });
-  const preview = () => attempt(given(api.POST("/rules/preview", { body: { rule: wish() } as never })).then(setForeseen));
+  const wish = (): Wish => ({
+    tool: tool.trim(),
+    resource: resource.trim(),
+    effect,
+    ...(workspace ? { scope: "workspace", workspace } : { scope: "global" }),
+  });
+  const preview = () =>
+    attempt(given(api.POST("/rules/preview", { body: { rule: wish() } as never })).then(setForeseen));
   const add = () =>
     attempt(
       given(api.POST("/rules", { body: wish() as never })).then(({ warnings }) => {
@@ -58,10 +64,21 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
           </select>
         </Field>
         <Field label="Tool">
-          <input required value={tool} onChange={({ target }) => setTool(target.value)} className={`${INPUT} font-mono`} />
+          <input
+            required
+            value={tool}
+            onChange={({ target }) => setTool(target.value)}
+            className={`${INPUT} font-mono`}
+          />
         </Field>
         <Field label="File pattern or command">
-          <input required placeholder="/notes/*" value={resource} onChange={({ target }) => setResource(target.value)} className={`${INPUT} font-mono`} />
+          <input
+            required
+            placeholder="/notes/*"
+            value={resource}
+            onChange={({ target }) => setResource(target.value)}
+            className={`${INPUT} font-mono`}
+          />
         </Field>
       </div>
       {foreseen && <Foreseen preview={foreseen} />}

@@ -2,10 +2,10 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
-import type { components } from "../wire/api.gen";
-import { api, given } from "../wire/client";
 import { Button, IconButton } from "../ui/Button";
 import { attempt } from "../ui/toasts";
+import type { components } from "../wire/api.gen";
+import { api, given } from "../wire/client";
 import { EffectMark } from "./EffectMark";
 import { Explain } from "./Explain";
 import { RuleForm } from "./RuleForm";
@@ -14,7 +14,10 @@ type Rule = components["schemas"]["RuleShape"];
 
 export function Rules() {
   const queries = useQueryClient();
-  const { data: rules = [] } = useQuery({ queryKey: ["rules"], queryFn: async () => (await given(api.GET("/rules"))).rules });
+  const { data: rules = [] } = useQuery({
+    queryKey: ["rules"],
+    queryFn: async () => (await given(api.GET("/rules"))).rules,
+  });
   const [adding, setAdding] = useState(false);
   const again = () => queries.invalidateQueries({ queryKey: ["rules"] });
   const remove = async (id: string) => {
@@ -23,7 +26,11 @@ export function Rules() {
   };
   return (
     <div className="space-y-3">
-      {rules.length === 0 && !adding && <p className="rounded-2xl border border-dashed border-line-strong px-4 py-3 text-sm text-ink-2">No rules yet: reading passes, everything else asks.</p>}
+      {rules.length === 0 && !adding && (
+        <p className="rounded-2xl border border-dashed border-line-strong px-4 py-3 text-sm text-ink-2">
+          No rules yet: reading passes, everything else asks.
+        </p>
+      )}
       {rules.length > 0 && (
         <ul className="divide-y divide-line rounded-2xl border border-line bg-surface">
           {rules.map((rule) => (
@@ -65,7 +72,11 @@ function RuleLine({ rule, onRemove }: { rule: Rule; onRemove: () => void }) {
           {rule.expires_at ? ` · until ${new Date(rule.expires_at).toLocaleString()}` : ""}
         </span>
       </span>
-      <IconButton label={`Revoke: ${rule.effect} ${rule.tool} ${rule.resource}`} onClick={onRemove} className="hover:!text-bad">
+      <IconButton
+        label={`Revoke: ${rule.effect} ${rule.tool} ${rule.resource}`}
+        onClick={onRemove}
+        className="hover:!text-bad"
+      >
         <Trash2 size={15} aria-hidden />
       </IconButton>
     </li>

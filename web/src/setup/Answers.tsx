@@ -7,7 +7,7 @@ import * as acts from "../state/acts";
 import { usePresets, useProviders, useSettings } from "../state/queries";
 import { Button } from "../ui/Button";
 import { attempt } from "../ui/toasts";
-import { type Provider, loose, text } from "../wire/nouns";
+import { loose, type Provider, text } from "../wire/nouns";
 import { type NewProvider, ProviderForm } from "./ProviderForm";
 
 export function Answers() {
@@ -18,7 +18,8 @@ export function Answers() {
   const [testing, setTesting] = useState<string | null>(null);
   const [verdict, setVerdict] = useState<{ name: string; ok: boolean; message: string } | null>(null);
   const queries = useQueryClient();
-  const readAgain = () => Promise.all(["providers", "settings"].map((key) => queries.invalidateQueries({ queryKey: [key] })));
+  const readAgain = () =>
+    Promise.all(["providers", "settings"].map((key) => queries.invalidateQueries({ queryKey: [key] })));
   const choose = async (model: string) => {
     await attempt(acts.changeSettings({ model }));
     await readAgain();
@@ -42,7 +43,9 @@ export function Answers() {
     setVerdict(null);
     await readAgain();
   };
-  const own = new Set((Array.isArray(settings?.["providers"]) ? settings["providers"] : []).map((entry) => text(loose(entry)["name"])));
+  const own = new Set(
+    (Array.isArray(settings?.["providers"]) ? settings["providers"] : []).map((entry) => text(loose(entry)["name"])),
+  );
   return (
     <div className="space-y-3">
       <ul className="divide-y divide-line overflow-hidden rounded-2xl border border-line bg-surface">
@@ -64,7 +67,12 @@ export function Answers() {
         </p>
       )}
       {adding ? (
-        <ProviderForm presets={presets} busy={testing !== null} onConnect={(provider) => void connect(provider)} onCancel={() => setAdding(false)} />
+        <ProviderForm
+          presets={presets}
+          busy={testing !== null}
+          onConnect={(provider) => void connect(provider)}
+          onCancel={() => setAdding(false)}
+        />
       ) : (
         <Button icon={<Plus size={15} aria-hidden />} onClick={() => setAdding(true)}>
           Connect a model
@@ -85,12 +93,22 @@ interface LineProps {
 
 function ProviderLine({ provider, testing, onChoose, onTest, onRemove }: LineProps) {
   const ready = provider.status === "ready";
-  const model = provider.kind === "guide" ? provider.name : provider.models[0] ? `${provider.name}/${provider.models[0]}` : provider.name;
+  const model =
+    provider.kind === "guide"
+      ? provider.name
+      : provider.models[0]
+        ? `${provider.name}/${provider.models[0]}`
+        : provider.name;
   return (
     <li className="px-4 py-3.5">
       <div className="flex flex-wrap items-center gap-2">
         <span className="font-medium">{provider.name}</span>
-        <span className={clsx("inline-flex items-center gap-1 rounded-full px-2 py-0.5 text-xs font-medium", ready ? "bg-good-soft text-good" : "bg-warn-soft text-warn")}>
+        <span
+          className={clsx(
+            "inline-flex items-center gap-1 rounded-full px-2 py-0.5 text-xs font-medium",
+            ready ? "bg-good-soft text-good" : "bg-warn-soft text-warn",
+          )}
+        >
           {ready ? <Check size={12} aria-hidden /> : <CircleAlert size={12} aria-hidden />}
           {provider.status}
         </span>
@@ -108,15 +126,17 @@ function ProviderLine({ provider, testing, onChoose, onTest, onRemove }: LinePro
           {provider.default ? (
             <span className="text-sm text-ink-2">answers by default</span>
           ) : (
-            <Button onClick={() => onChoose(model)}>
-              Let it answer by default
-            </Button>
+            <Button onClick={() => onChoose(model)}>Let it answer by default</Button>
           )}
         </span>
       </div>
       {provider.base_url && <p className="truncate font-mono text-xs text-ink-3">{provider.base_url}</p>}
-      <p className="mt-1 text-sm text-ink-2"><Inline text={provider.hint} /></p>
-      {provider.kind !== "guide" && provider.models.length > 0 && <p className="mt-1 text-xs break-words text-ink-3">Models: {provider.models.join(", ")}</p>}
+      <p className="mt-1 text-sm text-ink-2">
+        <Inline text={provider.hint} />
+      </p>
+      {provider.kind !== "guide" && provider.models.length > 0 && (
+        <p className="mt-1 text-xs break-words text-ink-3">Models: {provider.models.join(", ")}</p>
+      )}
     </li>
   );
 }

@@ -19,7 +19,16 @@ export function Appearance() {
   const sound = usePreference("sound") === "on";
   return (
     <div className="space-y-4 rounded-2xl border border-line bg-surface p-4">
-      <div role="radiogroup" aria-label="Theme" onKeyDown={radioKeys(THEMES.map(({ name }) => name), theme, (name) => setPreference("theme", name))} className="flex flex-wrap gap-2">
+      <div
+        role="radiogroup"
+        aria-label="Theme"
+        onKeyDown={radioKeys(
+          THEMES.map(({ name }) => name),
+          theme,
+          (name) => setPreference("theme", name),
+        )}
+        className="flex flex-wrap gap-2"
+      >
         {THEMES.map(({ name, label, Icon }) => (
           <button
             key={name}
@@ -28,7 +37,10 @@ export function Appearance() {
             aria-checked={theme === name}
             tabIndex={theme === name ? 0 : -1}
             onClick={() => setPreference("theme", name)}
-            className={clsx("inline-flex min-h-9 items-center gap-2 rounded-lg border px-3.5 text-sm", theme === name ? "border-ink-3 bg-sunken font-medium" : "border-line text-ink-2 hover:bg-sunken")}
+            className={clsx(
+              "inline-flex min-h-9 items-center gap-2 rounded-lg border px-3.5 text-sm",
+              theme === name ? "border-ink-3 bg-sunken font-medium" : "border-line text-ink-2 hover:bg-sunken",
+            )}
           >
             <Icon size={15} aria-hidden /> {label}
           </button>

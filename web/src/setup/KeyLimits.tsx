@@ -35,7 +35,15 @@ export function limitWords({ requests_per_minute, tokens_per_day, spend_per_day 
   ].filter(Boolean);
 }
 
-export function KeyLimitFields({ typed, fits, onType }: { typed: Readonly<Record<string, string>>; fits: boolean; onType: (limit: string, words: string) => void }) {
+export function KeyLimitFields({
+  typed,
+  fits,
+  onType,
+}: {
+  typed: Readonly<Record<string, string>>;
+  fits: boolean;
+  onType: (limit: string, words: string) => void;
+}) {
   return (
     <Fold summary="Limits">
       {() => (
@@ -43,12 +51,20 @@ export function KeyLimitFields({ typed, fits, onType }: { typed: Readonly<Record
           <div className="grid gap-3 sm:grid-cols-3">
             {LIMITS.map(({ limit, label }) => (
               <Field key={limit} label={label}>
-                <input inputMode="decimal" placeholder="no limit" value={typed[limit] ?? ""} onChange={({ target }) => onType(limit, target.value)} className={INPUT} />
+                <input
+                  inputMode="decimal"
+                  placeholder="no limit"
+                  value={typed[limit] ?? ""}
+                  onChange={({ target }) => onType(limit, target.value)}
+                  className={INPUT}
+                />
               </Field>
             ))}
           </div>
           <p role="status" className="text-xs text-ink-3">
-            {fits ? "A program over its limit is refused until the limit lifts." : "Limits are numbers above zero; requests and tokens are whole ones."}
+            {fits
+              ? "A program over its limit is refused until the limit lifts."
+              : "Limits are numbers above zero; requests and tokens are whole ones."}
           </p>
         </div>
       )}

@@ -17,7 +17,13 @@ export function Limits() {
   return (
     <dl className="divide-y divide-line rounded-2xl border border-line bg-surface">
       {KNOBS.filter(({ name }) => name in settings).map(({ name, label, unit }) => (
-        <Knob key={`${name}:${String(settings[name])}`} name={name} label={label} unit={unit} value={String(settings[name])} />
+        <Knob
+          key={`${name}:${String(settings[name])}`}
+          name={name}
+          label={label}
+          unit={unit}
+          value={String(settings[name])}
+        />
       ))}
     </dl>
   );

@@ -2,8 +2,8 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Download, Trash2, X } from "lucide-react";
 import { Button } from "../ui/Button";
 import { attempt } from "../ui/toasts";
-import { api, given } from "../wire/client";
 import type { components } from "../wire/api.gen";
+import { api, given } from "../wire/client";
 
 export type Model = components["schemas"]["LocalModelShape"];
 
@@ -32,7 +32,9 @@ export function LocalModels() {
             model={model}
             onPull={() => void act(given(api.POST("/models/local/{name}/pull", asked(model))))}
             onCancel={() => void act(given(api.POST("/models/local/{name}/cancel", asked(model))))}
-            onRemove={() => void act(given(api.DELETE("/models/local/{name}", { params: { path: { name: model.name } } })))}
+            onRemove={() =>
+              void act(given(api.DELETE("/models/local/{name}", { params: { path: { name: model.name } } })))
+            }
           />
         ))}
       </ul>
@@ -44,7 +46,17 @@ function asked({ name }: Model) {
   return { params: { path: { name } } };
 }
 
-export function ModelLine({ model, onPull, onCancel, onRemove }: { model: Model; onPull: () => void; onCancel: () => void; onRemove: () => void }) {
+export function ModelLine({
+  model,
+  onPull,
+  onCancel,
+  onRemove,
+}: {
+  model: Model;
+  onPull: () => void;
+  onCancel: () => void;
+  onRemove: () => void;
+}) {
   return (
     <li className="px-4 py-3.5">
       <div className="flex flex-wrap items-center gap-2">
@@ -66,11 +78,19 @@ export function ModelLine({ model, onPull, onCancel, onRemove }: { model: Model;
           )}
         </span>
       </div>
-      {model.state === "pulling" && <progress className="mt-2 w-full" aria-label={`${model.title}: how much is here`} max={1} value={model.progress ?? 0} />}
+      {model.state === "pulling" && (
+        <progress
+          className="mt-2 w-full"
+          aria-label={`${model.title}: how much is here`}
+          max={1}
+          value={model.progress ?? 0}
+        />
+      )}
       {model.error && <p className="mt-1 text-sm text-warn">{model.error}</p>}
       <p className="mt-1 text-sm text-ink-2">{model.limits}</p>
       <p className="mt-1 text-xs text-ink-3">
-        {megabytes(model.size_bytes)} on disk, {megabytes(model.memory_bytes)} of memory while it runs. Licence: {model.licence}.
+        {megabytes(model.size_bytes)} on disk, {megabytes(model.memory_bytes)} of memory while it runs. Licence:{" "}
+        {model.licence}.
       </p>
     </li>
   );

@@ -26,7 +26,13 @@ export function Plugins() {
   return (
     <ul className="divide-y divide-line overflow-hidden rounded-2xl border border-line bg-surface">
       {found.map((plugin) => (
-        <Line key={plugin.name} plugin={plugin} busy={busy === plugin.name} disabled={busy !== null} onTurn={() => void turn(plugin)} />
+        <Line
+          key={plugin.name}
+          plugin={plugin}
+          busy={busy === plugin.name}
+          disabled={busy !== null}
+          onTurn={() => void turn(plugin)}
+        />
       ))}
     </ul>
   );
@@ -35,7 +41,8 @@ export function Plugins() {
 function Nothing() {
   return (
     <p className="rounded-2xl border border-dashed border-line-strong px-4 py-3 text-sm text-ink-2">
-      No plugin is installed. A Python package with tools of your own stands here once it is installed beside the server.
+      No plugin is installed. A Python package with tools of your own stands here once it is installed beside the
+      server.
     </p>
   );
 }
@@ -55,7 +62,12 @@ function Line({ plugin, busy, disabled, onTurn }: Props) {
         {plugin.version !== null && <span className="text-xs text-ink-3">{plugin.version}</span>}
         <State plugin={plugin} />
         {/* it stays in reach while it works: who pressed it by key keeps the focus */}
-        <Button className="ml-auto" aria-label={`${plugin.name}: ${plugin.on ? "switch off" : "switch on"}`} aria-disabled={disabled} onClick={() => !disabled && onTurn()}>
+        <Button
+          className="ml-auto"
+          aria-label={`${plugin.name}: ${plugin.on ? "switch off" : "switch on"}`}
+          aria-disabled={disabled}
+          onClick={() => !disabled && onTurn()}
+        >
           {busy ? "One moment…" : plugin.on ? "Switch off" : "Switch on"}
         </Button>
       </div>
@@ -78,7 +90,12 @@ function State({ plugin: { on, version, tools, problems } }: { plugin: Plugin })
   const wrong = version === null || problems.length > 0;
   const Icon = wrong ? CircleAlert : on ? Check : Minus;
   return (
-    <span className={clsx("inline-flex items-center gap-1 rounded-full px-2 py-0.5 text-xs font-medium", wrong ? "bg-warn-soft text-warn" : on ? "bg-good-soft text-good" : "bg-sunken text-ink-2")}>
+    <span
+      className={clsx(
+        "inline-flex items-center gap-1 rounded-full px-2 py-0.5 text-xs font-medium",
+        wrong ? "bg-warn-soft text-warn" : on ? "bg-good-soft text-good" : "bg-sunken text-ink-2",
+      )}
+    >
       <Icon size={12} aria-hidden />
       {words}
     </span>

@@ -17,7 +17,11 @@ export function Sandbox() {
   return (
     <div className="rounded-2xl border border-line bg-surface p-4 text-sm">
       <p className="flex items-center gap-2 font-medium">
-        {full ? <ShieldCheck size={17} aria-hidden className="text-good" /> : <ShieldAlert size={17} aria-hidden className="text-warn" />}
+        {full ? (
+          <ShieldCheck size={17} aria-hidden className="text-good" />
+        ) : (
+          <ShieldAlert size={17} aria-hidden className="text-warn" />
+        )}
         {WORDS[level] ?? `Level: ${level}`}
       </p>
       <Lines title="It holds" lines={sandbox["enforces"]} />

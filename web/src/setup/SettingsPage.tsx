@@ -1,8 +1,8 @@
 import { type ReactNode, useEffect, useRef } from "react";
+import { SidebarButton } from "../chat/SidebarButton";
+import { FolderForm } from "../chat/WorkspaceMenu";
 import { Rules } from "../rules/Rules";
 import { useWorkspaces } from "../state/queries";
-import { FolderForm } from "../chat/WorkspaceMenu";
-import { SidebarButton } from "../chat/SidebarButton";
 import { say } from "../ui/toasts";
 import { Trust } from "../workflows/Trust";
 import { Answers } from "./Answers";
@@ -24,22 +24,46 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
         <Parts />
       </header>
       <div className="mx-auto w-full max-w-2xl space-y-10 px-4 pt-4 pb-16 sm:px-6">
-        <Section id="answers" title="Models" about="Models that agents work with. A key is stored for you alone and never shown again.">
+        <Section
+          id="answers"
+          title="Models"
+          about="Models that agents work with. A key is stored for you alone and never shown again."
+        >
           <Answers />
         </Section>
-        <Section id="local" title="A model on this machine" about="Small, slow and private: nothing it reads leaves the house.">
+        <Section
+          id="local"
+          title="A model on this machine"
+          about="Small, slow and private: nothing it reads leaves the house."
+        >
           <LocalModels />
         </Section>
-        <Section id="folders" title="Folders" about="Agents work in these folders and nowhere else. What a folder brings along to steer them is used once you trusted its content.">
+        <Section
+          id="folders"
+          title="Folders"
+          about="Agents work in these folders and nowhere else. What a folder brings along to steer them is used once you trusted its content."
+        >
           <Folders />
         </Section>
-        <Section id="rules" title="Rules" about="Standing answers. A denial wins over everything; where no rule speaks, you are asked.">
+        <Section
+          id="rules"
+          title="Rules"
+          about="Standing answers. A denial wins over everything; where no rule speaks, you are asked."
+        >
           <Rules />
         </Section>
-        <Section id="keys" title="Client keys" about="For editors and programs that use AnyCowork as a model server, at /v1. A key opens that and nothing else.">
+        <Section
+          id="keys"
+          title="Client keys"
+          about="For editors and programs that use AnyCowork as a model server, at /v1. A key opens that and nothing else."
+        >
           <Keys />
         </Section>
-        <Section id="plugins" title="Plugins" about="Tools of others. Nothing is used because it is installed; what you switch on runs in the sandbox and asks like every tool.">
+        <Section
+          id="plugins"
+          title="Plugins"
+          about="Tools of others. Nothing is used because it is installed; what you switch on runs in the sandbox and asks like every tool."
+        >
           <Plugins />
         </Section>
         <Section id="safety" title="Safety" about="What holds a command that an agent runs.">

@@ -31,11 +31,26 @@ export function SignIn() {
           <h1 className="text-xl font-semibold tracking-tight">AnyCowork</h1>
         </div>
         <label htmlFor="token" className="text-sm text-ink-2">
-          Paste the server's token. It is in the file <code className="font-mono text-[13px]">token</code> of the data folder. On the server's machine, <code className="font-mono text-[13px]">anycowork open</code> opens this page signed in.
+          Paste the server's token. It is in the file <code className="font-mono text-[13px]">token</code> of the data
+          folder. On the server's machine, <code className="font-mono text-[13px]">anycowork open</code> opens this page
+          signed in.
         </label>
         <div className="mt-3 flex gap-2">
-          <input id="token" type="password" autoComplete="current-password" autoFocus value={token} onChange={({ target }) => setToken(target.value)} className="min-h-10 min-w-0 flex-1 rounded-lg border border-line-strong bg-surface px-3" />
-          <Button look="primary" type="submit" icon={<KeyRound size={15} aria-hidden />} disabled={busy || !token.trim()}>
+          <input
+            id="token"
+            type="password"
+            autoComplete="current-password"
+            autoFocus
+            value={token}
+            onChange={({ target }) => setToken(target.value)}
+            className="min-h-10 min-w-0 flex-1 rounded-lg border border-line-strong bg-surface px-3"
+          />
+          <Button
+            look="primary"
+            type="submit"
+            icon={<KeyRound size={15} aria-hidden />}
+            disabled={busy || !token.trim()}
+          >
             Enter
           </Button>
         </div>

@@ -9,20 +9,24 @@ export function Welcome({ providers }: { providers: readonly Provider[] }) {
   const welcomed = usePreference("welcomed");
   const answering = providers.find((one) => one.default);
   if (!answering) return null;
-  if (answering.kind !== "guide") return <Answering words={`${answering.name}${answering.models[0] ? ` · ${answering.models[0]}` : ""}`} />;
+  if (answering.kind !== "guide")
+    return <Answering words={`${answering.name}${answering.models[0] ? ` · ${answering.models[0]}` : ""}`} />;
   if (welcomed) return <Answering words="The built-in guide: no language model, it follows plain requests" />;
   return (
     <section aria-labelledby="welcome" className="mt-10 rounded-2xl border border-line bg-surface p-5 sm:p-6">
       <h2 id="welcome" className="font-semibold">
         You can start right away
       </h2>
-      <p className="mt-1 text-sm text-ink-2">No account, no key. Nothing is changed before you have seen it and allowed it.</p>
+      <p className="mt-1 text-sm text-ink-2">
+        No account, no key. Nothing is changed before you have seen it and allowed it.
+      </p>
       <ul className="mt-4 grid gap-3 sm:grid-cols-3">
         <Way icon={<Compass size={17} aria-hidden />} title="The guide answers now">
           Built in and honest: not a language model, but it follows plain requests like the ones above.
         </Way>
         <Way icon={<KeyRound size={17} aria-hidden />} title="With a key">
-          Start with <code className="font-mono text-[12px]">OPENAI_API_KEY</code> set; <code className="font-mono text-[12px]">OPENAI_BASE_URL</code> names another server.
+          Start with <code className="font-mono text-[12px]">OPENAI_API_KEY</code> set;{" "}
+          <code className="font-mono text-[12px]">OPENAI_BASE_URL</code> names another server.
         </Way>
         <Way icon={<Server size={17} aria-hidden />} title="With a local model">
           Start Ollama, LM Studio or llama.cpp on this machine: it is found by itself.
@@ -32,7 +36,10 @@ export function Welcome({ providers }: { providers: readonly Provider[] }) {
         <Button look="primary" onClick={() => setPreference("welcomed", "yes")}>
           Go on with the guide
         </Button>
-        <a href="#/settings/answers" className="inline-flex min-h-9 items-center rounded-lg border border-line-strong/70 px-3 text-sm font-medium hover:bg-sunken">
+        <a
+          href="#/settings/answers"
+          className="inline-flex min-h-9 items-center rounded-lg border border-line-strong/70 px-3 text-sm font-medium hover:bg-sunken"
+        >
           Connect a model
         </a>
       </div>

@@ -4,7 +4,7 @@ import { api, given, Refusal } from "../wire/client";
 import { Link } from "../wire/link";
 import type { Approval, Message, WireEvent } from "../wire/nouns";
 import type { StreamStatus } from "../wire/stream";
-import { type ChatView, type Thinking, opened, prepend, reduceAll, thinkingTimes } from "./reduce";
+import { type ChatView, opened, prepend, reduceAll, type Thinking, thinkingTimes } from "./reduce";
 
 const PAGE = 100;
 const LONG_PAGE = 500;
@@ -73,7 +73,8 @@ async function load(chatId: string): Promise<void> {
     given(api.GET("/context/{chat_id}/messages", { params: { ...path.params, query: { limit: PAGE } } })),
     given(api.GET("/context/{chat_id}", path)),
   ]);
-  const { approvals } = chat.waiting_for.approvals.length > 0 ? await given(api.GET("/context/{chat_id}/approvals", path)) : NONE_WAIT;
+  const { approvals } =
+    chat.waiting_for.approvals.length > 0 ? await given(api.GET("/context/{chat_id}/approvals", path)) : NONE_WAIT;
   if (useLive.getState().chatId !== chatId) return;
   const lastSeq = Math.min(page.last_seq, chat.last_seq); // events after the older of the two answers make up for what it missed
   useLive.setState({
@@ -133,7 +134,10 @@ async function readEarlier(limit: number): Promise<void> {
     const page = await given(api.GET("/context/{chat_id}/messages", asked));
     const now = useLive.getState();
     if (now.chatId !== chatId || !now.view) return;
-    useLive.setState({ view: prepend(now.view, page.messages as Message[]), hasEarlier: page.messages.length === limit });
+    useLive.setState({
+      view: prepend(now.view, page.messages as Message[]),
+      hasEarlier: page.messages.length === limit,
+    });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error; // the next scroll asks again
   } finally {

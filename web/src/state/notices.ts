@@ -7,7 +7,12 @@ export function notify(event: WireEvent): void {
   const words = document.hidden ? wordsFor(event) : null;
   if (words === null) return;
   if (preference("sound") === "on") chime();
-  if (preference("notifications") !== "on" || typeof Notification === "undefined" || Notification.permission !== "granted") return;
+  if (
+    preference("notifications") !== "on" ||
+    typeof Notification === "undefined" ||
+    Notification.permission !== "granted"
+  )
+    return;
   // The tag makes one notice of it, however many tabs are open.
   const notice = new Notification("AnyCowork", { body: words, tag: `${event.chat_id}:${event.seq}` });
   notice.onclick = () => {

@@ -65,4 +65,3 @@ export function keepDraft(chatId: string, words: string): void {
     // as above
   }
 }
-

@@ -7,9 +7,28 @@ import { expect } from "vitest";
 import type { Approval, Message, Role, WireEvent } from "../wire/nouns";
 
 export const ROLES = [
-  { name: "planner", colour: "blue", icon: "magnifying-glass", tooltip: "Planner reads and plans.", permissions: ["read_files"] },
-  { name: "actor", colour: "green", icon: "lightning-bolt", tooltip: "Actor carries out the work.", permissions: ["read_files", "write_files"] },
-  { name: "house_elf", colour: "mauve", icon: "sock", tooltip: "A role of this team.", permissions: [], built_in: false },
+  {
+    name: "planner",
+    colour: "blue",
+    icon: "magnifying-glass",
+    tooltip: "Planner reads and plans.",
+    permissions: ["read_files"],
+  },
+  {
+    name: "actor",
+    colour: "green",
+    icon: "lightning-bolt",
+    tooltip: "Actor carries out the work.",
+    permissions: ["read_files", "write_files"],
+  },
+  {
+    name: "house_elf",
+    colour: "mauve",
+    icon: "sock",
+    tooltip: "A role of this team.",
+    permissions: [],
+    built_in: false,
+  },
 ] as unknown as Role[];
 
 export function show(node: ReactNode): RenderResult {
@@ -56,13 +75,19 @@ export function approval(parts: Partial<Approval> = {}): Approval {
   } as Approval;
 }
 
-export function event<T extends WireEvent["type"]>(type: T, seq: number, body: object = {}): Extract<WireEvent, { type: T }> {
+export function event<T extends WireEvent["type"]>(
+  type: T,
+  seq: number,
+  body: object = {},
+): Extract<WireEvent, { type: T }> {
   const at = new Date(Date.UTC(2026, 0, 1, 0, 0, seq)).toISOString();
   return { seq, type, chat_id: "chat", turn_id: "t1", at, ...body } as unknown as Extract<WireEvent, { type: T }>;
 }
 
 /** No violation that jsdom can see; colours are looked at in the real browser. */
 export async function expectAccessible(container: Element): Promise<void> {
-  const { violations } = await axe.run(container, { rules: { "color-contrast": { enabled: false }, region: { enabled: false } } });
+  const { violations } = await axe.run(container, {
+    rules: { "color-contrast": { enabled: false }, region: { enabled: false } },
+  });
   expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
 }

@@ -7,7 +7,8 @@ export function Banner({ connection }: { connection: StreamStatus }) {
   return (
     <p role="status" className="flex items-center justify-center gap-2 bg-warn-soft px-4 py-1.5 text-sm text-warn">
       <WifiOff size={15} aria-hidden />
-      {navigator.onLine ? "The server does not answer." : "This device has no network."} Reconnecting; nothing will be missed.
+      {navigator.onLine ? "The server does not answer." : "This device has no network."} Reconnecting; nothing will be
+      missed.
     </p>
   );
 }

@@ -39,7 +39,9 @@ function Shown({ title, onClose, children, wide = false, page = false, bare = fa
       onClick={(event) => event.target === event.currentTarget && onClose()}
       className={clsx(
         "m-auto w-[calc(100vw-2rem)] overflow-hidden rounded-2xl border border-line bg-surface p-0 text-ink shadow-2xl",
-        page ? "h-[calc(100dvh-2rem)] max-h-none max-w-7xl" : ["mt-[12vh] max-h-[76vh]", wide ? "max-w-2xl" : "max-w-md"],
+        page
+          ? "h-[calc(100dvh-2rem)] max-h-none max-w-7xl"
+          : ["mt-[12vh] max-h-[76vh]", wide ? "max-w-2xl" : "max-w-md"],
       )}
     >
       <div className={clsx("flex flex-col", page ? "h-full" : "max-h-[76vh]")}>
@@ -51,7 +53,11 @@ function Shown({ title, onClose, children, wide = false, page = false, bare = fa
             <X size={17} aria-hidden />
           </IconButton>
         </header>
-        <div className={clsx("min-h-0", page ? "flex flex-1 flex-col" : "overflow-y-auto", bare ? "" : "px-5 pt-2 pb-5")}>{children}</div>
+        <div
+          className={clsx("min-h-0", page ? "flex flex-1 flex-col" : "overflow-y-auto", bare ? "" : "px-5 pt-2 pb-5")}
+        >
+          {children}
+        </div>
       </div>
       <Toaster />
     </dialog>,

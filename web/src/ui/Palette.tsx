@@ -35,7 +35,11 @@ export function Palette({ open, commands, onWords, onClose }: Props) {
   );
 }
 
-function Chooser({ commands, onWords, onRun }: Pick<Props, "commands" | "onWords"> & { onRun: (command: Command) => void }) {
+function Chooser({
+  commands,
+  onWords,
+  onRun,
+}: Pick<Props, "commands" | "onWords"> & { onRun: (command: Command) => void }) {
   const [words, setWords] = useState("");
   const [at, setAt] = useState(0);
   const found = matching(commands, words).slice(0, 50);
@@ -78,7 +82,10 @@ function Chooser({ commands, onWords, onRun }: Pick<Props, "commands" | "onWords
             role="option"
             aria-selected={command === current}
             onClick={() => onRun(command)}
-            className={clsx("flex min-h-10 thumb:min-h-11 cursor-pointer items-center gap-3 rounded-lg px-3 text-sm", command === current && "bg-sunken")}
+            className={clsx(
+              "flex min-h-10 thumb:min-h-11 cursor-pointer items-center gap-3 rounded-lg px-3 text-sm",
+              command === current && "bg-sunken",
+            )}
           >
             <span className="text-ink-3">{command.icon}</span>
             <span className="min-w-0 flex-1 truncate">{command.words}</span>

@@ -4,7 +4,18 @@ import { type KeyboardEvent, useState } from "react";
 import { setPreference, usePreference } from "../state/preferences";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
-import { DECISION_KEYS, HOTKEYS, type Hotkey, NAMES, type Name, conflict, keysOf, pressed, setKeys, shown } from "./hotkeys";
+import {
+  conflict,
+  DECISION_KEYS,
+  HOTKEYS,
+  type Hotkey,
+  keysOf,
+  NAMES,
+  type Name,
+  pressed,
+  setKeys,
+  shown,
+} from "./hotkeys";
 
 export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => void }) {
   const changed = usePreference("keys");
@@ -16,7 +27,12 @@ export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => voi
         ))}
       </ul>
       {changed && changed !== "{}" && (
-        <Button look="quiet" className="mt-2 -ml-3" icon={<RotateCcw size={14} aria-hidden />} onClick={() => setPreference("keys", "{}")}>
+        <Button
+          look="quiet"
+          className="mt-2 -ml-3"
+          icon={<RotateCcw size={14} aria-hidden />}
+          onClick={() => setPreference("keys", "{}")}
+        >
           All as they were
         </Button>
       )}
@@ -75,7 +91,9 @@ function Keys({ keys }: { keys: readonly Hotkey[] }) {
         <div key={combination} className="flex items-center justify-between gap-4 py-2">
           <dt className="text-ink-2">{does}</dt>
           <dd>
-            <kbd className="rounded-md border border-line-strong bg-sunken px-1.5 py-0.5 font-mono text-xs whitespace-nowrap">{shown(combination)}</kbd>
+            <kbd className="rounded-md border border-line-strong bg-sunken px-1.5 py-0.5 font-mono text-xs whitespace-nowrap">
+              {shown(combination)}
+            </kbd>
           </dd>
         </div>
       ))}

@@ -7,7 +7,10 @@ export function holdStrayFiles(): () => void {
   const drop = (event: DragEvent) => {
     if (!hasFiles(event) || event.defaultPrevented) return;
     event.preventDefault();
-    say("Images are dropped on the message itself. Other files belong into the chat's folder: agents read them there.", "problem");
+    say(
+      "Images are dropped on the message itself. Other files belong into the chat's folder: agents read them there.",
+      "problem",
+    );
   };
   window.addEventListener("dragover", over);
   window.addEventListener("drop", drop);

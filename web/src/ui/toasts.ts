@@ -18,7 +18,10 @@ const SHOWN_MS = 6_000;
 let count = 0;
 
 /** `places` are where toasts could stand, the newest last: behind an open dialog nothing can be read or pressed. */
-export const useToasts = create<{ toasts: readonly Toast[]; places: readonly string[] }>(() => ({ toasts: [], places: [] }));
+export const useToasts = create<{ toasts: readonly Toast[]; places: readonly string[] }>(() => ({
+  toasts: [],
+  places: [],
+}));
 
 /** A place for toasts that shows them until it is left, or a newer one is there. */
 export function offerPlace(place: string): () => void {

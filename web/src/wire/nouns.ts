@@ -151,7 +151,12 @@ export function readPlan(value: unknown): Plan | null {
 function readBudget(value: unknown): Budget {
   const budget = loose(value);
   const amount = (of: unknown) => (typeof of === "number" && of > 0 ? of : null);
-  return { calls: amount(budget["calls"]), seconds: amount(budget["seconds"]), tokens: amount(budget["tokens"]), cost: amount(budget["cost"]) };
+  return {
+    calls: amount(budget["calls"]),
+    seconds: amount(budget["seconds"]),
+    tokens: amount(budget["tokens"]),
+    cost: amount(budget["cost"]),
+  };
 }
 
 function readStep(value: unknown, number: number): PlanStep {
@@ -235,7 +240,11 @@ export function readFault(value: unknown): Fault | null {
 export function readPictures(payload: unknown): Picture[] {
   const found = loose(payload)["images"];
   const side = (value: unknown) => (typeof value === "number" && value > 0 ? value : 1);
-  return (Array.isArray(found) ? found.map(loose) : []).map(({ name, width, height }) => ({ name: text(name), width: side(width), height: side(height) }));
+  return (Array.isArray(found) ? found.map(loose) : []).map(({ name, width, height }) => ({
+    name: text(name),
+    width: side(width),
+    height: side(height),
+  }));
 }
 
 export function readProvider(value: unknown): Provider {

@@ -20,7 +20,13 @@ interface Completing {
 }
 
 /** `write` puts words into the field; `open` shows the form of the one that was chosen. */
-export function useCompletion(ground: Ground, words: string, offered: boolean, write: (words: string) => void, open = openForm): Completing {
+export function useCompletion(
+  ground: Ground,
+  words: string,
+  offered: boolean,
+  write: (words: string) => void,
+  open = openForm,
+): Completing {
   const typed = offered ? nameTyped(words) : null;
   const { data } = useWorkflows(ground, typed !== null);
   const [at, setAt] = useState(0);
@@ -59,7 +65,9 @@ export function useCompletion(ground: Ground, words: string, offered: boolean, w
         return false;
     }
   };
-  const aria = current ? ({ "aria-autocomplete": "list", "aria-controls": LIST, "aria-activedescendant": `${LIST}-${place}` } as const) : {};
+  const aria = current
+    ? ({ "aria-autocomplete": "list", "aria-controls": LIST, "aria-activedescendant": `${LIST}-${place}` } as const)
+    : {};
   return { found, at: place, choose, onKey, aria };
 }
 
@@ -88,7 +96,10 @@ export function Completion({ found, at, choose }: Pick<Completing, "found" | "at
             aria-selected={place === at}
             onMouseDown={(event) => event.preventDefault() /* the field keeps the focus */}
             onClick={() => choose(workflow)}
-            className={clsx("flex min-h-9 cursor-pointer items-baseline gap-3 rounded-lg px-3 py-1.5 text-sm", place === at && "bg-sunken")}
+            className={clsx(
+              "flex min-h-9 cursor-pointer items-baseline gap-3 rounded-lg px-3 py-1.5 text-sm",
+              place === at && "bg-sunken",
+            )}
           >
             <code className="shrink-0 font-mono text-[13px]">/{workflow.name}</code>
             <span className="min-w-0 flex-1 truncate text-ink-2">{workflow.description}</span>

@@ -58,7 +58,13 @@ export function List({ workflows, faults, role, onChoose }: Props) {
               {name}
             </p>
             {members.map((workflow) => (
-              <Option key={keyOf(workflow)} workflow={workflow} role={role} current={workflow === current} onChoose={() => onChoose(workflow)} />
+              <Option
+                key={keyOf(workflow)}
+                workflow={workflow}
+                role={role}
+                current={workflow === current}
+                onChoose={() => onChoose(workflow)}
+              />
             ))}
           </div>
         ))}
@@ -70,22 +76,43 @@ export function List({ workflows, faults, role, onChoose }: Props) {
       )}
       {faults.length > 0 && <Faults faults={faults} />}
       <p className="mt-3 border-t border-line pt-3 text-xs text-ink-3">
-        Write your own: <code className="font-mono">anycowork workflow new NAME</code> makes a commented file to begin with. A team keeps its workflows in <code className="font-mono">.anycowork/workflows/</code> of the folder.
+        Write your own: <code className="font-mono">anycowork workflow new NAME</code> makes a commented file to begin
+        with. A team keeps its workflows in <code className="font-mono">.anycowork/workflows/</code> of the folder.
       </p>
     </>
   );
 }
 
-function Option({ workflow, role, current, onChoose }: { workflow: Workflow; role: string; current: boolean; onChoose: () => void }) {
+function Option({
+  workflow,
+  role,
+  current,
+  onChoose,
+}: {
+  workflow: Workflow;
+  role: string;
+  current: boolean;
+  onChoose: () => void;
+}) {
   const roles = useRoles();
   const note = !workflow.trusted ? "not trusted" : lacking(roles, role, workflow).length > 0 ? "another role" : null;
   return (
-    <div id={idOf(workflow)} role="option" aria-selected={current} onClick={onChoose} className={clsx("flex cursor-pointer items-start gap-3 rounded-lg px-2 py-2", current && "bg-sunken")}>
+    <div
+      id={idOf(workflow)}
+      role="option"
+      aria-selected={current}
+      onClick={onChoose}
+      className={clsx("flex cursor-pointer items-start gap-3 rounded-lg px-2 py-2", current && "bg-sunken")}
+    >
       <span className="min-w-0 flex-1">
         <span className="block font-mono text-[13px] font-medium break-all">{workflow.name}</span>
         <span className="block text-sm break-words text-ink-2">{workflow.description}</span>
       </span>
-      {note && <span className="mt-0.5 shrink-0 rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">{note}</span>}
+      {note && (
+        <span className="mt-0.5 shrink-0 rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">
+          {note}
+        </span>
+      )}
     </div>
   );
 }

@@ -27,7 +27,15 @@ export function ParameterField({ parameter, value, fault, first, onChange }: Pro
   return (
     <div className="min-w-0 text-sm">
       <div className={isSwitch ? "flex items-center gap-2" : ""}>
-        {isSwitch && <input {...parts} type="checkbox" checked={value === true} onChange={({ target }) => onChange(target.checked)} className="size-4" />}
+        {isSwitch && (
+          <input
+            {...parts}
+            type="checkbox"
+            checked={value === true}
+            onChange={({ target }) => onChange(target.checked)}
+            className="size-4"
+          />
+        )}
         <label htmlFor={id} className="font-medium">
           {name.replaceAll("_", " ")}
           {required && !isSwitch && (
@@ -53,10 +61,21 @@ export function ParameterField({ parameter, value, fault, first, onChange }: Pro
   );
 }
 
-function input({ type, choices, required, default: given }: Parameter, value: string, parts: object, onChange: (value: string) => void) {
+function input(
+  { type, choices, required, default: given }: Parameter,
+  value: string,
+  parts: object,
+  onChange: (value: string) => void,
+) {
   if (choices)
     return (
-      <select {...parts} aria-required={required} value={value} onChange={({ target }) => onChange(target.value)} className={INPUT}>
+      <select
+        {...parts}
+        aria-required={required}
+        value={value}
+        onChange={({ target }) => onChange(target.value)}
+        className={INPUT}
+      >
         {(value === "" || (!required && given == null)) && <option value="">{required ? "choose…" : "none"}</option>}
         {choices.map((choice) => (
           <option key={String(choice)}>{String(choice)}</option>

@@ -73,27 +73,50 @@ export function RunForm({ chatId, workflow, role, busy, onSwitch, onStarted, onB
       )}
       <Steps workflow={workflow} />
       <footer className="flex flex-wrap items-center gap-2">
-        <Button look="primary" type="submit" icon={<Play size={14} aria-hidden />} disabled={sending || busy} autoFocus={parameters.length === 0} ref={parameters.length === 0 ? wantsFocus : null}>
+        <Button
+          look="primary"
+          type="submit"
+          icon={<Play size={14} aria-hidden />}
+          disabled={sending || busy}
+          autoFocus={parameters.length === 0}
+          ref={parameters.length === 0 ? wantsFocus : null}
+        >
           Run
         </Button>
         <Button look="quiet" onClick={onBack}>
           All workflows
         </Button>
-        {busy && <span className="text-sm text-ink-3">The agent is at work in this chat: stop it, or wait until it rests.</span>}
+        {busy && (
+          <span className="text-sm text-ink-3">
+            The agent is at work in this chat: stop it, or wait until it rests.
+          </span>
+        )}
       </footer>
     </form>
   );
 }
 
 /** Said before it is tried: the server would refuse it. */
-function WrongRole({ workflow, role, onSwitch }: { workflow: Workflow; role: string; onSwitch: (role: string) => void }) {
+function WrongRole({
+  workflow,
+  role,
+  onSwitch,
+}: {
+  workflow: Workflow;
+  role: string;
+  onSwitch: (role: string) => void;
+}) {
   const roles = useRoles();
   const missing = lacking(roles, role, workflow);
   if (missing.length === 0) return null;
   return (
-    <div role="note" className="flex flex-wrap items-center gap-2 rounded-xl border border-dashed border-line-strong px-3 py-2.5 text-sm text-ink-2">
+    <div
+      role="note"
+      className="flex flex-wrap items-center gap-2 rounded-xl border border-dashed border-line-strong px-3 py-2.5 text-sm text-ink-2"
+    >
       <p className="w-full">
-        {lookOf(roles, role).title} may not run this: it needs {missing.map((need) => need.replaceAll("_", " ")).join(", ")}.
+        {lookOf(roles, role).title} may not run this: it needs{" "}
+        {missing.map((need) => need.replaceAll("_", " ")).join(", ")}.
       </p>
       {rolesFor(roles, workflow).map((name) => (
         <Button key={name} onClick={() => onSwitch(name)}>

@@ -40,12 +40,18 @@ export function Trust({ workspace, file, initiallyOpen = false, chatId }: Props)
   return (
     <div className="text-sm">
       <p className="flex flex-wrap items-center gap-x-2 gap-y-1">
-        {file.trusted ? <ShieldCheck size={16} aria-hidden className="shrink-0 text-good" /> : <ShieldQuestion size={16} aria-hidden className="shrink-0 text-warn" />}
+        {file.trusted ? (
+          <ShieldCheck size={16} aria-hidden className="shrink-0 text-good" />
+        ) : (
+          <ShieldQuestion size={16} aria-hidden className="shrink-0 text-warn" />
+        )}
         <code className="min-w-0 font-mono text-[13px] break-all">{file.path}</code>
         <code title={`SHA-256 ${file.sha256}`} className="font-mono text-xs text-ink-3">
           {file.sha256.slice(0, 12)}
         </code>
-        <span className={file.trusted ? "text-good" : "text-warn"}>{file.trusted ? "trusted" : "not trusted: it is not used"}</span>
+        <span className={file.trusted ? "text-good" : "text-warn"}>
+          {file.trusted ? "trusted" : "not trusted: it is not used"}
+        </span>
       </p>
       <Fold className="-ml-1.5" initiallyOpen={initiallyOpen} summary="Look">
         {() => <Look workspace={workspace} file={file} />}
@@ -71,7 +77,10 @@ export function Trust({ workspace, file, initiallyOpen = false, chatId }: Props)
 /** What is shown is what would be trusted, or nothing is shown. */
 function Look({ workspace, file: { path, sha256, kind } }: Pick<Props, "workspace" | "file">) {
   const read = kind === "instructions" ? instructionsOf : contentOf;
-  const { data, isPending } = useQuery({ queryKey: ["supplied", workspace, path, sha256], queryFn: () => read(workspace, path, sha256) });
+  const { data, isPending } = useQuery({
+    queryKey: ["supplied", workspace, path, sha256],
+    queryFn: () => read(workspace, path, sha256),
+  });
   if (isPending) return <p className="py-1 text-ink-3">Reading…</p>;
   if (data == null)
     return (

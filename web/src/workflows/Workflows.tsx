@@ -33,11 +33,32 @@ export default function Workflows({ chatId, workspace, role, busy, at, onSwitch,
         </p>
       )}
       {!data && !error && <p className="py-3 text-sm text-ink-3">Reading…</p>}
-      {data && !chosen && <List workflows={data.workflows} faults={data.faults} role={role} onChoose={(workflow) => setKey(keyOf(workflow))} />}
-      {chosen?.trusted && <RunForm key={keyOf(chosen)} chatId={chatId} workflow={chosen} role={role} busy={busy} onSwitch={onSwitch} onStarted={onStarted} onBack={back} />}
+      {data && !chosen && (
+        <List
+          workflows={data.workflows}
+          faults={data.faults}
+          role={role}
+          onChoose={(workflow) => setKey(keyOf(workflow))}
+        />
+      )}
+      {chosen?.trusted && (
+        <RunForm
+          key={keyOf(chosen)}
+          chatId={chatId}
+          workflow={chosen}
+          role={role}
+          busy={busy}
+          onSwitch={onSwitch}
+          onStarted={onStarted}
+          onBack={back}
+        />
+      )}
       {chosen && !chosen.trusted && (
         <div className="space-y-4">
-          <p className="text-sm text-ink-2">This workflow comes with the folder. It tells agents what to do, so it runs only once you have read and trusted it; if it changes, you are asked again.</p>
+          <p className="text-sm text-ink-2">
+            This workflow comes with the folder. It tells agents what to do, so it runs only once you have read and
+            trusted it; if it changes, you are asked again.
+          </p>
           <Trust workspace={workspace} file={chosen} initiallyOpen />
           <Button look="quiet" className="-ml-3" onClick={back}>
             All workflows
