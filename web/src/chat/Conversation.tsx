@@ -1,4 +1,5 @@
 // What was said and done in a chat, what waits for the person, and where to write.
+
 import { useCallback, useEffect, useMemo } from "react";
 import { ApprovalDock } from "../approvals/ApprovalDock";
 import { AutonomyOffer } from "../autonomy/AutonomyOffer";
@@ -15,6 +16,7 @@ import { type Autonomy, type ChatView, continuable, type PlanStanding } from "..
 import { type Row, rowsOf, withDrafts, withPrinted } from "../state/rows";
 import { isOrder, type Runs, runInHand, runOf, runsOf } from "../state/runs";
 import { callStanding, openPlan, planInHand, planStanding, questionStanding } from "../state/standing";
+import { t } from "../texts/chat";
 import { attempt, say } from "../ui/toasts";
 import { type Message, type PlanEdits, readPictures } from "../wire/nouns";
 import { RunLine } from "../workflows/RunLine";
@@ -103,7 +105,7 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
         <Composer
           chatId={view.id}
           state={view.state}
-          placeholder={`Message ${look.title}…`}
+          placeholder={t.message2(look.title)}
           sent={sent}
           images={sees}
           onSend={(words, images) => attempt(acts.send(view.id, words, images))}
@@ -117,7 +119,7 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
 /** A standing answer is said with every rule that it made, and the way to take them back. */
 function tellKept(rules: readonly unknown[]): void {
   const words = keptWords(rules);
-  if (words) say(words, "info", { label: "Rules", run: () => (location.hash = "#/settings/rules") });
+  if (words) say(words, "info", { label: t.rules, run: () => (location.hash = "#/settings/rules") });
 }
 
 /** One row as its card. */
@@ -188,8 +190,6 @@ const UNASKED = { state: "withdrawn" } as const;
 function useSeek(target: string | null): void {
   useEffect(() => {
     if (!target) return;
-    void seek(target).then(
-      (found) => !found && say("The message that this link leads to is not in this chat.", "problem"),
-    );
+    void seek(target).then((found) => !found && say(t.theMessageThatThisLink, "problem"));
   }, [target]);
 }

@@ -1,9 +1,11 @@
 // What a person approves: steps with their reasons, tools and files; risks; times. Edited here, executed exactly as approved.
+
 import clsx from "clsx";
 import { Clock, Gauge, ListChecks, Pencil, Scale, TriangleAlert, Zap } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { StepMark } from "../plans/StepMark";
 import type { PlanState } from "../state/reduce";
+import { t } from "../texts/messages";
 import { Button } from "../ui/Button";
 import type { Disclosure, Message, Plan, PlanEdits } from "../wire/nouns";
 import { limited } from "./budgets";
@@ -48,7 +50,7 @@ export function PlanCard({
       {message.reasoning && <Thinking of={message.id} text={message.reasoning} took={thought} />}
       <section
         data-colour="blue"
-        aria-label="Plan"
+        aria-label={t.plan}
         className={clsx(
           "overflow-clip rounded-2xl border bg-surface",
           state === "open" ? "border-role/30 shadow-sm" : "border-line",
@@ -57,7 +59,7 @@ export function PlanCard({
       >
         <header className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-role-soft/60 px-5 py-3">
           <ListChecks size={17} aria-hidden className="text-role" />
-          <h2 className="font-semibold">Plan</h2>
+          <h2 className="font-semibold">{t.plan}</h2>
           <span className="text-sm text-ink-2">
             {plan.steps.length} {plan.steps.length === 1 ? "step" : "steps"}
           </span>
@@ -80,13 +82,13 @@ export function PlanCard({
             <>
               <PlanSteps steps={plan.steps} disclosure={disclosure} onShown={() => setShown((count) => count + 1)} />
               <Notes
-                title="Budget"
+                title={t.budget}
                 notes={limited(plan.budget)}
                 icon={<Gauge size={15} aria-hidden className="mt-0.5 shrink-0 text-role" />}
               />
-              <Notes title="Before it starts" notes={plan.prerequisites} />
+              <Notes title={t.beforeItStarts} notes={plan.prerequisites} />
               <Notes
-                title="Risks"
+                title={t.risks}
                 notes={plan.risks}
                 icon={<TriangleAlert size={15} aria-hidden className="mt-0.5 shrink-0 text-warn" />}
               />
@@ -102,7 +104,7 @@ export function PlanCard({
               {statuses && <Progress plan={plan} statuses={statuses} />}
               {CARRIED_OUT.includes(state) && onCompare && (
                 <Button look="quiet" className="mt-3 -ml-3" icon={<Scale size={15} aria-hidden />} onClick={onCompare}>
-                  Plan against actual
+                  {t.planAgainstActual}
                 </Button>
               )}
             </>
@@ -116,11 +118,11 @@ export function PlanCard({
 const CARRIED_OUT: readonly PlanState[] = ["approved", "done", "blocked"];
 
 const STANDINGS: Record<PlanState, { words: string; className: string }> = {
-  open: { words: "waits for you", className: "bg-role-soft text-role" },
-  approved: { words: "approved", className: "bg-good-soft text-good" },
-  done: { words: "done", className: "bg-good-soft text-good" },
-  blocked: { words: "blocked: steps are open", className: "bg-warn-soft text-warn" },
-  superseded: { words: "replaced by a newer plan", className: "bg-sunken text-ink-2" },
+  open: { words: t.waitsForYou, className: "bg-role-soft text-role" },
+  approved: { words: t.approved, className: "bg-good-soft text-good" },
+  done: { words: t.done, className: "bg-good-soft text-good" },
+  blocked: { words: t.blockedStepsAreOpen, className: "bg-warn-soft text-warn" },
+  superseded: { words: t.replacedByANewerPlan, className: "bg-sunken text-ink-2" },
 };
 
 function Standing({ state }: { state: PlanState }) {
@@ -131,10 +133,10 @@ function Standing({ state }: { state: PlanState }) {
 /** How each step stands, by the number it has above. */
 function Progress({ plan, statuses }: { plan: Plan; statuses: Readonly<Record<string, string>> }) {
   return (
-    <ul aria-label="Progress" className="mt-4 flex flex-wrap gap-x-4 gap-y-1 text-sm">
+    <ul aria-label={t.progress} className="mt-4 flex flex-wrap gap-x-4 gap-y-1 text-sm">
       {plan.steps.map((step, at) => (
         <li key={step.id} className="inline-flex items-center gap-1.5 text-ink-2">
-          <span className="tabular-nums">Step {at + 1}:</span> <StepMark status={statuses[step.id] ?? "open"} />
+          <span className="tabular-nums">{t.step(at + 1)}</span> <StepMark status={statuses[step.id] ?? "open"} />
         </li>
       ))}
     </ul>
@@ -183,24 +185,21 @@ function Actions({
           aria-describedby={unread ? "plan-unread" : undefined}
           onClick={onExecute}
         >
-          Execute plan
+          {t.executePlan}
         </Button>
       </span>
       <Button icon={<Pencil size={14} aria-hidden />} disabled={busy} onClick={onEdit}>
-        Edit
+        {t.edit}
       </Button>
       <Button look="quiet" disabled={busy} onClick={onRevise}>
-        Ask for changes
+        {t.askForChanges}
       </Button>
       {unread && (
         <p id="plan-unread" role="status" className="w-full text-sm text-warn">
-          Scroll through every step to execute the plan.
+          {t.scrollThroughEveryStepTo}
         </p>
       )}
-      <p className="w-full text-xs text-ink-3">
-        Executing switches to Actor. Files that the plan names, and commands where they are sandboxed, need no further
-        approval.
-      </p>
+      <p className="w-full text-xs text-ink-3">{t.executingSwitchesToActorFiles}</p>
     </footer>
   );
 }

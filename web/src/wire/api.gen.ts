@@ -4702,13 +4702,18 @@ export interface components {
              */
             visible?: string[];
             /**
+             * Caches
+             * @description Package caches that they use; what they write there never reaches these folders.
+             */
+            caches?: string[];
+            /**
              * Hidden
              * @description What is kept from commands inside these folders.
              */
             hidden?: string[];
             /**
              * Refused
-             * @description Folders of PATH and sandbox_paths that they do not see.
+             * @description Folders of PATH and sandbox_paths, and package caches, that they do not see.
              */
             refused?: string[];
         };
