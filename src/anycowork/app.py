@@ -13,10 +13,11 @@ from anycowork.agent.file_mentions import FileMentions
 from anycowork.agent.loop import Agent
 from anycowork.agent.model_caller import ModelCaller
 from anycowork.agent.plan_checks import PlanChecker
-from anycowork.agent.steering import Steering
+from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import ToolRunner
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.api.application import create_api
+from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
@@ -230,6 +231,7 @@ async def _build_services(
     await queue.resume_all()
     local = local_models(settings, providers, tasks)
     local.offer()
+    plan_audit = PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost)
     services = Services(
         chats=chats,
         queue=queue,
@@ -245,7 +247,8 @@ async def _build_services(
         agents=shared.agents,
         rules=_build_rule_service(shared, clock, database),
         rollback=rollback,
-        plan_audit=PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
+        plan_audit=plan_audit,
+        export=ChatExport(store=store, plan_audit=plan_audit, clock=clock),
         store=store,
         image_bytes=database.blobs,
         keys=database.principals,

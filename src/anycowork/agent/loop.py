@@ -22,7 +22,7 @@ from anycowork.agent.reply_parser import (
     read_reply,
 )
 from anycowork.agent.reply_stream import Reply, ReplyStream
-from anycowork.agent.steering import Steering
+from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder

@@ -24,6 +24,7 @@ from anycowork.api.routes import (
     approvals,
     audit,
     chats,
+    export,
     health,
     jobs,
     keys,
@@ -52,6 +53,7 @@ from anycowork.chats.services import Services
 
 NOUNS = (
     chats,
+    export,
     messages,
     queue,
     search,

@@ -8,8 +8,9 @@ from functools import partial
 from pydantic import JsonValue
 
 from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.chat_title import NEW_CHAT, title_from
 from anycowork.chats.lookup import require_chat
-from anycowork.chats.record_factory import IDLE, NEW_CHAT, RecordFactory, require_idle, title_from
+from anycowork.chats.record_factory import IDLE, RecordFactory, require_idle
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Autonomy, Chat, ChatConfig, ChatState
 from anycowork.domain.errors import Conflict, Invalid, NeedsConfirmation, NoSuchModel, TurnAlreadyRunning
@@ -109,6 +110,8 @@ class ChatService:
         model: str | None = None,
         system_prompt_id: str | None = None,
         autonomy: Autonomy | None = None,
+        pinned: bool | None = None,
+        archived: bool | None = None,
     ) -> Chat:
         """Change the chat's settings. Raises: NoSuchModel, Invalid, Conflict if the autonomy needs a sandbox that is not available."""
         principal.require(Scope.SEND)
@@ -122,7 +125,8 @@ class ChatService:
                 chat.config, model_id=model or chat.config.model_id, system_prompt_id=prompt, autonomy=level
             )
             said = self._draft.autonomy(chat, level)
-            await self._chat_lock.write(principal, chat_id, SetChat(config=config, title=title), *said)
+            changed = SetChat(config=config, title=title, pinned=pinned, archived=archived)
+            await self._chat_lock.write(principal, chat_id, changed, *said)
         return await require_chat(self._store, chat_id)
 
     def _require_autonomy(self, principal: Principal, autonomy: Autonomy | None) -> None:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from pydantic import JsonValue, SecretStr
 
+from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.job_service import JobService
@@ -36,7 +37,14 @@ class ReadStore(Store, Protocol):
     """The store's reads, and the pages that only API clients need."""
 
     async def chats_page(
-        self, *, limit: int, cursor: str | None, q: str | None, states: Collection[ChatState]
+        self,
+        *,
+        limit: int,
+        cursor: str | None,
+        q: str | None,
+        states: Collection[ChatState],
+        pinned: bool | None = None,
+        archived: bool | None = None,
     ) -> tuple[list[Chat], str | None]:
         """Return chats, newest first, and the cursor of the next page. Raises: Invalid for an invalid cursor."""
 
@@ -317,6 +325,7 @@ class Services:
     rules: RuleService
     rollback: RollbackService
     plan_audit: PlanAudit
+    export: ChatExport
     store: ReadStore
     image_bytes: ImageBytes
     keys: ClientKeysPort

@@ -29,6 +29,8 @@ class SetChat:
     state: ChatState | None = None
     config: ChatConfig | None = None
     title: str | None = None
+    pinned: bool | None = None
+    archived: bool | None = None
 
 
 @value

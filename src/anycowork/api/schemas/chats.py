@@ -24,6 +24,8 @@ class ChatShape(Schema):
     config: ChatConfigShape
     state: ChatState
     last_seq: int
+    pinned: bool
+    archived: bool
     created_at: str
     updated_at: str
     waiting: Literal["approval", "question", "plan", "continue"] | None = Field(

@@ -69,10 +69,19 @@ class SqliteStore:
         return self._running.config_of(chat_id, partial(chats.config_of, self._reader))
 
     async def chats_page(
-        self, *, limit: int, cursor: str | None = None, q: str | None = None, states: Collection[ChatState] = ()
+        self,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        q: str | None = None,
+        states: Collection[ChatState] = (),
+        pinned: bool | None = None,
+        archived: bool | None = None,
     ) -> tuple[list[Chat], str | None]:
         """Newest updated first, and the cursor for the page beyond. Raises: Invalid for a cursor that is none."""
-        found, further = chats.page(self._reader, limit=limit, cursor=cursor, q=q, states=states)
+        found, further = chats.page(
+            self._reader, limit=limit, cursor=cursor, q=q, states=states, pinned=pinned, archived=archived
+        )
         return [replace(chat, last_seq=self._last_seq(chat.id)) for chat in found], further
 
     # --- messages
