@@ -13,14 +13,17 @@ from anycowork.agent.file_mentions import FileMentions
 from anycowork.agent.loop import Agent
 from anycowork.agent.model_caller import ModelCaller
 from anycowork.agent.plan_checks import PlanChecker
+from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import ToolRunner
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.api.application import create_api
+from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
+from anycowork.chats.queue_service import QueueService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
 from anycowork.chats.services import Services, Sessions
@@ -154,6 +157,7 @@ async def start_services(
                 for watch in watches:
                     watch.cancel()
                 services.coordinator.close()
+                services.services.queue.close()
                 await services.scheduler.interrupt_all()
                 await services.local.aclose()
                 await services.mcp.aclose()
@@ -201,8 +205,6 @@ async def _build_services(
     coordinator = JobCoordinator(
         journal=journal, store=store, turns=chat_lock, agents=shared.agents, clock=clock, tasks=tasks
     )
-    scheduler.on_rest = coordinator.wake
-    await coordinator.resume_all()
     maintenance = Maintenance(receipts=database.idempotency, snapshots=snapshots, staging=shared.sandbox_setup.staging)
     workflows = WorkflowService(files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles)
     chats = ChatService(
@@ -218,10 +220,21 @@ async def _build_services(
         removed=maintenance.soon,
         holds_commands=shared.sandbox_setup.sandbox is not None,
     )
+    queue = QueueService(chat_lock=chat_lock, chats=chats, store=store, clock=clock, tasks=tasks)
+
+    def on_rest(chat_id: str) -> None:
+        coordinator.wake(chat_id)
+        queue.wake(chat_id)
+
+    scheduler.on_rest = on_rest
+    await coordinator.resume_all()
+    await queue.resume_all()
     local = local_models(settings, providers, tasks)
     local.offer()
+    plan_audit = PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost)
     services = Services(
         chats=chats,
+        queue=queue,
         decisions=DecisionService(chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock),
         jobs=JobService(
             chat_lock=chat_lock,
@@ -234,7 +247,8 @@ async def _build_services(
         agents=shared.agents,
         rules=_build_rule_service(shared, clock, database),
         rollback=rollback,
-        plan_audit=PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
+        plan_audit=plan_audit,
+        export=ChatExport(store=store, plan_audit=plan_audit, clock=clock),
         store=store,
         image_bytes=database.blobs,
         keys=database.principals,
@@ -461,6 +475,7 @@ def build_agent(
         toolrunner=toolrunner,
         checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
         file_mentions=FileMentions(recorder=recorder, toolrunner=toolrunner),
+        steering=Steering(journal=journal, recorder=recorder, store=store, clock=clock),
         clock=clock,
         limits=limits,
     )

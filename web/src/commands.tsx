@@ -1,4 +1,5 @@
 // What the palette offers, from what there is: chats, roles, places.
+
 import {
   Hand,
   Keyboard,
@@ -20,6 +21,7 @@ import { useLive } from "./state/live";
 import { setPreference } from "./state/preferences";
 import { useRoles } from "./state/queries";
 import { useChats, useSought } from "./state/sidebar";
+import { t } from "./texts/app";
 import type { Command } from "./ui/Palette";
 import { attempt } from "./ui/toasts";
 import { openWorkflows } from "./workflows/opening";
@@ -45,19 +47,19 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
       location.hash = hash;
     };
     const commands: Command[] = [
-      { id: "new", words: "New chat", icon: <Plus size={SIZE} aria-hidden />, run: go("#/") },
+      { id: "new", words: t.newChat, icon: <Plus size={SIZE} aria-hidden />, run: go("#/") },
     ];
     if (chatId && running)
       commands.push({
         id: "stop",
-        words: "Stop the agent",
+        words: t.stopTheAgent,
         icon: <Square size={SIZE} aria-hidden />,
         run: () => void attempt(acts.stop(chatId)),
       });
     if (chatId)
       commands.push({
         id: "workflows",
-        words: "Workflows",
+        words: t.workflows,
         icon: <Workflow size={SIZE} aria-hidden />,
         run: () => openWorkflows(),
       });
@@ -65,7 +67,7 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
       const { Icon, title } = lookOf(roles, name);
       commands.push({
         id: `role-${name}`,
-        words: `Switch to ${title}`,
+        words: t.switchTo(title),
         icon: <Icon size={SIZE} aria-hidden />,
         note: "role",
         run: () => void attempt(acts.switchRole(chatId!, name, false)),
@@ -74,7 +76,7 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
     if (waiting.length > 0)
       commands.push({
         id: "waiting",
-        words: "Next chat that waits for you",
+        words: t.nextChatThatWaitsFor,
         icon: <Hand size={SIZE} aria-hidden />,
         note: String(waiting.length),
         run: onWaiting,
@@ -91,42 +93,42 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
       });
     }
     commands.push(
-      { id: "settings", words: "Settings", icon: <Settings size={SIZE} aria-hidden />, run: go("#/settings") },
+      { id: "settings", words: t.settings, icon: <Settings size={SIZE} aria-hidden />, run: go("#/settings") },
       {
         id: "rules",
-        words: "Rules",
+        words: t.rules,
         icon: <Scale size={SIZE} aria-hidden />,
         note: "settings",
         run: go("#/settings/rules"),
       },
       {
         id: "keys",
-        words: "Client keys",
+        words: t.clientKeys,
         icon: <KeyRound size={SIZE} aria-hidden />,
         note: "settings",
         run: go("#/settings/keys"),
       },
       {
         id: "plugins",
-        words: "Plugins",
+        words: t.plugins,
         icon: <Settings size={SIZE} aria-hidden />,
         note: "settings",
         run: go("#/settings/plugins"),
       },
       {
         id: "dark",
-        words: "Dark theme",
+        words: t.darkTheme,
         icon: <Moon size={SIZE} aria-hidden />,
         run: () => setPreference("theme", "dark"),
       },
       {
         id: "light",
-        words: "Light theme",
+        words: t.lightTheme,
         icon: <Sun size={SIZE} aria-hidden />,
         run: () => setPreference("theme", "light"),
       },
-      { id: "sidebar", words: "Show or hide the chats", icon: <PanelLeft size={SIZE} aria-hidden />, run: onSidebar },
-      { id: "shortcuts", words: "Keyboard shortcuts", icon: <Keyboard size={SIZE} aria-hidden />, run: onShortcuts },
+      { id: "sidebar", words: t.showOrHideTheChats, icon: <PanelLeft size={SIZE} aria-hidden />, run: onSidebar },
+      { id: "shortcuts", words: t.keyboardShortcuts, icon: <Keyboard size={SIZE} aria-hidden />, run: onShortcuts },
     );
     return commands;
   }, [roles, chatId, running, waiting, others, older, onWaiting, onShortcuts, onSidebar]);

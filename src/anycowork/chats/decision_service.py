@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import NoReturn
 
 from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.chat_title import NEW_CHAT, title_from
 from anycowork.chats.continuation import require_continuation
 from anycowork.chats.decisions import DecidedApproval, Settlement, each_once
 from anycowork.chats.lookup import progress_of
 from anycowork.chats.plans import AS_SHOWN, PlanEdits, approved_plan, execution_request, proposed_plan
-from anycowork.chats.record_factory import NEW_CHAT, RecordFactory, require_idle, title_from
+from anycowork.chats.record_factory import RecordFactory, require_idle
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import PlanRow, PlanState, QuestionState
 from anycowork.domain.chats import ChatState, TurnState

@@ -10,6 +10,7 @@ from anycowork.domain.chats import ChatState, Turn
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.events import EventType, NewEvent
 from anycowork.domain.jobs import Job, JobTask, step_statuses
+from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.plan import Plan
 from anycowork.domain.plan_status import PlanStatus, StepStatuses, plan_status, with_open_steps
@@ -161,6 +162,11 @@ def workflow_progress(run: Run) -> NewEvent:
 
 def role_changed(old: str, new: str, principal: str) -> NewEvent:
     return NewEvent(EventType.ROLE_CHANGED, {"role": {"old_role": old, "new_role": new}}, principal=principal)
+
+
+def queue_updated(queued: QueuedMessage, status: str) -> NewEvent:
+    """`status`: queued (new or changed), sent or removed."""
+    return NewEvent(EventType.QUEUE_UPDATED, {"queued": {**queued.to_json(), "status": status}})
 
 
 def usage(turn_id: str, spent: Json) -> NewEvent:

@@ -30,6 +30,7 @@ class EventType(StrEnum):
     JOB_COMPLETED = "job-completed"
     WORKFLOW_PROGRESS = "workflow-progress"
     ROLE_CHANGED = "role-changed"
+    QUEUE_UPDATED = "queue-updated"
     SNAPSHOT = "snapshot"
     USAGE = "usage"
     ERROR = "error"

@@ -10,6 +10,7 @@ from anycowork.domain.chats import Chat, ChatConfig, Turn, TurnState
 from anycowork.domain.events import EventType
 from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.journal import Change
+from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Message
 from anycowork.domain.network import Destination
 from anycowork.domain.roles import Permission
@@ -158,6 +159,11 @@ class Store(Protocol):
 
     async def job_usage(self, job: Job) -> list[TurnUsage]:
         """What each turn of the job has used so far."""
+
+    async def queued_messages(self, chat_id: str) -> list[QueuedMessage]:
+        """In the order in which they are sent."""
+
+    async def chats_with_queue(self) -> list[str]: ...
 
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
         """Return the persisted deltas of this turn's messages that were never completed."""

@@ -1,9 +1,11 @@
 // What waits for a decision, above the composer: one by one or all at once, by pointer or by one key. It never takes the focus by itself.
+
 import { Check, CheckCheck, ChevronDown, ChevronUp, Hand, X } from "lucide-react";
 import { type MouseEvent, useEffect, useRef, useState } from "react";
 import { lookOfTool, subjectOf } from "../messages/tools";
 import { ruleWords } from "../rules/words";
 import type { Decided } from "../state/acts";
+import { t } from "../texts/approvals";
 import { Button, IconButton } from "../ui/Button";
 import type { Approval, Decision, DisclosedItem } from "../wire/nouns";
 import { ApprovalItem, ApprovalLine } from "./ApprovalItem";
@@ -68,21 +70,17 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
       ref={dock}
       id="approvals"
       tabIndex={-1}
-      aria-label="Approvals"
+      aria-label={t.approvals}
       className="rise mb-2 flex min-h-0 shrink flex-col overflow-y-auto rounded-2xl border border-line-strong bg-surface shadow-lg"
     >
       <header className="flex min-h-10 shrink-0 flex-wrap items-center gap-x-2 px-4 pt-2 pb-0.5 text-sm font-semibold">
         <Hand size={16} aria-hidden className="shrink-0 text-warn" />
-        {many
-          ? `${approvals.length} calls wait for you`
-          : current.held
-            ? "Keep what it changed?"
-            : "May the agent do this?"}
+        {many ? t.callsWaitForYou(approvals.length) : current.held ? t.keepWhatItChanged : t.mayTheAgentDoThis}
         {many && <Place approval={current} at={place} of={approvals.length} onMove={setAt} />}
         {many && !denying && (
           <span className="ml-auto flex gap-1">
             <Button look="quiet" disabled={busy} onClick={() => setDenying(approvals)}>
-              Deny all
+              {t.denyAll}
             </Button>
             <Button
               hotkey="⇧Y"
@@ -91,7 +89,7 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
               title={open && !allShown ? UNREAD : undefined}
               onClick={allowAll}
             >
-              {open || allShown ? "Allow" : "Show"} all {approvals.length}
+              {open || allShown ? t.allowAll(approvals.length) : t.showAll(approvals.length)}
             </Button>
           </span>
         )}
@@ -148,7 +146,7 @@ function Place({
   return (
     <span className="flex items-center font-normal">
       <IconButton
-        label="The call before"
+        label={t.theCallBefore}
         disabled={at === 0}
         onClick={() => onMove(at - 1)}
         className="!size-8 thumb:!size-11"
@@ -156,13 +154,13 @@ function Place({
         <ChevronUp size={16} aria-hidden />
       </IconButton>
       <span role="status" className="text-xs text-ink-2 tabular-nums">
-        {at + 1} of {of}
+        {t.of(at + 1, of)}
         <span className="sr-only">
           : {lookOfTool(approval.tool).does} {subjectOf(approval.parameters) || approval.resource}
         </span>
       </span>
       <IconButton
-        label="The next call"
+        label={t.theNextCall}
         disabled={at === of - 1}
         onClick={() => onMove(at + 1)}
         className="!size-8 thumb:!size-11"
@@ -200,10 +198,10 @@ function Answers({
         aria-describedby={unread ? "unread" : undefined}
         onClick={once("allow_once")}
       >
-        Allow once
+        {t.allowOnce}
       </Button>
       <Button look="danger" hotkey="N" icon={<X size={15} aria-hidden />} disabled={busy} onClick={onDeny}>
-        Deny
+        {t.deny}
       </Button>
       {unread && (
         <p id="unread" className="text-sm text-warn max-sm:col-span-2">
@@ -215,21 +213,15 @@ function Answers({
           <Button
             className="sm:ml-auto"
             disabled={busy || unread}
-            title={`In this chat: ${rule}`}
+            title={t.inThisChat(rule)}
             onClick={once("allow_session")}
           >
-            Allow in this chat
+            {t.allowInThisChat}
           </Button>
-          <Button
-            disabled={busy || unread}
-            title={`In this folder, from now on: ${rule}`}
-            onClick={once("allow_always")}
-          >
-            Always allow
+          <Button disabled={busy || unread} title={t.inThisFolderFromNow(rule)} onClick={once("allow_always")}>
+            {t.alwaysAllow}
           </Button>
-          <p className="col-span-2 w-full text-xs break-words text-ink-3 sm:text-right">
-            These two keep a rule: {rule}. Settings → Rules takes it back.
-          </p>
+          <p className="col-span-2 w-full text-xs break-words text-ink-3 sm:text-right">{t.theseTwoKeepARule(rule)}</p>
         </>
       )}
     </div>
@@ -278,7 +270,7 @@ function useDecisionKeys(approvals: readonly Approval[], onChoice: (choice: Choi
   });
 }
 
-const UNREAD = "Scroll to the end to allow it. Y scrolls on.";
+const UNREAD = t.scrollToTheEndTo;
 const NOTHING_SHOWN: ReadonlySet<string> = new Set();
 const NO_MORE = () => Promise.resolve([]);
 

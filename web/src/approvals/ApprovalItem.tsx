@@ -1,10 +1,12 @@
 // One open question about one call: the tool, the thing, the risk, why it is asked, and what would change.
+
 import clsx from "clsx";
 import { Globe, Hourglass } from "lucide-react";
 import { useEffect, useState } from "react";
 import { DiffView } from "../messages/DiffView";
 import { lookOfTool, subjectOf } from "../messages/tools";
 import { visible } from "../messages/visible";
+import { t } from "../texts/approvals";
 import { Button } from "../ui/Button";
 import { SeenMark } from "../ui/SeenMark";
 import type { Approval, DisclosedItem } from "../wire/nouns";
@@ -33,11 +35,11 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
   }, [whole]);
   const { Icon, does } = lookOfTool(approval.tool);
   const reasons = approval.held
-    ? approval.reasons.filter((reason) => !reason.startsWith("It has run"))
+    ? approval.reasons.filter((reason) => !reason.startsWith(t.itHasRun))
     : approval.reasons; // said once
   const subject = subjectOf(approval.parameters) || approval.resource;
   const which = current ? "" : ` (${visible(subject)})`; // each region of the page has its own name
-  const changes = (approval.held ? "What it changed" : "What would change") + which;
+  const changes = (approval.held ? t.whatItChanged : t.whatWouldChange) + which;
   return (
     <li
       aria-current={alone || !current ? undefined : true}
@@ -61,13 +63,13 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
       {approval.held && (
         <p className="mt-1 flex items-start gap-1.5 text-sm">
           <Hourglass size={16} aria-hidden className="mt-0.5 shrink-0 text-warn" />
-          It has run; its changes wait for your word. Denied, they are thrown away.
+          {t.itHasRunItsChanges}
         </p>
       )}
       {approval.network.length > 0 && (
         <div className="mt-1 flex items-start gap-1.5 text-sm">
           <Globe size={16} aria-hidden className="mt-0.5 shrink-0 text-warn" />
-          <span id={`reach-${approval.id}`}>It wants to reach:</span>
+          <span id={`reach-${approval.id}`}>{t.itWantsToReach}</span>
           <ul aria-labelledby={`reach-${approval.id}`} className="min-w-0">
             {approval.network.map((host) => (
               <li key={host} className="font-mono text-[13px] leading-6 break-all">
@@ -80,11 +82,11 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
       {reasons.length > 0 && <p className="mt-0.5 text-sm text-ink-2">{visible(reasons.join(" "))}</p>}
       <DisclosedList
         items={[...first, ...(rest ?? [])].filter((item) => !isInHead(item, approval, subject))}
-        label={(approval.held ? "Every path that it changed" : `All that ${approval.tool} was given`) + which}
+        label={(approval.held ? t.everyPathThatItChanged : t.allThatWasGiven(approval.tool)) + which}
       />
       {missing > 0 && (
         <Button className="my-1" onClick={() => void onMore(approval).then(setRest)}>
-          Show {missing.toLocaleString()} more
+          {t.showMore(missing.toLocaleString())}
         </Button>
       )}
       {approval.diff && <DiffView text={approval.diff} label={changes} whole />}
@@ -122,9 +124,9 @@ export function ApprovalLine({ approval, onChoose }: { approval: Approval; onCho
         <span className="min-w-0 flex-1 truncate">
           {does} <code className="font-mono text-[13px]">{visible(subject)}</code>
         </span>
-        {approval.held && <Hourglass size={14} aria-label="has run" className="shrink-0 text-warn" />}
+        {approval.held && <Hourglass size={14} aria-label={t.hasRun} className="shrink-0 text-warn" />}
         {approval.network.length > 0 && (
-          <Globe size={14} aria-label="uses the network" className="shrink-0 text-warn" />
+          <Globe size={14} aria-label={t.usesTheNetwork} className="shrink-0 text-warn" />
         )}
         {approval.outside_plan && <OutsidePlan />}
         <RiskMark risk={approval.risk} />
@@ -136,7 +138,7 @@ export function ApprovalLine({ approval, onChoose }: { approval: Approval; onCho
 function OutsidePlan() {
   return (
     <span className="shrink-0 rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">
-      not in the plan
+      {t.notInThePlan}
     </span>
   );
 }

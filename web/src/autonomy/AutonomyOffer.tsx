@@ -1,13 +1,14 @@
 import { ShieldCheck } from "lucide-react";
 import { useMemo, useState } from "react";
 import type { Autonomy, ChatView } from "../state/reduce";
+import { t } from "../texts/autonomy";
 import { Button } from "../ui/Button";
 import { useHoldsCommands } from "./AutonomySelector";
 import { offeredLevel, WORDS } from "./levels";
 
 const SAID: Partial<Record<Autonomy, string>> = {
-  edits: "You allowed several file changes in this chat.",
-  sandboxed: "You allowed several commands in this chat.",
+  edits: t.youAllowedSeveralFileChanges,
+  sandboxed: t.youAllowedSeveralCommandsIn,
 };
 
 /** Offered once the same kind was allowed three times. "Not now" holds for as long as the page shows this chat. */
@@ -19,7 +20,7 @@ export function AutonomyOffer({ view, onChoose }: { view: ChatView; onChoose: (a
   const { title, does } = WORDS[level];
   return (
     <section
-      aria-label={`Autonomy: ${title}?`}
+      aria-label={t.autonomy(title)}
       className="flex flex-wrap items-center gap-3 rounded-xl border border-dashed border-line-strong px-4 py-2.5 text-sm text-ink-2"
     >
       <ShieldCheck size={16} aria-hidden className="shrink-0 text-warn" />
@@ -28,9 +29,9 @@ export function AutonomyOffer({ view, onChoose }: { view: ChatView; onChoose: (a
       </p>
       <span className="ml-auto flex gap-1">
         <Button look="quiet" onClick={() => setDeclined([...declined, level])}>
-          Not now
+          {t.notNow}
         </Button>
-        <Button onClick={() => onChoose(level)}>Switch to {title}</Button>
+        <Button onClick={() => onChoose(level)}>{t.switchTo(title)}</Button>
       </span>
     </section>
   );

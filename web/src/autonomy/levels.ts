@@ -1,16 +1,18 @@
 // The three levels of autonomy: what each lets pass, and when the next one is offered. Pure.
+
 import { type Autonomy, autonomyIn } from "../state/reduce";
+import { t } from "../texts/autonomy";
 import { type Message, readToolResult, text } from "../wire/nouns";
 
 export const LEVELS: readonly Autonomy[] = ["ask", "edits", "sandboxed"];
 
 export const WORDS: Record<Autonomy, { title: string; does: string }> = {
-  ask: { title: "Ask", does: "Every change and every command asks you first." },
-  edits: { title: "Edits", does: "File changes pass. Deleting, commands, control files and secrets ask." },
-  sandboxed: { title: "Sandboxed", does: "Commands pass too, in the sandbox and without network." },
+  ask: { title: t.ask, does: t.everyChangeAndEveryCommand },
+  edits: { title: t.edits, does: t.fileChangesPassDeletingCommands },
+  sandboxed: { title: t.sandboxed, does: t.commandsPassTooInThe },
 };
 
-export const NOT_HELD = "Not offered: this machine's sandbox level is not full, so nothing holds what a command does.";
+export const NOT_HELD = t.notOfferedThisMachinesSandbox;
 
 const TIMES = 3;
 const EDITS = new Set(["create_file", "update_file", "move_file"]);

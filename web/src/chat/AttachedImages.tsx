@@ -1,18 +1,20 @@
 // What stands ready to be sent, small, each to be taken away again. Drawn on a canvas: the page loads images from its server alone.
+
 import { ImagePlus, X } from "lucide-react";
 import { useEffect, useRef } from "react";
+import { t } from "../texts/chat";
 import { type Attached, KINDS } from "./attached";
 
 export function AttachedImages({ images, onRemove }: { images: readonly Attached[]; onRemove: (key: string) => void }) {
   if (images.length === 0) return null;
   return (
-    <ul aria-label="Images to send" className="flex flex-wrap gap-2 px-1 pb-2">
+    <ul aria-label={t.imagesToSend} className="flex flex-wrap gap-2 px-1 pb-2">
       {images.map(({ key, name, file }) => (
         <li key={key} className="relative">
-          <Thumbnail file={file} label={name || "Pasted image"} />
+          <Thumbnail file={file} label={name || t.pastedImage} />
           <button
             type="button"
-            aria-label={`Take away ${name || "the pasted image"}`}
+            aria-label={t.removeImage(name)}
             onClick={() => onRemove(key)}
             className="absolute -top-1.5 -right-1.5 inline-flex size-6 items-center justify-center rounded-full border border-line-strong bg-surface text-ink-2 shadow-sm hover:text-bad"
           >
@@ -91,8 +93,8 @@ export function ChooseImages({ onChoose }: { onChoose: (files: Iterable<File>) =
       />
       <button
         type="button"
-        aria-label="Add images"
-        title="Add images (or paste, or drop them)"
+        aria-label={t.addImages}
+        title={t.addImagesOrPasteOr}
         onClick={() => input.current?.click()}
         className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink"
       >

@@ -2,6 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import * as acts from "../state/acts";
 import { CHATS } from "../state/sidebar";
+import { t } from "../texts/chat";
 import { Button } from "../ui/Button";
 import { Dialog, wantsFocus } from "../ui/Dialog";
 import { attempt } from "../ui/toasts";
@@ -18,7 +19,7 @@ export function RenameDialog({
   onRename: (title: string) => void;
 }) {
   return (
-    <Dialog title="Rename this chat" open={open} onClose={onClose}>
+    <Dialog title={t.renameThisChat} open={open} onClose={onClose}>
       <RenameForm
         title={title}
         onRename={(words) => {
@@ -42,14 +43,14 @@ function RenameForm({ title, onRename }: { title: string; onRename: (title: stri
     >
       <input
         ref={wantsFocus}
-        aria-label="Title"
+        aria-label={t.title}
         maxLength={500}
         value={words}
         onChange={({ target }) => setWords(target.value)}
         className="min-h-9 min-w-0 flex-1 rounded-lg border border-line-strong bg-paper px-3 text-sm"
       />
       <Button look="primary" type="submit" disabled={!words.trim()}>
-        Rename
+        {t.rename}
       </Button>
     </form>
   );
@@ -64,12 +65,12 @@ export function RemoveDialog({ open, chatId, onClose }: { open: boolean; chatId:
     void queries.invalidateQueries({ queryKey: CHATS });
   };
   return (
-    <Dialog title="Delete this chat?" open={open} onClose={onClose}>
-      <p className="text-sm text-ink-2">Its messages go for good. Files in the workspace stay as they are.</p>
+    <Dialog title={t.deleteThisChat} open={open} onClose={onClose}>
+      <p className="text-sm text-ink-2">{t.itsMessagesGoForGood}</p>
       <div className="mt-5 flex justify-end gap-2">
-        <Button onClick={onClose}>Keep it</Button>
+        <Button onClick={onClose}>{t.keepIt}</Button>
         <Button look="danger" onClick={() => void remove()}>
-          Delete
+          {t.deleteIt}
         </Button>
       </div>
     </Dialog>

@@ -1,4 +1,5 @@
 // One chat: its header, its conversation, and the dialogs about it. What is seldom opened is loaded when it is.
+
 import { useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useCallback, useEffect, useState } from "react";
 import { useHoldsCommands } from "../autonomy/AutonomySelector";
@@ -8,6 +9,7 @@ import * as acts from "../state/acts";
 import { openChat, useLive } from "../state/live";
 import type { Autonomy, ChatView } from "../state/reduce";
 import { CHATS, useConnection } from "../state/sidebar";
+import { t } from "../texts/chat";
 import { Announcer } from "../ui/Announcer";
 import { useHotkeys } from "../ui/hotkeys";
 import { attempt, say } from "../ui/toasts";
@@ -31,7 +33,7 @@ interface Props {
 
 type Open = "rename" | "remove" | "checkpoints" | "audit" | null;
 
-export function ChatPage({ chatId, messageId, onSidebar }: Props) {
+export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
   const live = useLive();
   const queries = useQueryClient();
   const [dialog, setDialog] = useState<Open>(null);
@@ -124,7 +126,7 @@ function Opening() {
   return (
     <div className="flex flex-1 items-center justify-center" aria-busy>
       <p role="status" className="late text-sm text-ink-3">
-        Opening the chat…
+        {t.openingTheChat}
       </p>
     </div>
   );
@@ -189,8 +191,7 @@ function useRoleSwitch(chatId: string) {
       await acts.switchRole(chatId, role, confirm);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      if (error.code === "needs_confirmation")
-        setAsked({ role, words: "The agent is at work in this chat. Switching the role stops it." });
+      if (error.code === "needs_confirmation") setAsked({ role, words: t.theAgentIsAtWork });
       else say(error.message, "problem");
     }
   };

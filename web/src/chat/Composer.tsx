@@ -1,7 +1,9 @@
 // Where a person writes. Enter sends, Shift+Enter makes a line; what is not sent is kept. Stop stands where Send stands.
+
 import { ArrowUp, Square, Workflow } from "lucide-react";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { draftOf, keepDraft } from "../state/preferences";
+import { t } from "../texts/chat";
 import { isTyping, keysOf, matches, NAMES, shown } from "../ui/hotkeys";
 import { isThumb } from "../ui/narrow";
 import type { ChatState } from "../wire/nouns";
@@ -24,9 +26,9 @@ interface Props {
 
 const WAITING: Record<ChatState, string> = {
   idle: "",
-  running: "The agent is working. Stop it, or wait until it rests.",
-  awaiting_approval: "Decide above, or stop.",
-  awaiting_answer: "Answer the question above, or stop.",
+  running: t.theAgentIsWorkingStop,
+  awaiting_approval: t.decideAboveOrStop,
+  awaiting_answer: t.answerTheQuestionAboveOr,
 };
 
 /** Up and down walk through what was sent, as long as nothing else stands in the field. Pure. */
@@ -126,8 +128,8 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
           {images && <ChooseImages onChoose={attached.add} />}
           <button
             type="button"
-            aria-label="Workflows"
-            title="Workflows (type / for one)"
+            aria-label={t.workflows}
+            title={t.workflowsTypeForOne}
             onClick={() => openWorkflows()}
             className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink"
           >
@@ -139,7 +141,7 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
             rows={1}
             dir="auto"
             value={words}
-            aria-label="Message"
+            aria-label={t.message}
             aria-describedby={idle ? undefined : "composer-state"}
             placeholder={placeholder}
             {...completing.aria}
@@ -151,8 +153,8 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
           {idle ? (
             <button
               type="submit"
-              aria-label="Send"
-              title="Send (Enter)"
+              aria-label={t.send}
+              title={t.sendEnter}
               disabled={!words.trim() || sending}
               className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-ink text-paper transition-opacity disabled:opacity-30"
             >
@@ -162,10 +164,10 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
             <button
               type="button"
               onClick={onStop}
-              title={`Stop (${shown(keysOf("stop"))})`}
+              title={t.stop(shown(keysOf("stop")))}
               className="inline-flex h-10 thumb:h-11 shrink-0 items-center gap-2 rounded-xl bg-bad-soft px-3.5 text-sm font-semibold text-bad hover:brightness-95"
             >
-              <Square size={13} fill="currentColor" aria-hidden /> Stop
+              <Square size={13} fill="currentColor" aria-hidden /> {t.stop2}
             </button>
           )}
         </div>
@@ -173,7 +175,7 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
           <p id="composer-state" className="px-2.5 pb-1 text-xs text-ink-3">
             {WAITING[state]}
             {state === "awaiting_approval" && (
-              <span className="max-sm:hidden"> By key: {shown(keysOf("approvals"))} goes there, then Y or N.</span>
+              <span className="max-sm:hidden"> {t.byKeyGoesThereThen(shown(keysOf("approvals")))}</span>
             )}
           </p>
         )}

@@ -1,15 +1,13 @@
 import { CirclePause, Play } from "lucide-react";
 import type { Stopped } from "../state/reduce";
+import { t } from "../texts/chat";
 import { Button } from "../ui/Button";
 import { keysOf, shown, useHotkeys } from "../ui/hotkeys";
 
 const WORDS: Record<Stopped["reason"], [title: string, sentence: string]> = {
-  limit: ["Stopped at a limit", "Nothing is lost. Continue goes on where it stopped."],
-  interrupted: [
-    "Interrupted",
-    "The server ended during this turn. Continue goes on where it stopped; nothing is done twice.",
-  ],
-  blocked: ["The plan is not finished", "Steps are still open. Continue goes on with them."],
+  limit: [t.stoppedAtALimit, t.nothingIsLostContinueGoes],
+  interrupted: [t.interrupted, t.theServerEndedDuringThis],
+  blocked: [t.thePlanIsNotFinished, t.stepsAreStillOpenContinue],
 };
 
 /** A turn that stopped short goes on by one click or key. Nothing went wrong, so it is amber, not red. */
@@ -39,9 +37,9 @@ export function ContinueCard({
         icon={<Play size={15} aria-hidden />}
         disabled={busy}
         onClick={onContinue}
-        title={`Continue (${shown(keysOf("continue"))})`}
+        title={t.continue(shown(keysOf("continue")))}
       >
-        Continue
+        {t.continue2}
       </Button>
     </section>
   );

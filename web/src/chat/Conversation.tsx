@@ -1,7 +1,9 @@
 // What was said and done in a chat, what waits for the person, and where to write.
+
 import { useCallback, useEffect, useMemo } from "react";
 import { ApprovalDock } from "../approvals/ApprovalDock";
 import { AutonomyOffer } from "../autonomy/AutonomyOffer";
+import { JobDock } from "../jobs/JobDock";
 import { Card } from "../messages/Card";
 import type { CallStanding } from "../messages/StatusMark";
 import { WorkCard } from "../messages/WorkCard";
@@ -12,9 +14,10 @@ import * as acts from "../state/acts";
 import { loadEarlier, seek, useLive } from "../state/live";
 import { usePlanDisclosure, useRoles, useSees } from "../state/queries";
 import { type Autonomy, type ChatView, continuable, type PlanStanding } from "../state/reduce";
-import { type Row, rowsOf, withDrafts, withPrinted } from "../state/rows";
+import { concernsThePerson, type Row, rowsOf, withDrafts, withPrinted } from "../state/rows";
 import { isOrder, type Runs, runInHand, runOf, runsOf } from "../state/runs";
 import { callStanding, openPlan, planInHand, planStanding, questionStanding } from "../state/standing";
+import { t } from "../texts/chat";
 import { attempt, say } from "../ui/toasts";
 import { type Message, type PlanEdits, readPictures } from "../wire/nouns";
 import { RunLine } from "../workflows/RunLine";
@@ -42,7 +45,7 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
   const hasEarlier = useLive((live) => live.hasEarlier);
   const loadingEarlier = useLive((live) => live.loadingEarlier);
   const look = lookOf(useRoles(), view.role);
-  const settled = useMemo(() => rowsOf(view.messages), [view.messages]);
+  const settled = useMemo(() => rowsOf(view.messages.filter(concernsThePerson)), [view.messages]);
   const worked = useMemo(() => withPrinted(settled, view.printed), [settled, view.printed]);
   const rows = useMemo(() => withDrafts(worked, view.drafts, view.role), [worked, view.drafts, view.role]);
   useSeek(target);
@@ -94,6 +97,7 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
       {/* in a low window what waits gives way, and scrolls: the composer and Stop never leave it */}
       <div className="mx-auto flex max-h-[calc(100%-3.5rem)] w-full max-w-3xl shrink-0 flex-col px-3 pb-3 sm:px-6 sm:pb-5">
         <InstructionsLine chatId={view.id} workspace={workspace} idle={view.state === "idle"} moment={view.news} />
+        <JobDock view={view} />
         {plan && <PlanDock chatId={view.id} messageId={plan} moment={view.news} onCompare={onCompare} />}
         <ApprovalDock
           approvals={view.approvals}
@@ -103,7 +107,7 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
         <Composer
           chatId={view.id}
           state={view.state}
-          placeholder={`Message ${look.title}…`}
+          placeholder={t.message2(look.title)}
           sent={sent}
           images={sees}
           onSend={(words, images) => attempt(acts.send(view.id, words, images))}
@@ -117,7 +121,7 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
 /** A standing answer is said with every rule that it made, and the way to take them back. */
 function tellKept(rules: readonly unknown[]): void {
   const words = keptWords(rules);
-  if (words) say(words, "info", { label: "Rules", run: () => (location.hash = "#/settings/rules") });
+  if (words) say(words, "info", { label: t.rules, run: () => (location.hash = "#/settings/rules") });
 }
 
 /** One row as its card. */
@@ -134,7 +138,8 @@ function useRows(
   const disclosure = usePlanDisclosure(view.id, openPlan(view));
   const hash = disclosure?.hash ?? null;
   const execute = useCallback(
-    (id: string, edits: PlanEdits | null) => void send(id, () => acts.approvePlan(view.id, id, edits, hash)),
+    (id: string, edits: PlanEdits | null, run: "chat" | "job") =>
+      void send(id, () => acts.approvePlan(view.id, id, edits, run, hash)),
     [view.id, hash, send],
   );
   const answer = useCallback(
@@ -188,8 +193,6 @@ const UNASKED = { state: "withdrawn" } as const;
 function useSeek(target: string | null): void {
   useEffect(() => {
     if (!target) return;
-    void seek(target).then(
-      (found) => !found && say("The message that this link leads to is not in this chat.", "problem"),
-    );
+    void seek(target).then((found) => !found && say(t.theMessageThatThisLink, "problem"));
   }, [target]);
 }

@@ -6,6 +6,7 @@ import { ModelButton, ModelPicker } from "../models/ModelButton";
 import { RoleSelector } from "../roles/RoleSelector";
 import { useProviders } from "../state/queries";
 import type { Autonomy } from "../state/reduce";
+import { t } from "../texts/chat";
 import { IconButton } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Menu, MenuItem, MenuLine } from "../ui/Menu";
@@ -63,12 +64,12 @@ export function Header(props: Props) {
           role="status"
           className="inline-flex items-center gap-1.5 rounded-full bg-warn-soft px-2.5 py-1 text-xs font-medium text-warn"
         >
-          <WifiOff size={13} aria-hidden /> <span className="hidden sm:inline">Reconnecting…</span>
+          <WifiOff size={13} aria-hidden /> <span className="hidden sm:inline">{t.reconnecting}</span>
         </span>
       )}
       {!narrow && (
         <>
-          <IconButton label="Checkpoints" onClick={props.onCheckpoints} className="@max-lg:hidden">
+          <IconButton label={t.checkpoints} onClick={props.onCheckpoints} className="@max-lg:hidden">
             <History size={17} aria-hidden />
           </IconButton>
           {usage && <Meter usage={usage} />}
@@ -80,12 +81,12 @@ export function Header(props: Props) {
       )}
       {props.role && <RoleSelector role={props.role} onChoose={props.onRole} />}
       <Menu
-        label="Chat"
+        label={t.chat}
         align="end"
         trigger={
           <button
             type="button"
-            aria-label="More about this chat"
+            aria-label={t.moreAboutThisChat}
             className="inline-flex size-9 shrink-0 items-center justify-center rounded-lg text-ink-2 hover:bg-sunken thumb:size-11"
           >
             <Ellipsis size={18} aria-hidden />
@@ -93,31 +94,31 @@ export function Header(props: Props) {
         }
       >
         <MenuItem onSelect={props.onCheckpoints}>
-          <History size={15} aria-hidden /> Checkpoints
+          <History size={15} aria-hidden /> {t.checkpoints}
         </MenuItem>
         <MenuItem onSelect={props.onCompare}>
-          <Scale size={15} aria-hidden /> Plan against actual
+          <Scale size={15} aria-hidden /> {t.planAgainstActual}
         </MenuItem>
         <MenuItem onSelect={props.onRename}>
-          <Pencil size={15} aria-hidden /> Rename
+          <Pencil size={15} aria-hidden /> {t.rename}
         </MenuItem>
         <MenuItem onSelect={() => setTimeout(() => void printChat())}>
-          <Printer size={15} aria-hidden /> Print
+          <Printer size={15} aria-hidden /> {t.print}
         </MenuItem>
         <MenuItem danger onSelect={props.onRemove}>
-          <Trash2 size={15} aria-hidden /> Delete this chat
+          <Trash2 size={15} aria-hidden /> {t.deleteThisChat2}
         </MenuItem>
         {narrow && (
           <>
             <MenuLine />
             <MenuItem onSelect={() => setPicking(true)}>
               <Bot size={15} aria-hidden className="shrink-0" />{" "}
-              <span className="min-w-0 break-all">Model: {model}</span>
+              <span className="min-w-0 break-all">{t.model(model)}</span>
             </MenuItem>
             {props.autonomy && <AutonomyChoice autonomy={props.autonomy} onChoose={props.onAutonomy} />}
             {used && (
               <MenuItem onSelect={() => setLooking(true)}>
-                <Gauge size={15} aria-hidden /> Used in this chat: {used}
+                <Gauge size={15} aria-hidden /> {t.usedInThisChat(used)}
               </MenuItem>
             )}
           </>
@@ -127,7 +128,7 @@ export function Header(props: Props) {
         {picking && <ModelPicker model={model} onChoose={props.onModel} onClose={() => setPicking(false)} />}
       </Suspense>
       {usage && (
-        <Dialog title="What this chat has used" open={looking} onClose={() => setLooking(false)}>
+        <Dialog title={t.whatThisChatHasUsed} open={looking} onClose={() => setLooking(false)}>
           <Details usage={usage} />
         </Dialog>
       )}

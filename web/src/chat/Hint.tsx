@@ -1,5 +1,6 @@
 import { Lightbulb, RotateCcw } from "lucide-react";
 import { type ChatView, continuable } from "../state/reduce";
+import { t } from "../texts/chat";
 import { Button } from "../ui/Button";
 import { loose, readFault, readToolResult } from "../wire/nouns";
 
@@ -17,7 +18,7 @@ export function Hint({ view, busy, onSwitch, onAgain }: Props) {
   if (unanswered !== null) {
     return (
       <Button icon={<RotateCcw size={15} aria-hidden />} disabled={busy} onClick={() => onAgain(unanswered)}>
-        Try again
+        {t.tryAgain}
       </Button>
     );
   }
@@ -25,9 +26,9 @@ export function Hint({ view, busy, onSwitch, onAgain }: Props) {
   return (
     <div className="flex flex-wrap items-center gap-3 rounded-xl border border-dashed border-line-strong px-4 py-2.5 text-sm text-ink-2">
       <Lightbulb size={16} aria-hidden className="text-warn" />
-      This role may not do that.
+      {t.thisRoleMayNotDo}
       <Button className="ml-auto" onClick={() => onSwitch("actor")}>
-        Switch to Actor
+        {t.switchToActor}
       </Button>
     </div>
   );

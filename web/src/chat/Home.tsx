@@ -1,4 +1,5 @@
 // The start: who should the agent be, where should it work, what should be done. A chat is made with the first message.
+
 import { useQueryClient } from "@tanstack/react-query";
 import clsx from "clsx";
 import { ArrowUp } from "lucide-react";
@@ -10,6 +11,7 @@ import * as acts from "../state/acts";
 import { draftOf, keepDraft } from "../state/preferences";
 import { useProviders, useRoles } from "../state/queries";
 import { CHATS } from "../state/sidebar";
+import { t } from "../texts/chat";
 import { radioKeys } from "../ui/radios";
 import { attempt } from "../ui/toasts";
 import type { Chat } from "../wire/nouns";
@@ -70,7 +72,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
         <SidebarButton onClick={onSidebar} />
       </div>
       <div className="m-auto w-full max-w-[43rem] px-4 pb-16 sm:px-6">
-        <h1 className="text-center text-2xl font-semibold tracking-tight sm:text-[28px]">What should be done?</h1>
+        <h1 className="text-center text-2xl font-semibold tracking-tight sm:text-[28px]">{t.whatShouldBeDone}</h1>
         <p className="mt-2 mb-7 min-h-6 text-center text-ink-2">{look.tooltip}</p>
         <RoleChips role={role} onChoose={setRole} />
         <div className="mt-4 -mb-2">
@@ -89,8 +91,8 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
             autoFocus
             rows={3}
             dir="auto"
-            aria-label="Message"
-            placeholder={`Tell ${look.title} what you want…`}
+            aria-label={t.message}
+            placeholder={t.tellWhatYouWant(look.title)}
             value={words}
             onChange={({ target }) => write(target.value)}
             {...completing.aria}
@@ -110,7 +112,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
             </div>
             <button
               type="submit"
-              aria-label="Start"
+              aria-label={t.start}
               disabled={busy || !words.trim()}
               className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-role-solid text-white transition-opacity disabled:opacity-35"
             >
@@ -118,7 +120,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
             </button>
           </div>
         </form>
-        <ul aria-label="Things to try" className="mt-4 flex flex-wrap justify-center gap-2">
+        <ul aria-label={t.thingsToTry} className="mt-4 flex flex-wrap justify-center gap-2">
           {examplesFor(role, onlyGuide).map((example) => (
             <li key={example}>
               <button
@@ -145,7 +147,7 @@ function RoleChips({ role, onChoose }: { role: string; onChoose: (role: string) 
   return (
     <div
       role="radiogroup"
-      aria-label="Role"
+      aria-label={t.role}
       onKeyDown={radioKeys(
         roles.map(({ name }) => name),
         role,

@@ -1,9 +1,11 @@
 import clsx from "clsx";
-import { Command, Plus, Search, Settings } from "lucide-react";
+import { Command, Network, Plus, Search, Settings } from "lucide-react";
 import { useDeferredValue, useState } from "react";
 import { lookOf } from "../roles/theme";
 import { useRoles } from "../state/queries";
 import { useChats } from "../state/sidebar";
+import { t } from "../texts/chat";
+import { t as jobTexts } from "../texts/jobs";
 import { keysOf, shown } from "../ui/hotkeys";
 import { ago } from "../ui/times";
 import { houseNow } from "../wire/houseClock";
@@ -21,17 +23,17 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
   const chats = useChats(useDeferredValue(words.trim()));
   const { waiting, others } = chats;
   return (
-    <nav aria-label="Chats" className="flex h-full w-full flex-col bg-sunken/55">
+    <nav aria-label={t.chats} className="flex h-full w-full flex-col bg-sunken/55">
       <div className="flex h-14 shrink-0 items-center gap-2.5 px-4">
         <Logo />
         <a href="#/" onClick={onLeave} className="text-[15px] font-semibold tracking-tight">
-          AnyCowork
+          {t.anycowork}
         </a>
         <button
           type="button"
           onClick={onPalette}
           className="ml-auto inline-flex min-h-6 items-center justify-center rounded-md border border-line-strong/70 px-1.5 font-mono text-[11px] text-ink-3 hover:text-ink thumb:size-11 thumb:border-0"
-          aria-label={`Command palette, ${shown(keysOf("palette"))}`}
+          aria-label={t.commandPalette(shown(keysOf("palette")))}
         >
           <Command size={17} aria-hidden className="hidden thumb:inline" />
           <span className="thumb:hidden">{shown(keysOf("palette"))}</span>
@@ -43,14 +45,14 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
           onClick={onLeave}
           className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg border border-line-strong/70 bg-surface px-3 text-sm font-medium hover:bg-paper"
         >
-          <Plus size={16} aria-hidden /> New chat
+          <Plus size={16} aria-hidden /> {t.newChat}
         </a>
         <label className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg px-3 text-sm outline-2 outline-transparent focus-within:bg-surface focus-within:outline-(--focus) hover:bg-surface">
           <Search size={15} aria-hidden className="text-ink-3" />
           <input
             type="search"
-            aria-label="Search chats"
-            placeholder="Search"
+            aria-label={t.searchChats}
+            placeholder={t.search}
             value={words}
             onChange={({ target }) => setWords(target.value)}
             className="min-w-0 flex-1 bg-transparent outline-none placeholder:text-ink-3"
@@ -58,19 +60,17 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
         </label>
       </div>
       <ul className="min-h-0 flex-1 space-y-0.5 overflow-y-auto px-3 pb-3">
-        {waiting.length > 0 && <Heading>Waiting for you</Heading>}
+        {waiting.length > 0 && <Heading>{t.waitingForYou}</Heading>}
         {waiting.map((chat) => (
           <ChatLine key={chat.id} chat={chat} current={chat.id === current} onOpen={onLeave} />
         ))}
-        {waiting.length > 0 && others.length > 0 && <Heading>Other chats</Heading>}
+        {waiting.length > 0 && others.length > 0 && <Heading>{t.otherChats}</Heading>}
         {others.map((chat) => (
           <ChatLine key={chat.id} chat={chat} current={chat.id === current} onOpen={onLeave} />
         ))}
         {chats.isPending && <Skeleton />}
         {chats.isSuccess && waiting.length + others.length === 0 && (
-          <li className="px-3 py-6 text-center text-sm text-ink-3">
-            {words ? "No chat has these words in its title." : "No chats yet."}
-          </li>
+          <li className="px-3 py-6 text-center text-sm text-ink-3">{words ? t.noChatHasTheseWords : t.noChatsYet}</li>
         )}
         {chats.hasNextPage && (
           <li>
@@ -79,18 +79,25 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
               onClick={() => void chats.fetchNextPage()}
               className="w-full rounded-lg px-3 py-2 text-sm text-ink-2 hover:bg-surface"
             >
-              Show older chats
+              {t.showOlderChats}
             </button>
           </li>
         )}
       </ul>
       <div className="border-t border-line p-3">
         <a
+          href="#/jobs"
+          onClick={onLeave}
+          className="flex min-h-9 thumb:min-h-11 items-center gap-2.5 rounded-lg px-3 text-sm text-ink-2 hover:bg-surface hover:text-ink"
+        >
+          <Network size={16} aria-hidden /> {jobTexts.jobs}
+        </a>
+        <a
           href="#/settings"
           onClick={onLeave}
           className="flex min-h-9 thumb:min-h-11 items-center gap-2.5 rounded-lg px-3 text-sm text-ink-2 hover:bg-surface hover:text-ink"
         >
-          <Settings size={16} aria-hidden /> Settings
+          <Settings size={16} aria-hidden /> {t.settings}
         </a>
       </div>
     </nav>

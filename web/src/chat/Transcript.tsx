@@ -1,9 +1,11 @@
 // The rows of a chat, virtualised. It stays at the end while the end is in view, and leaves the reader alone otherwise.
+
 import clsx from "clsx";
 import { ArrowDown } from "lucide-react";
 import { type ReactNode, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { VList, type VListHandle } from "virtua";
 import { type Row, rowHolding } from "../state/rows";
+import { t } from "../texts/chat";
 import { Folds } from "../ui/Fold";
 import { Printed } from "./Printed";
 
@@ -64,7 +66,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
       ref={sticking.box}
       role="log"
       aria-live="off"
-      aria-label="Conversation"
+      aria-label={t.conversation}
       className="relative min-h-0 flex-1 overflow-hidden"
     >
       <Folds value={folds}>
@@ -112,7 +114,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
           role="status"
           className="absolute top-2 left-1/2 -translate-x-1/2 rounded-full border border-line bg-surface px-3 py-1 text-xs text-ink-2 shadow-sm"
         >
-          Older messages…
+          {t.olderMessages}
         </p>
       )}
       {away && (
@@ -121,7 +123,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
           onClick={sticking.toEnd}
           className="rise absolute bottom-3 left-1/2 inline-flex -translate-x-1/2 items-center gap-1.5 rounded-full border border-line-strong bg-surface px-3.5 py-1.5 text-sm shadow-md hover:bg-sunken"
         >
-          <ArrowDown size={14} aria-hidden /> Latest
+          <ArrowDown size={14} aria-hidden /> {t.latest}
         </button>
       )}
     </div>

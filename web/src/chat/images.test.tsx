@@ -57,7 +57,7 @@ it("takes a pasted and a dropped image, and gives them back", async () => {
     dataTransfer: { files: [new File(["x"], "two.gif", { type: "image/gif" })], types: ["Files"] },
   });
   await screen.findByRole("img", { name: "two.gif" });
-  await userEvent.click(screen.getByRole("button", { name: "Take away flag.png" }));
+  await userEvent.click(screen.getByRole("button", { name: "Remove flag.png" }));
   expect(screen.queryByRole("img", { name: "flag.png" })).toBeNull();
   expect(screen.getByRole("img", { name: "two.gif" })).toBeTruthy();
 });

@@ -1,6 +1,8 @@
 // What changed, file by file. Signs stand beside the colours. Of many files the first are open, as far as one page goes.
+
 import clsx from "clsx";
 import { type ReactNode, useMemo, useState } from "react";
+import { t } from "../texts/messages";
 import { Copy } from "../ui/Copy";
 import { Fold } from "../ui/Fold";
 import { type DiffLine, type FileDiff, readDiff } from "./diffs";
@@ -17,7 +19,7 @@ interface Props {
   whole?: boolean;
 }
 
-export function DiffView({ text, label = "Changes", whole = false }: Props) {
+export function DiffView({ text, label = t.changes, whole = false }: Props) {
   const diff = useMemo(() => readDiff(text), [text]);
   const [only, ...others] = diff.files;
   return (
@@ -25,12 +27,12 @@ export function DiffView({ text, label = "Changes", whole = false }: Props) {
       <header className="flex h-8 items-center gap-3 border-b border-line pr-0.5 pl-3.5 text-xs text-ink-2">
         <span className="shrink-0 font-medium">{label}</span>
         {others.length > 0 ? (
-          <span className="shrink-0">{diff.files.length} files</span>
+          <span className="shrink-0">{t.files(diff.files.length)}</span>
         ) : (
           <Path path={only?.path ?? ""} className="text-ink-3" />
         )}
         <DiffCount added={diff.added} removed={diff.removed} />
-        <Copy text={text} label="Copy diff" className="ml-auto !size-8" />
+        <Copy text={text} label={t.copyDiff} className="ml-auto !size-8" />
       </header>
       {whole ? (
         diff.files.map((file, at) => (
@@ -40,12 +42,12 @@ export function DiffView({ text, label = "Changes", whole = false }: Props) {
           </div>
         ))
       ) : others.length > 0 ? (
-        <div tabIndex={0} role="group" aria-label={`${label}, files`} className="max-h-96 overflow-auto px-1.5 py-1">
+        <div tabIndex={0} role="group" aria-label={t.files2(label)} className="max-h-96 overflow-auto px-1.5 py-1">
           <Files files={diff.files} />
           {diff.rest && <p className="px-2 py-1.5 text-sm text-ink-2">{diff.rest}</p>}
         </div>
       ) : (
-        <div tabIndex={0} role="group" aria-label={`${label}, lines`} className="max-h-96 overflow-auto py-1">
+        <div tabIndex={0} role="group" aria-label={t.lines(label)} className="max-h-96 overflow-auto py-1">
           {only && <Lines lines={only.lines} />}
         </div>
       )}
@@ -57,7 +59,7 @@ export function DiffCount({ added, removed }: { added: number; removed: number }
   return (
     <span
       className="shrink-0 font-mono whitespace-nowrap tabular-nums"
-      aria-label={`${added} lines added, ${removed} removed`}
+      aria-label={t.linesAddedRemoved(added, removed)}
     >
       <span className="text-good">+{added}</span> <span className="text-bad">−{removed}</span>
     </span>
@@ -103,7 +105,7 @@ function Files({ files }: { files: readonly FileDiff[] }) {
           )}
         </Fold>
       ))}
-      {!all && files.length > MANY && <More onClick={() => setAll(true)}>Show all {files.length} files</More>}
+      {!all && files.length > MANY && <More onClick={() => setAll(true)}>{t.showAllFiles(files.length)}</More>}
     </>
   );
 }
@@ -118,7 +120,7 @@ export function Lines({ lines, whole: wrapped = false }: { lines: readonly DiffL
           <Line key={at} line={line} wrapped={wrapped} />
         ))}
       </div>
-      {shown.length < lines.length && <More onClick={() => setWhole(true)}>Show all {lines.length} lines</More>}
+      {shown.length < lines.length && <More onClick={() => setWhole(true)}>{t.showAllLines(lines.length)}</More>}
     </>
   );
 }

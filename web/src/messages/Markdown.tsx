@@ -1,10 +1,12 @@
 // Markdown as inert elements: no HTML, no remote images, links checked and marked. Cut into blocks, so that while a text streams only
 // its last block is read again.
+
 import { ExternalLink, ImageOff } from "lucide-react";
 import { lexer, type Token, type Tokens } from "marked";
 import { isValidElement, memo, type ReactNode, useMemo } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
+import { t } from "../texts/messages";
 import { Code } from "./Code";
 import { Diagram } from "./Diagram";
 import { saysWhere, targetOf } from "./links";
@@ -102,7 +104,7 @@ const COMPONENTS: Components = {
 
 function Link({ href, words }: { href: string | undefined; words: ReactNode }) {
   const target = targetOf(href);
-  if (!target) return <span title={href ? `Not a web address: ${href}` : undefined}>{words}</span>;
+  if (!target) return <span title={href ? t.notAWebAddress(href) : undefined}>{words}</span>;
   return (
     <a
       href={target.href}
@@ -113,7 +115,7 @@ function Link({ href, words }: { href: string | undefined; words: ReactNode }) {
     >
       {words}
       {!saysWhere(plain(words), target) && <span className="text-ink-3"> ({target.host})</span>}
-      <ExternalLink size={12} aria-label="opens in a new tab" className="ml-0.5 inline align-baseline" />
+      <ExternalLink size={12} aria-label={t.opensInANewTab} className="ml-0.5 inline align-baseline" />
     </a>
   );
 }
@@ -123,7 +125,7 @@ function NoImage({ src, alt }: { src: string | undefined; alt: string | undefine
   return (
     <span className="inline-flex items-center gap-1.5 rounded-md border border-line bg-sunken px-2 py-0.5 text-[13px] text-ink-2">
       <ImageOff size={13} aria-hidden />
-      Image not loaded{alt ? `: ${alt}` : ""}
+      {t.imageNotLoaded(alt ?? "")}
       {target && <span className="text-ink-3">({target.host})</span>}
     </span>
   );

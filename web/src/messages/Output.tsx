@@ -1,4 +1,5 @@
 import { useLayoutEffect, useRef, useState } from "react";
+import { t } from "../texts/messages";
 
 const LINES = 200;
 const CHARACTERS = 20_000;
@@ -11,14 +12,14 @@ interface Props {
 }
 
 /** Text of a tool, as it came: inert, and cut until asked for. What is stored is never cut. */
-export function Output({ text, label = "Output", ending = false }: Props) {
+export function Output({ text, label = t.output, ending = false }: Props) {
   const [whole, setWhole] = useState(false);
   const box = useRef<HTMLPreElement>(null);
   const shown = whole ? text : ending ? cutStart(text) : cut(text);
   useLayoutEffect(() => {
     if (ending && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [ending, shown]);
-  if (!text.trim()) return <p className="py-1 text-sm text-ink-3">No output.</p>;
+  if (!text.trim()) return <p className="py-1 text-sm text-ink-3">{t.noOutput}</p>;
   return (
     <div className="my-1.5">
       <pre
@@ -35,7 +36,7 @@ export function Output({ text, label = "Output", ending = false }: Props) {
           onClick={() => setWhole(true)}
           className="mt-1 text-sm text-ink-2 underline underline-offset-2 hover:text-ink"
         >
-          Show all ({Math.ceil(text.length / 1000).toLocaleString()} kB)
+          {t.showAllKb(Math.ceil(text.length / 1000).toLocaleString())}
         </button>
       )}
     </div>

@@ -1,6 +1,7 @@
 import { ArrowDown, ArrowUp, Plus, Trash2, Zap } from "lucide-react";
 import { useState } from "react";
 import { GrantedText } from "../approvals/DisclosedList";
+import { t } from "../texts/messages";
 import { Button, IconButton } from "../ui/Button";
 import { SeenMark } from "../ui/SeenMark";
 import type { Budget, Plan, PlanEdits, PlanStep } from "../wire/nouns";
@@ -37,7 +38,7 @@ export function PlanEditor({ plan, busy, onCancel, onExecute }: Props) {
         ))}
       </ol>
       <Button look="quiet" className="mt-3" icon={<Plus size={15} aria-hidden />} onClick={() => edit({ do: "add" })}>
-        Add a step
+        {t.addAStep}
       </Button>
       <BudgetFields budget={budget} onChange={setBudget} />
       {/* stays in view however long the plan is */}
@@ -49,16 +50,16 @@ export function PlanEditor({ plan, busy, onCancel, onExecute }: Props) {
             disabled={busy || !ready || unread}
             onClick={() => onExecute({ steps, budget })}
           >
-            Execute edited plan
+            {t.executeEditedPlan}
           </Button>
         </span>
-        <Button onClick={onCancel}>Back to the plan</Button>
+        <Button onClick={onCancel}>{t.backToThePlan}</Button>
         {unread && (
           <p role="status" className="text-sm text-warn">
-            Scroll through every step first.
+            {t.scrollThroughEveryStepFirst}
           </p>
         )}
-        {!ready && <p className="text-sm text-ink-3">Every step needs words.</p>}
+        {!ready && <p className="text-sm text-ink-3">{t.everyStepNeedsWords}</p>}
       </footer>
     </div>
   );
@@ -76,12 +77,12 @@ const FIELD = "w-full rounded-lg border border-line-strong/70 bg-paper px-3 py-1
 
 function StepFields({ step, at, last, edit, onSeen }: StepProps) {
   const change = (part: Partial<PlanStep>) => edit({ do: "change", at, change: part });
-  const name = `step ${at + 1}`;
+  const name = t.stepName(at + 1);
   return (
     <li className="flex gap-2">
       <div className="flex flex-col">
         <IconButton
-          label={`Move ${name} up`}
+          label={t.moveUp(name)}
           disabled={at === 0}
           onClick={() => edit({ do: "move", at, by: -1 })}
           className="!size-7"
@@ -89,7 +90,7 @@ function StepFields({ step, at, last, edit, onSeen }: StepProps) {
           <ArrowUp size={15} aria-hidden />
         </IconButton>
         <IconButton
-          label={`Move ${name} down`}
+          label={t.moveDown(name)}
           disabled={at === last}
           onClick={() => edit({ do: "move", at, by: 1 })}
           className="!size-7"
@@ -100,36 +101,36 @@ function StepFields({ step, at, last, edit, onSeen }: StepProps) {
       <div className="min-w-0 flex-1 space-y-1.5">
         <textarea
           rows={1}
-          aria-label={`What to do in ${name}`}
-          placeholder="What should be done?"
+          aria-label={t.whatToDoIn(name)}
+          placeholder={t.whatShouldBeDone}
           value={step.action}
           onChange={({ target }) => change({ action: target.value })}
           className={`${FIELD} block resize-none text-sm`}
         />
         <div className="flex flex-col gap-1.5 sm:flex-row">
           <WordsField
-            label={`Files of ${name}`}
-            placeholder="Files it may touch, with commas"
+            label={t.filesOf(name)}
+            placeholder={t.filesItMayTouchWith}
             words={step.paths}
             onChange={(paths) => change({ paths })}
           />
           <WordsField
-            label={`Tools of ${name}`}
-            placeholder="Tools it may use, with commas"
+            label={t.toolsOf(name)}
+            placeholder={t.toolsItMayUseWith}
             words={step.tools_needed}
             onChange={(tools_needed) => change({ tools_needed })}
           />
         </div>
         <WordsField
-          label={`Command of ${name}`}
-          placeholder="Commands it may run, one a line"
+          label={t.commandOf(name)}
+          placeholder={t.commandsItMayRunOne}
           words={step.commands}
           separator={"\n"}
           onChange={(commands) => change({ commands })}
         />
         <WordsField
-          label={`Check of ${name}`}
-          placeholder="Command that proves it"
+          label={t.checkOf(name)}
+          placeholder={t.commandThatProvesIt}
           words={step.check ? [step.check] : []}
           separator={null}
           onChange={([check]) => change({ check: check ?? null })}
@@ -137,7 +138,7 @@ function StepFields({ step, at, last, edit, onSeen }: StepProps) {
         <SeenMark onSeen={onSeen} />
       </div>
       <IconButton
-        label={`Drop ${name}`}
+        label={t.drop(name)}
         disabled={last === 0}
         onClick={() => edit({ do: "drop", at })}
         className="!size-7 hover:!text-bad"
@@ -176,7 +177,7 @@ function WordsField({ label, placeholder, words, separator = ",", onChange }: Wo
       />
       {visible(text) !== text && (
         <p className="mt-0.5 text-xs text-warn">
-          It holds hidden characters: <GrantedText text={visible(text)} />
+          {t.itHoldsHiddenCharacters} <GrantedText text={visible(text)} />
         </p>
       )}
     </div>

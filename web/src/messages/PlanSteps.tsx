@@ -1,7 +1,9 @@
 // The steps of a plan with all that each of them grants: every command, check, path and tool, whole and escaped. Nothing here is cut.
+
 import { Clock, CornerDownRight, TriangleAlert } from "lucide-react";
 import { useRef } from "react";
 import { GrantedText } from "../approvals/DisclosedList";
+import { t } from "../texts/messages";
 import { SeenMark } from "../ui/SeenMark";
 import type { DisclosedItem, Disclosure, PlanStep } from "../wire/nouns";
 import { Inline } from "./Inline";
@@ -77,7 +79,7 @@ function Step({ step, at, numbers, grants, onShown }: StepProps) {
             )}
             {after.length > 0 && (
               <span className="inline-flex items-center gap-1">
-                <CornerDownRight size={12} aria-hidden /> after {after.join(", ")}
+                <CornerDownRight size={12} aria-hidden /> {t.after(after.join(", "))}
               </span>
             )}
           </p>
@@ -90,9 +92,9 @@ function Step({ step, at, numbers, grants, onShown }: StepProps) {
 
 const NAMES: Partial<Record<DisclosedItem["kind"], string>> = {
   tool: "with",
-  path: "may change",
-  command: "may run",
-  check: "proved by",
+  path: t.mayChange,
+  command: t.mayRun,
+  check: t.provedBy,
 };
 
 function Grants({ grants }: { grants: readonly DisclosedItem[] }) {
@@ -112,7 +114,7 @@ function Grants({ grants }: { grants: readonly DisclosedItem[] }) {
                 key={at}
                 className="inline-flex max-w-full min-w-0 items-center gap-1 rounded-md border border-line bg-sunken px-1.5 py-0.5 text-ink-2"
               >
-                {item.control && <TriangleAlert size={12} aria-label="control file" className="shrink-0 text-warn" />}
+                {item.control && <TriangleAlert size={12} aria-label={t.controlFile} className="shrink-0 text-warn" />}
                 <GrantedText text={item.text as VisibleText} className="!text-[12px]" />
               </span>
             ))}

@@ -1,5 +1,7 @@
 // Plain words: a person's at the right, an agent's as Markdown. Also the home of every message type that this page does not know.
+
 import type { Saying } from "../state/rows";
+import { t } from "../texts/messages";
 import { type Message, readPictures } from "../wire/nouns";
 import { Markdown } from "./Markdown";
 import { MessageTools } from "./MessageTools";
@@ -32,7 +34,7 @@ export function TextCard({ message, thought, saying }: Props) {
 
 function OwnWords({ message: { id, content: text, payload } }: { message: Message }) {
   return (
-    <article aria-label="You" className="group/says flex items-end justify-end gap-1 pl-2 sm:pl-10">
+    <article aria-label={t.you} className="group/says flex items-end justify-end gap-1 pl-2 sm:pl-10">
       <span className="shrink-0 opacity-0 transition-opacity group-focus-within/says:opacity-100 group-hover/says:opacity-100">
         <MessageTools id={id} text={text} />
       </span>

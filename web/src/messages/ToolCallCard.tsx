@@ -1,6 +1,8 @@
 // One call in one line: what was done to what, and how it ended. Parameters, result and diff open on demand; what a call prints shows while it runs.
+
 import { coveredBy } from "../autonomy/levels";
 import type { Done } from "../state/rows";
+import { t } from "../texts/messages";
 import { Fold } from "../ui/Fold";
 import { seconds } from "../ui/times";
 import { DiffCount } from "./DiffView";
@@ -11,10 +13,10 @@ import { ToolResultCard } from "./ToolResultCard";
 import { lookOfTool, subjectOf } from "./tools";
 
 const SENTENCES: Record<CallStanding, string> = {
-  running: "No result yet.",
-  waiting: "Waiting for your decision.",
-  allowed: "Allowed. It runs when the other calls are decided.",
-  denied: "You denied it.",
+  running: t.noResultYet,
+  waiting: t.waitingForYourDecision,
+  allowed: t.allowedItRunsWhenThe,
+  denied: t.youDeniedIt,
 };
 
 export function ToolCallCard({ done, standing }: { done: Done; standing: CallStanding }) {
@@ -37,7 +39,7 @@ export function ToolCallCard({ done, standing }: { done: Done; standing: CallSta
             <span className="ml-auto flex shrink-0 items-center gap-2 pl-2 text-xs text-ink-3 tabular-nums">
               {covered && (
                 <span className="rounded-full bg-warn-soft px-2 py-0.5 font-medium text-warn">
-                  allowed by autonomy: {covered}
+                  {t.allowedByAutonomy(covered)}
                 </span>
               )}
               {took !== null && result && <span className="hidden sm:inline">{seconds(took)}</span>}
@@ -53,13 +55,13 @@ export function ToolCallCard({ done, standing }: { done: Done; standing: CallSta
             ) : (
               !output && <p className="py-1 text-sm text-ink-3">{SENTENCES[standing]}</p>
             )}
-            <Fold name={`parameters ${call.id}`} summary={<span className="text-xs">Parameters of {call.tool}</span>}>
-              {() => <Output text={JSON.stringify(call.parameters, null, 2)} label="Parameters" />}
+            <Fold name={`parameters ${call.id}`} summary={<span className="text-xs">{t.parametersOf(call.tool)}</span>}>
+              {() => <Output text={JSON.stringify(call.parameters, null, 2)} label={t.parameters} />}
             </Fold>
           </>
         )}
       </Fold>
-      {!result && output && <Output text={output} label="Output so far" ending />}
+      {!result && output && <Output text={output} label={t.outputSoFar} ending />}
     </>
   );
 }

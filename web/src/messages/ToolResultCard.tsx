@@ -1,3 +1,4 @@
+import { t } from "../texts/messages";
 import type { ToolResult } from "../wire/nouns";
 import { DiffView } from "./DiffView";
 import { Output } from "./Output";
@@ -15,7 +16,7 @@ export function ToolResultCard({ result, output }: { result: ToolResult; output:
       {result.diff ? (
         <DiffView text={result.diff} />
       ) : result.error?.message === output ? null : (
-        <Output text={output} label="Result" ending={result.status === "error"} />
+        <Output text={output} label={t.result} ending={result.status === "error"} />
       )}
     </div>
   );

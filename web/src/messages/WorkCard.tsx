@@ -1,6 +1,8 @@
 // A stretch of work: one call as one line, several under one heading that says how many.
+
 import { Layers } from "lucide-react";
 import type { Done } from "../state/rows";
+import { t } from "../texts/messages";
 import { Fold } from "../ui/Fold";
 import type { CallStanding } from "./StatusMark";
 import { Thinking } from "./Thinking";
@@ -31,7 +33,7 @@ export function WorkCard({ calls, standing, thought }: Props) {
           summary={
             <span className="inline-flex items-center gap-2">
               <Layers size={15} aria-hidden className="text-ink-3" />
-              Used {calls.length} tools
+              {t.usedTools(calls.length)}
             </span>
           }
         >

@@ -1,4 +1,5 @@
 // How a tool is named to people: a sign, what it does, what it did, and the thing it is about. Unknown tools keep their own name.
+
 import {
   FilePlus2,
   FileSearch,
@@ -12,6 +13,7 @@ import {
   Trash2,
   Wrench,
 } from "lucide-react";
+import { t } from "../texts/messages";
 import { text } from "../wire/nouns";
 
 interface ToolLook {
@@ -21,17 +23,17 @@ interface ToolLook {
 }
 
 const LOOKS: Record<string, ToolLook> = {
-  read_file: { Icon: FileSearch, does: "Read", did: "Read" },
-  list_directory: { Icon: FolderOpen, does: "List", did: "Listed" },
-  grep: { Icon: FolderSearch, does: "Search for", did: "Searched for" },
-  search_code: { Icon: FolderSearch, does: "Search for", did: "Searched for" },
-  search_symbol: { Icon: FolderSearch, does: "Look up", did: "Looked up" },
-  get_file_info: { Icon: Info, does: "Look at", did: "Looked at" },
-  create_file: { Icon: FilePlus2, does: "Create", did: "Created" },
-  update_file: { Icon: PencilLine, does: "Change", did: "Changed" },
-  move_file: { Icon: MoveRight, does: "Move", did: "Moved" },
-  delete_file: { Icon: Trash2, does: "Delete", did: "Deleted" },
-  execute_command: { Icon: SquareTerminal, does: "Run", did: "Ran" },
+  read_file: { Icon: FileSearch, does: t.read, did: t.read },
+  list_directory: { Icon: FolderOpen, does: t.list, did: t.listed },
+  grep: { Icon: FolderSearch, does: t.searchFor, did: t.searchedFor },
+  search_code: { Icon: FolderSearch, does: t.searchFor, did: t.searchedFor },
+  search_symbol: { Icon: FolderSearch, does: t.lookUp, did: t.lookedUp },
+  get_file_info: { Icon: Info, does: t.lookAt, did: t.lookedAt },
+  create_file: { Icon: FilePlus2, does: t.create, did: t.created },
+  update_file: { Icon: PencilLine, does: t.change, did: t.changed },
+  move_file: { Icon: MoveRight, does: t.move, did: t.moved },
+  delete_file: { Icon: Trash2, does: t.deleteIt, did: t.deleted },
+  execute_command: { Icon: SquareTerminal, does: t.run, did: t.ran },
 };
 
 export function lookOfTool(tool: string): ToolLook {
@@ -43,5 +45,5 @@ export function subjectOf(parameters: Record<string, unknown>): string {
   if (text(command)) return text(command);
   if (text(path) && text(to)) return `${text(path)} → ${text(to)}`;
   const subject = text(pattern) || text(query) || text(name) || text(path);
-  return subject === "." ? "the workspace" : subject;
+  return subject === "." ? t.theWorkspace : subject;
 }

@@ -1,6 +1,7 @@
 import { Bot } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { useProviders } from "../state/queries";
+import { t } from "../texts/models";
 import { defaultModel } from "./choices";
 
 export const ModelPicker = lazy(() => import("./ModelPicker"));
@@ -22,8 +23,8 @@ export function ModelButton({ model, onChoose, named = false }: Props) {
       <button
         type="button"
         aria-haspopup="dialog"
-        aria-label={`Model: ${current}`}
-        title={`Model: ${current}`}
+        aria-label={t.model(current)}
+        title={t.model(current)}
         onClick={() => setOpen(true)}
         className="inline-flex min-h-9 max-w-56 min-w-0 items-center gap-1.5 rounded-lg px-2 text-sm text-ink-2 hover:bg-sunken thumb:min-h-11"
       >

@@ -1,5 +1,6 @@
 import { TriangleAlert } from "lucide-react";
 import { Inline } from "../messages/Inline";
+import { t } from "../texts/plans";
 import { seconds } from "../ui/times";
 import { intendedOf, type StepAudit } from "./audit";
 import { DoneLine } from "./DoneLine";
@@ -13,7 +14,7 @@ export function StepAuditRow({ step, number }: { step: StepAudit; number: number
         <Intended step={step} number={number} />
         <div className="min-w-0 text-sm">
           <p className="mb-0.5 flex items-center gap-2">
-            <span className="sr-only">Step {number}:</span>
+            <span className="sr-only">{t.step(number)}</span>
             <StepMark status={step.status} />
             {step.seconds > 0 && <span className="text-xs text-ink-3">{seconds(step.seconds)}</span>}
           </p>
@@ -24,15 +25,13 @@ export function StepAuditRow({ step, number }: { step: StepAudit; number: number
               ))}
             </ul>
           ) : (
-            <p className="text-ink-3">
-              {step.status === "claimed" ? "No recorded call proves it." : "No call was made for it."}
-            </p>
+            <p className="text-ink-3">{step.status === "claimed" ? t.noRecordedCallProvesIt : t.noCallWasMadeFor}</p>
           )}
           <Proof step={step} />
           {step.untouched.length > 0 && !["open", "running"].includes(step.status) && (
             <p className="mt-1 flex items-start gap-1.5 text-xs text-warn">
               <TriangleAlert size={13} aria-hidden className="mt-0.5 shrink-0" />
-              <span className="min-w-0 break-words">Never touched: {step.untouched.join(", ")}</span>
+              <span className="min-w-0 break-words">{t.neverTouched(step.untouched.join(", "))}</span>
             </p>
           )}
         </div>
@@ -67,14 +66,10 @@ function Intended({ step, number }: { step: StepAudit; number: number }) {
 
 function Proof({ step: { check } }: { step: StepAudit }) {
   if (!check) return null;
-  const words = !check.ran
-    ? "was not run"
-    : check.ok
-      ? "passed"
-      : `failed${check.exit_code == null ? "" : ` with exit code ${check.exit_code}`}`;
+  const words = !check.ran ? t.wasNotRun : check.ok ? t.passed : t.failedWith(check.exit_code);
   return (
     <p className={`mt-1 text-xs break-words ${check.ran && !check.ok ? "text-bad" : "text-ink-2"}`}>
-      Check <code className="font-mono">{check.command}</code> {words}.
+      {t.check} <code className="font-mono">{check.command}</code> {words}.
     </p>
   );
 }

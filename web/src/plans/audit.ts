@@ -1,5 +1,7 @@
 // Plan against actual, as the server tells it from recorded calls: read over REST, and put into words.
+
 import { useQuery } from "@tanstack/react-query";
+import { t } from "../texts/plans";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { type PlanStep, readPlan } from "../wire/nouns";
@@ -42,13 +44,13 @@ export function currentStep(plan: ComparedPlan): StepAudit | null {
 export function allowedWords(allowedBy: string | null): string {
   switch (allowedBy?.split(":", 1)[0]) {
     case "approval":
-      return "you allowed it";
+      return t.youAllowedIt;
     case "plan":
-      return "allowed by the plan";
+      return t.allowedByThePlan;
     case "rule":
-      return "allowed by a rule";
+      return t.allowedByARule;
     case "default":
-      return "allowed by default";
+      return t.allowedByDefault;
     default:
       return "";
   }

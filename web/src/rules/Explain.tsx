@@ -1,7 +1,9 @@
 // Which rule decides a call, and why, before anybody makes it. Nothing is run.
+
 import { Scale } from "lucide-react";
 import { useState } from "react";
 import { useChats } from "../state/sidebar";
+import { t } from "../texts/rules";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
 import { attempt } from "../ui/toasts";
@@ -26,15 +28,10 @@ export function Explain() {
     const call = { tool: tool.trim(), parameters: supposedParameters(tool.trim(), subject), context_id: chatId };
     void attempt(given(api.POST("/rules/explain", { body: { call } as never })).then(setTold));
   };
-  if (!chatId)
-    return (
-      <p className="text-sm text-ink-3">
-        A call belongs to a chat: start one, then ask here what would be decided in it.
-      </p>
-    );
+  if (!chatId) return <p className="text-sm text-ink-3">{t.aCallBelongsToA}</p>;
   return (
     <form
-      aria-label="Which rule decides?"
+      aria-label={t.whichRuleDecides}
       className="space-y-3 rounded-2xl border border-line bg-surface p-4"
       onSubmit={(event) => {
         event.preventDefault();
@@ -42,10 +39,10 @@ export function Explain() {
       }}
     >
       <p className="flex items-center gap-2 text-sm font-medium">
-        <Scale size={15} aria-hidden className="text-ink-3" /> Which rule decides?
+        <Scale size={15} aria-hidden className="text-ink-3" /> {t.whichRuleDecides}
       </p>
       <div className="grid gap-3 sm:grid-cols-2">
-        <Field label="Tool of the call">
+        <Field label={t.toolOfTheCall}>
           <input
             required
             list="tools"
@@ -54,7 +51,7 @@ export function Explain() {
             className={`${INPUT} font-mono`}
           />
         </Field>
-        <Field label="File, command, or parameters as JSON">
+        <Field label={t.fileCommandOrParametersAs}>
           <input
             required
             placeholder={subjectHint(tool)}
@@ -63,7 +60,7 @@ export function Explain() {
             className={`${INPUT} font-mono`}
           />
         </Field>
-        <Field label="In the chat">
+        <Field label={t.inTheChat}>
           <select value={chatId} onChange={({ target }) => setChosen(target.value)} className={INPUT}>
             {chats.map(({ id, title }) => (
               <option key={id} value={id}>
@@ -74,7 +71,7 @@ export function Explain() {
         </Field>
         <div className="flex items-end">
           <Button type="submit" disabled={!tool.trim() || !subject.trim()}>
-            Explain
+            {t.explain}
           </Button>
         </div>
       </div>
@@ -95,7 +92,7 @@ export function Verdict({ told }: { told: Explained }) {
       <div className="min-w-0">
         <p className="break-words">{told.why}</p>
         <p className="mt-0.5 text-xs break-words text-ink-3">
-          {told.rule ? `The rule: ${ruleWords(told.rule)}` : "No rule of yours spoke."}
+          {told.rule ? t.theRule(ruleWords(told.rule)) : t.noRuleOfYoursSpoke}
         </p>
       </div>
     </div>

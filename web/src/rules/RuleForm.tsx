@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { useWorkspaces } from "../state/queries";
+import { t } from "../texts/rules";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
 import { attempt, say } from "../ui/toasts";
@@ -41,7 +42,7 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
       }}
     >
       <div className="grid gap-3 sm:grid-cols-2">
-        <Field label="Effect">
+        <Field label={t.effect}>
           <select
             value={effect}
             onChange={({ target }) => {
@@ -50,20 +51,20 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
             }}
             className={INPUT}
           >
-            <option value="allow">allow</option>
-            <option value="ask">ask</option>
-            <option value="deny">deny</option>
+            <option value="allow">{t.effects.allow}</option>
+            <option value="ask">{t.effects.ask}</option>
+            <option value="deny">{t.effects.deny}</option>
           </select>
         </Field>
-        <Field label="Where">
+        <Field label={t.where}>
           <select value={workspace} onChange={({ target }) => setWorkspace(target.value)} className={INPUT}>
-            <option value="">everywhere</option>
+            <option value="">{t.everywhere}</option>
             {workspaces.map(({ root }) => (
               <option key={root}>{root}</option>
             ))}
           </select>
         </Field>
-        <Field label="Tool">
+        <Field label={t.tool}>
           <input
             required
             value={tool}
@@ -71,7 +72,7 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
             className={`${INPUT} font-mono`}
           />
         </Field>
-        <Field label="File pattern or command">
+        <Field label={t.filePatternOrCommand}>
           <input
             required
             placeholder="/notes/*"
@@ -84,13 +85,13 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
       {foreseen && <Foreseen preview={foreseen} />}
       <div className="flex flex-wrap gap-2">
         <Button look="primary" type="submit" disabled={!resource.trim()}>
-          Add
+          {t.add}
         </Button>
         <Button disabled={!resource.trim()} onClick={() => void preview()}>
-          Try on past calls
+          {t.tryOnPastCalls}
         </Button>
         <Button look="quiet" onClick={onCancel}>
-          Cancel
+          {t.cancel}
         </Button>
       </div>
     </form>

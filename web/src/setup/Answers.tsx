@@ -5,6 +5,7 @@ import { useState } from "react";
 import { Inline } from "../messages/Inline";
 import * as acts from "../state/acts";
 import { usePresets, useProviders, useSettings } from "../state/queries";
+import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
 import { attempt } from "../ui/toasts";
 import { loose, type Provider, text } from "../wire/nouns";
@@ -62,7 +63,7 @@ export function Answers() {
       </ul>
       {verdict && (
         <p role="status" className={clsx("text-sm", verdict.ok ? "text-good" : "text-bad")}>
-          {verdict.ok ? `${verdict.name} is ready: ` : `${verdict.name} did not answer: `}
+          {verdict.ok ? t.isReady(verdict.name) : t.didNotAnswer(verdict.name)}
           {verdict.message}
         </p>
       )}
@@ -75,7 +76,7 @@ export function Answers() {
         />
       ) : (
         <Button icon={<Plus size={15} aria-hidden />} onClick={() => setAdding(true)}>
-          Connect a model
+          {t.connectAModel}
         </Button>
       )}
     </div>
@@ -114,19 +115,19 @@ function ProviderLine({ provider, testing, onChoose, onTest, onRemove }: LinePro
         </span>
         <span className="ml-auto flex flex-wrap items-center gap-2">
           {provider.kind !== "guide" && provider.kind !== "local" && (
-            <Button look="quiet" aria-label={`Test ${provider.name}`} disabled={testing} onClick={onTest}>
-              {testing ? "Testing…" : "Test"}
+            <Button look="quiet" aria-label={t.test(provider.name)} disabled={testing} onClick={onTest}>
+              {testing ? t.testing : t.test2}
             </Button>
           )}
           {onRemove && (
-            <Button look="quiet" aria-label={`Remove ${provider.name}`} onClick={onRemove}>
-              Remove
+            <Button look="quiet" aria-label={t.remove(provider.name)} onClick={onRemove}>
+              {t.remove2}
             </Button>
           )}
           {provider.default ? (
-            <span className="text-sm text-ink-2">answers by default</span>
+            <span className="text-sm text-ink-2">{t.answersByDefault}</span>
           ) : (
-            <Button onClick={() => onChoose(model)}>Let it answer by default</Button>
+            <Button onClick={() => onChoose(model)}>{t.letItAnswerByDefault}</Button>
           )}
         </span>
       </div>
@@ -135,7 +136,7 @@ function ProviderLine({ provider, testing, onChoose, onTest, onRemove }: LinePro
         <Inline text={provider.hint} />
       </p>
       {provider.kind !== "guide" && provider.models.length > 0 && (
-        <p className="mt-1 text-xs break-words text-ink-3">Models: {provider.models.join(", ")}</p>
+        <p className="mt-1 text-xs break-words text-ink-3">{t.models(provider.models.join(", "))}</p>
       )}
     </li>
   );

@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Download, Trash2, X } from "lucide-react";
+import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
 import { attempt } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
@@ -24,7 +25,7 @@ export function LocalModels() {
   };
   return (
     <div className="space-y-3">
-      {data.engine.hint && <p className="text-sm text-warn">What runs them is not installed yet. {data.engine.hint}</p>}
+      {data.engine.hint && <p className="text-sm text-warn">{t.whatRunsThemIsNot(data.engine.hint)}</p>}
       <ul className="divide-y divide-line overflow-hidden rounded-2xl border border-line bg-surface">
         {data.models.map((model) => (
           <ModelLine
@@ -65,15 +66,15 @@ export function ModelLine({
         <span className="ml-auto">
           {model.state === "pulling" ? (
             <Button look="quiet" icon={<X size={15} aria-hidden />} onClick={onCancel}>
-              Cancel
+              {t.cancel}
             </Button>
           ) : model.state === "ready" ? (
             <Button look="quiet" icon={<Trash2 size={15} aria-hidden />} onClick={onRemove}>
-              Remove
+              {t.remove2}
             </Button>
           ) : (
             <Button icon={<Download size={15} aria-hidden />} onClick={onPull}>
-              {model.fetched_bytes > 0 ? "Go on" : "Fetch"}
+              {model.fetched_bytes > 0 ? t.goOn : t.fetch}
             </Button>
           )}
         </span>
@@ -81,7 +82,7 @@ export function ModelLine({
       {model.state === "pulling" && (
         <progress
           className="mt-2 w-full"
-          aria-label={`${model.title}: how much is here`}
+          aria-label={t.howMuchIsHere(model.title)}
           max={1}
           value={model.progress ?? 0}
         />
@@ -89,8 +90,7 @@ export function ModelLine({
       {model.error && <p className="mt-1 text-sm text-warn">{model.error}</p>}
       <p className="mt-1 text-sm text-ink-2">{model.limits}</p>
       <p className="mt-1 text-xs text-ink-3">
-        {megabytes(model.size_bytes)} on disk, {megabytes(model.memory_bytes)} of memory while it runs. Licence:{" "}
-        {model.licence}.
+        {t.onDiskOfMemoryWhile(megabytes(model.size_bytes), megabytes(model.memory_bytes), model.licence)}
       </p>
     </li>
   );
@@ -99,13 +99,13 @@ export function ModelLine({
 function inWords(model: Model): string {
   switch (model.state) {
     case "absent":
-      return model.fetched_bytes > 0 ? `${Math.floor((model.progress ?? 0) * 100)} % fetched` : "not fetched";
+      return model.fetched_bytes > 0 ? t.fetched(Math.floor((model.progress ?? 0) * 100)) : t.notFetched;
     case "pulling":
       return `${Math.floor((model.progress ?? 0) * 100)} %`;
     case "ready":
-      return model.loaded ? "in memory" : "ready";
+      return model.loaded ? t.inMemory : t.ready;
     case "failed":
-      return "could not be fetched";
+      return t.couldNotBeFetched;
   }
 }
 

@@ -1,10 +1,12 @@
 // Tools of third parties: which are installed, which are switched on, and why one cannot be used.
+
 import { useQueryClient } from "@tanstack/react-query";
 import clsx from "clsx";
 import { Check, CircleAlert, Minus } from "lucide-react";
 import { useState } from "react";
 import * as acts from "../state/acts";
 import { useSettings } from "../state/queries";
+import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
 import { attempt } from "../ui/toasts";
 import type { Plugin } from "../wire/nouns";
@@ -41,8 +43,7 @@ export function Plugins() {
 function Nothing() {
   return (
     <p className="rounded-2xl border border-dashed border-line-strong px-4 py-3 text-sm text-ink-2">
-      No plugin is installed. A Python package with tools of your own stands here once it is installed beside the
-      server.
+      {t.noPluginIsInstalledA}
     </p>
   );
 }
@@ -64,15 +65,15 @@ function Line({ plugin, busy, disabled, onTurn }: Props) {
         {/* it stays in reach while it works: who pressed it by key keeps the focus */}
         <Button
           className="ml-auto"
-          aria-label={`${plugin.name}: ${plugin.on ? "switch off" : "switch on"}`}
+          aria-label={`${plugin.name}: ${plugin.on ? t.switchOff : t.switchOn}`}
           aria-disabled={disabled}
           onClick={() => !disabled && onTurn()}
         >
-          {busy ? "One moment…" : plugin.on ? "Switch off" : "Switch on"}
+          {busy ? t.oneMoment : plugin.on ? t.switchOff2 : t.switchOn2}
         </Button>
       </div>
       {plugin.problems.length > 0 && (
-        <ul aria-label={`What is wrong with ${plugin.name}`} className="mt-1 space-y-1 text-sm text-ink-2">
+        <ul aria-label={t.whatIsWrongWith(plugin.name)} className="mt-1 space-y-1 text-sm text-ink-2">
           {plugin.problems.map((problem) => (
             <li key={problem} className="break-words">
               {problem}
@@ -85,8 +86,7 @@ function Line({ plugin, busy, disabled, onTurn }: Props) {
 }
 
 function State({ plugin: { on, version, tools, problems } }: { plugin: Plugin }) {
-  const counted = `${tools} ${tools === 1 ? "tool" : "tools"}`;
-  const words = version === null ? "not installed" : on ? counted : "off";
+  const words = version === null ? t.notInstalled : on ? t.tools(tools) : t.pluginOff;
   const wrong = version === null || problems.length > 0;
   const Icon = wrong ? CircleAlert : on ? Check : Minus;
   return (

@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
 import type { Preset } from "../wire/nouns";
@@ -13,7 +14,7 @@ export interface NewProvider {
 
 const CUSTOM: Preset = {
   name: "",
-  title: "Another OpenAI-compatible server",
+  title: t.anotherOpenaiCompatibleServer,
   kind: "openai",
   base_url: "",
   key_url: null,
@@ -64,7 +65,7 @@ export function ProviderForm({
         submit();
       }}
     >
-      <Field label="Server">
+      <Field label={t.server}>
         <select value={preset.name} onChange={({ target }) => choose(target.value)} className={INPUT}>
           {[...presets, CUSTOM].map(({ name: id, title }) => (
             <option key={id} value={id}>
@@ -73,10 +74,7 @@ export function ProviderForm({
           ))}
         </select>
       </Field>
-      <Field
-        label="API key"
-        hint={preset.needs_key ? "stored for you alone, never shown again" : "empty if it needs none"}
-      >
+      <Field label={t.apiKey} hint={preset.needs_key ? t.storedForYouAloneNever : t.emptyIfItNeedsNone}>
         <input
           type="password"
           autoComplete="off"
@@ -88,7 +86,7 @@ export function ProviderForm({
       </Field>
       {preset.key_url && (
         <p className="text-sm text-ink-2">
-          Get a key at{" "}
+          {t.getAKeyAt}{" "}
           <a
             href={preset.key_url}
             target="_blank"
@@ -100,7 +98,7 @@ export function ProviderForm({
           .
         </p>
       )}
-      <Field label="Address" hint="of an OpenAI-compatible server">
+      <Field label={t.address} hint={t.ofAnOpenaiCompatibleServer}>
         <input
           required
           type="url"
@@ -110,7 +108,7 @@ export function ProviderForm({
           className={`${INPUT} font-mono`}
         />
       </Field>
-      <Field label="Name" hint="one word, such as office">
+      <Field label={t.name} hint={t.oneWordSuchAsOffice}>
         <input
           required
           pattern="[a-z0-9][a-z0-9_.\-]*"
@@ -119,15 +117,15 @@ export function ProviderForm({
           className={`${INPUT} font-mono`}
         />
       </Field>
-      <Field label="Models" hint="with commas; empty asks the server for its list">
+      <Field label={t.models2} hint={t.withCommasEmptyAsksThe}>
         <input value={models} onChange={({ target }) => setModels(target.value)} className={`${INPUT} font-mono`} />
       </Field>
       <div className="flex gap-2 pt-1">
         <Button look="primary" type="submit" disabled={busy}>
-          {busy ? "Testing…" : "Connect and test"}
+          {busy ? t.testing : t.connectAndTest}
         </Button>
         <Button look="quiet" onClick={onCancel}>
-          Cancel
+          {t.cancel}
         </Button>
       </div>
     </form>

@@ -1,8 +1,10 @@
 // What was changed in this chat, newest first, and the way back: looked at before it is taken, and undone with one press.
+
 import { History, Layers, Undo2 } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { DiffCount, DiffView } from "../messages/DiffView";
 import { lookOfTool, subjectOf } from "../messages/tools";
+import { t } from "../texts/checkpoints";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Fold } from "../ui/Fold";
@@ -35,9 +37,9 @@ export default function Checkpoints({ chatId, messages, open, idle, moment, onCl
     await attempt(
       restore(chatId, id, { overwrite }).then(({ undo_snapshot: undo }) =>
         say(
-          "The files are as they were at that moment.",
+          t.theFilesAreAsThey,
           "info",
-          undo ? { label: "Undo", run: () => void attempt(restore(chatId, undo, {})) } : undefined,
+          undo ? { label: t.undo, run: () => void attempt(restore(chatId, undo, {})) } : undefined,
         ),
       ),
     );
@@ -56,7 +58,7 @@ export default function Checkpoints({ chatId, messages, open, idle, moment, onCl
   );
   return (
     <Dialog
-      title={tried ? "Go back to this moment?" : "Checkpoints"}
+      title={tried ? t.goBackToThisMoment : t.checkpoints}
       open={open}
       onClose={() => (tried ? setTried(null) : onClose())}
       wide
@@ -70,11 +72,7 @@ export default function Checkpoints({ chatId, messages, open, idle, moment, onCl
       ) : (
         <>
           <p className="mb-3 text-sm text-ink-2">
-            {isPending
-              ? "…"
-              : stretches.length > 0
-                ? "Every change of this chat, and the way back to the moment before it."
-                : "Nothing was changed in this chat yet."}
+            {isPending ? "…" : stretches.length > 0 ? t.everyChangeOfThisChat : t.nothingWasChangedInThis}
           </p>
           <ol className="space-y-2">
             {stretches.map((stretch) =>
@@ -99,7 +97,7 @@ export default function Checkpoints({ chatId, messages, open, idle, moment, onCl
               disabled={isFetchingNextPage}
               onClick={() => void fetchNextPage()}
             >
-              Show older changes
+              {t.showOlderChanges}
             </Button>
           )}
         </>
@@ -135,15 +133,15 @@ function StretchLine({
       <div className="flex flex-wrap items-center gap-x-2.5 gap-y-1 text-sm">
         <Layers size={15} aria-hidden className="shrink-0 text-ink-3" />
         <span title={asked} className="min-w-0 flex-1 basis-40 truncate font-medium">
-          {asked || "One turn"}
+          {asked || t.oneTurn}
         </span>
         <DiffCount added={count("additions")} removed={count("deletions")} />
         <time className="text-xs text-ink-3 tabular-nums">{clock(before.created_at)}</time>
         <BackButton before={before} idle={idle} onBack={() => onBack(before.id)}>
-          Go back to before all {changes.length}
+          {t.goBackToBeforeAll(changes.length)}
         </BackButton>
       </div>
-      <Fold summary={<span className="text-xs">{changes.length} changes, one by one</span>}>
+      <Fold summary={<span className="text-xs">{t.changesOneByOne(changes.length)}</span>}>
         {() => <ol className="space-y-2">{changes.map(children)}</ol>}
       </Fold>
     </li>
@@ -165,7 +163,7 @@ function BackButton({
     <Button
       icon={<Undo2 size={14} aria-hidden />}
       disabled={!idle || before.pruned}
-      title={before.pruned ? "Its content made room for newer ones." : idle ? undefined : "Not while the agent works."}
+      title={before.pruned ? t.itsContentMadeRoomFor : idle ? undefined : t.notWhileTheAgentWorks}
       onClick={onBack}
     >
       {children}
@@ -194,17 +192,17 @@ function ChangeLine({
       <div className="flex flex-wrap items-center gap-x-2.5 gap-y-1 text-sm">
         <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
         <span className="min-w-0 flex-1 truncate">
-          {before.restores ? "Went back" : look.did || "A change"}{" "}
+          {before.restores ? t.wentBack : look.did || t.aChange}{" "}
           {call && <code className="font-mono text-[13px]">{subjectOf(call.parameters)}</code>}
         </span>
         {after && <DiffCount added={after.additions} removed={after.deletions} />}
         <time className="text-xs text-ink-3 tabular-nums">{clock(before.created_at)}</time>
         <BackButton before={before} idle={idle} onBack={onBack}>
-          Go back to before this
+          {t.goBackToBeforeThis}
         </BackButton>
       </div>
       {after && !after.pruned && (
-        <Fold summary={<span className="text-xs">What changed</span>}>
+        <Fold summary={<span className="text-xs">{t.whatChanged}</span>}>
           {() => <Difference chatId={chatId} snapshotId={after.id} />}
         </Fold>
       )}

@@ -1,8 +1,10 @@
 // The browser's own modal dialog: it keeps the focus, closes on Escape and gives the focus back.
+
 import clsx from "clsx";
 import { X } from "lucide-react";
 import { type ReactNode, useId, useLayoutEffect, useRef } from "react";
 import { createPortal } from "react-dom";
+import { t } from "../texts/ui";
 import { IconButton } from "./Button";
 import { Toaster } from "./Toaster";
 
@@ -49,7 +51,7 @@ function Shown({ title, onClose, children, wide = false, page = false, bare = fa
           <h2 id={titleId} className="text-base font-semibold">
             {title}
           </h2>
-          <IconButton label="Close" onClick={onClose} className="-mr-2">
+          <IconButton label={t.close} onClick={onClose} className="-mr-2">
             <X size={17} aria-hidden />
           </IconButton>
         </header>

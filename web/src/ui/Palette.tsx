@@ -1,7 +1,9 @@
 // Everything by a few letters: chats, roles, places.
+
 import clsx from "clsx";
 import { CornerDownLeft } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useEffect, useState } from "react";
+import { t } from "../texts/ui";
 import { Dialog, wantsFocus } from "./Dialog";
 
 export interface Command {
@@ -22,7 +24,7 @@ interface Props {
 
 export function Palette({ open, commands, onWords, onClose }: Props) {
   return (
-    <Dialog title="Command palette" open={open} onClose={onClose} wide bare>
+    <Dialog title={t.commandPalette} open={open} onClose={onClose} wide bare>
       <Chooser
         commands={commands}
         onWords={onWords}
@@ -64,8 +66,8 @@ function Chooser({
         aria-expanded
         aria-controls="palette-list"
         aria-activedescendant={current ? `palette-${current.id}` : undefined}
-        aria-label="What do you want to do?"
-        placeholder="What do you want to do?"
+        aria-label={t.whatDoYouWantTo}
+        placeholder={t.whatDoYouWantTo}
         value={words}
         onChange={({ target }) => {
           setWords(target.value);
@@ -74,7 +76,7 @@ function Chooser({
         onKeyDown={onKey}
         className="w-full border-b border-line bg-transparent px-5 py-4 outline-none placeholder:text-ink-3"
       />
-      <ul id="palette-list" role="listbox" aria-label="Commands" className="p-2">
+      <ul id="palette-list" role="listbox" aria-label={t.commands} className="p-2">
         {found.map((command) => (
           <li
             key={command.id}
@@ -94,7 +96,7 @@ function Chooser({
           </li>
         ))}
       </ul>
-      {found.length === 0 && <p className="px-5 pb-5 text-sm text-ink-3">Nothing fits these words.</p>}
+      {found.length === 0 && <p className="px-5 pb-5 text-sm text-ink-3">{t.nothingFitsTheseWords}</p>}
     </div>
   );
 }

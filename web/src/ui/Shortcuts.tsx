@@ -1,7 +1,9 @@
 // The keys of the page, and the way to others: press a shortcut's keys anew. What is kept is this browser's own.
+
 import { RotateCcw } from "lucide-react";
 import { type KeyboardEvent, useState } from "react";
 import { setPreference, usePreference } from "../state/preferences";
+import { t } from "../texts/ui";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
 import {
@@ -20,7 +22,7 @@ import {
 export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => void }) {
   const changed = usePreference("keys");
   return (
-    <Dialog title="Keyboard shortcuts" open={open} onClose={onClose}>
+    <Dialog title={t.keyboardShortcuts} open={open} onClose={onClose}>
       <ul className="divide-y divide-line text-sm">
         {NAMES.map((name) => (
           <Shortcut key={name} name={name} />
@@ -33,10 +35,10 @@ export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => voi
           icon={<RotateCcw size={14} aria-hidden />}
           onClick={() => setPreference("keys", "{}")}
         >
-          All as they were
+          {t.allAsTheyWere}
         </Button>
       )}
-      <h3 className="mt-5 mb-1 text-sm font-semibold">When something waits for approval</h3>
+      <h3 className="mt-5 mb-1 text-sm font-semibold">{t.whenSomethingWaitsForApproval}</h3>
       <Keys keys={DECISION_KEYS} />
     </Dialog>
   );
@@ -67,13 +69,13 @@ function Shortcut({ name }: { name: Name }) {
       <span className="text-ink-2">{HOTKEYS[name].does}</span>
       <button
         type="button"
-        aria-label={`${HOTKEYS[name].does}: ${listening ? "Press keys… (Escape leaves it)" : `${shown(keys)}, change`}`}
+        aria-label={`${HOTKEYS[name].does}: ${listening ? t.pressKeysEscapeLeavesIt : t.change(shown(keys))}`}
         onClick={() => setListening(true)}
         onKeyDown={hear}
         onBlur={leave}
         className="min-h-8 rounded-md border border-line-strong bg-sunken px-2 font-mono text-xs whitespace-nowrap hover:border-ink-3"
       >
-        {listening ? "Press keys…" : shown(keys)}
+        {listening ? t.pressKeys : shown(keys)}
       </button>
       {against && (
         <span role="alert" className="w-full text-right text-xs text-bad">

@@ -1,6 +1,7 @@
 import clsx from "clsx";
 import { CircleAlert, Info, X } from "lucide-react";
 import { useEffect, useId } from "react";
+import { t } from "../texts/ui";
 import { Button, IconButton } from "./Button";
 import { dismiss, offerPlace, type Toast, useToasts } from "./toasts";
 
@@ -42,7 +43,7 @@ export function Toaster() {
               {action.label}
             </Button>
           )}
-          <IconButton label="Dismiss" onClick={() => dismiss(id)}>
+          <IconButton label={t.dismiss} onClick={() => dismiss(id)}>
             <X size={15} aria-hidden />
           </IconButton>
         </div>

@@ -1,5 +1,7 @@
 // Short words about what just happened or could not happen. Shown by Toaster, said by anyone.
+
 import { create } from "zustand";
+import { t } from "../texts/ui";
 import { Refusal } from "../wire/client";
 
 export interface Toast {
@@ -48,7 +50,7 @@ export async function attempt(act: Promise<unknown>): Promise<boolean> {
     await act;
     return true;
   } catch (error) {
-    if (!(error instanceof Refusal)) say("That did not work, and this page does not know why.", "problem");
+    if (!(error instanceof Refusal)) say(t.thatDidNotWorkAnd, "problem");
     else say(error.message, SETTLED.has(error.code) ? "info" : "problem");
     return false;
   }

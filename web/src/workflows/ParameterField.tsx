@@ -1,5 +1,7 @@
 // One parameter as the field that suits its type, with its help below and what is wrong with it.
+
 import { useId } from "react";
+import { t } from "../texts/workflows";
 import { wantsFocus } from "../ui/Dialog";
 import { INPUT } from "../ui/Field";
 import type { Parameter } from "../wire/nouns";
@@ -54,7 +56,7 @@ export function ParameterField({ parameter, value, fault, first, onChange }: Pro
       )}
       {fault && (
         <p id={`${id}-fault`} className="mt-1 text-sm break-words text-bad">
-          It {fault}.
+          {t.it(fault)}
         </p>
       )}
     </div>
@@ -76,7 +78,7 @@ function input(
         onChange={({ target }) => onChange(target.value)}
         className={INPUT}
       >
-        {(value === "" || (!required && given == null)) && <option value="">{required ? "choose…" : "none"}</option>}
+        {(value === "" || (!required && given == null)) && <option value="">{required ? t.choose : "none"}</option>}
         {choices.map((choice) => (
           <option key={String(choice)}>{String(choice)}</option>
         ))}
@@ -90,7 +92,7 @@ function input(
       inputMode={isNumber ? "decimal" : "text"}
       autoComplete="off"
       spellCheck={type === "string"}
-      placeholder={type === "path" ? "a file or folder" : undefined}
+      placeholder={type === "path" ? t.aFileOrFolder : undefined}
       value={value}
       onChange={({ target }) => onChange(target.value)}
       className={type === "path" ? `${INPUT} font-mono` : INPUT}
