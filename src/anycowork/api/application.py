@@ -23,6 +23,7 @@ from anycowork.api.router import Router
 from anycowork.api.routes import (
     approvals,
     audit,
+    call_display,
     chats,
     health,
     jobs,
@@ -59,6 +60,7 @@ NOUNS = (
     jobs,
     snapshots,
     system_prompts,
+    call_display,
     audit,
     usage,
     providers,
