@@ -268,6 +268,7 @@ async def _build_services(
         find_workspace=shared.workspace_roots.find,
         streams=Streams(store, hub),
         roles=shared.roles,
+        toolbox=shared.toolbox,
         prompts=shared.prompts,
         providers=providers,
         connections=ModelConnections(shared.live_settings, providers, provider_keys),

@@ -22,7 +22,7 @@ from anycowork.domain.images import ImageBytes
 from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Account, Day, KeyLimits, Price, Used
-from anycowork.domain.ports import Clock, MessagePage, Store, SuppliedFile
+from anycowork.domain.ports import Clock, MessagePage, Store, SuppliedFile, Toolbox
 from anycowork.domain.principals import Principal
 from anycowork.domain.text_search import SearchResult
 from anycowork.domain.usage import ChatUsage, ModelUsage
@@ -339,6 +339,7 @@ class Services:
     find_workspace: Callable[[str | None], Awaitable[str]]
     streams: EventStreamsPort
     roles: RoleRegistry
+    toolbox: Toolbox
     prompts: PromptService
     providers: ProvidersPort
     connections: Connections
