@@ -499,7 +499,7 @@ async def serve(
     settings: Settings,
     *,
     ready: Callable[[ServerInfo, NewCode], None] | None = None,
-    heed_signals: bool = False,
+    handle_signals: bool = False,
 ) -> None:
     """Runs the data folder's only server until it is told to stop. `ready` gets a function that makes one-time sign-in codes.
 
@@ -527,4 +527,6 @@ async def serve(
         async with start_services(settings, clock, token=token) as services:
             tune_gc()
             known = partial(announce, services.services.sessions)
-            await serve_app(services.app, address, stopping=services.stopping, ready=known, heed_signals=heed_signals)
+            await serve_app(
+                services.app, address, stopping=services.stopping, ready=known, handle_signals=handle_signals
+            )

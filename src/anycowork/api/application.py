@@ -120,9 +120,9 @@ class _HttpOnly:
 
 
 async def _acknowledge_lifespan(receive: Receive, send: Send) -> None:
-    for moment in ("startup", "shutdown"):
+    for phase in ("startup", "shutdown"):
         await receive()
-        await send({"type": f"lifespan.{moment}.complete"})
+        await send({"type": f"lifespan.{phase}.complete"})
 
 
 def _routes(services: Services, answers: Counter[int], passed_on: Counter[str]) -> FastAPI:

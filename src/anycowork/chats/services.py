@@ -18,6 +18,7 @@ from anycowork.chats.rule_service import RuleService
 from anycowork.chats.trust_service import TrustService
 from anycowork.domain.audit import ChainEnd, ChainHead, Link
 from anycowork.domain.chats import Chat, ChatState, Turn
+from anycowork.domain.events import StreamItem
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.messages import Json
@@ -191,10 +192,10 @@ class TrustedFilesPort(Protocol):
 
 
 class EventStreamsPort(Protocol):
-    """Endless streams of server-sent events as bytes; the reader closes them."""
+    """Endless streams of records; the reader closes them. Each protocol encodes records in its own way."""
 
-    def follow(self, chat_id: str, *, after: int) -> AsyncGenerator[bytes, None]: ...
-    def follow_all(self, *, after: int | None) -> AsyncGenerator[bytes, None]:
+    def follow(self, chat_id: str, *, after: int) -> AsyncGenerator[StreamItem, None]: ...
+    def follow_all(self, *, after: int | None) -> AsyncGenerator[StreamItem, None]:
         """None: from now on."""
 
 

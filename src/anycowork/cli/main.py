@@ -30,7 +30,7 @@ from anycowork.cli.options import (
     folder,
     merge_flags,
 )
-from anycowork.cli.run_options import RunOptions, ToldToPrograms, run_headless
+from anycowork.cli.run_options import JsonErrorCommand, RunOptions, run_headless
 from anycowork.client.stdio import OutputLost, abandon_stdout, make_stdio_usable
 
 app = typer.Typer(
@@ -191,7 +191,7 @@ def serve(
     raise typer.Exit(_serve(merge_flags(context, {**flags, "open_browser": False if no_open else None})))
 
 
-@app.command(help=RUN_HELP, cls=ToldToPrograms)
+@app.command(help=RUN_HELP, cls=JsonErrorCommand)
 def run(
     context: typer.Context,
     request: Annotated[
@@ -236,10 +236,10 @@ def chat(
     model: Model = None,
     data_dir: DataDir = None,
 ) -> None:
-    from anycowork.tui.app import chat as talk
+    from anycowork.tui.app import chat as open_chat
 
     flags = merge_flags(context, {"workspace": workspace, "model": model, "data_dir": data_dir})
-    raise typer.Exit(talk(flags, os.environ, cwd=Path.cwd(), role=role, chat_id=chat_id, newest=newest))
+    raise typer.Exit(open_chat(flags, os.environ, cwd=Path.cwd(), role=role, chat_id=chat_id, newest=newest))
 
 
 @app.command(help=ACP_HELP, short_help="Serve an editor (Agent Client Protocol).")

@@ -15,7 +15,7 @@ from anycowork.domain.messages import Message
 from anycowork.domain.network import Destination
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import ChangesDecision, Rule
-from anycowork.domain.snapshots import Outlook, RecordedChange, Restore, Restored, Snapshot, Undo
+from anycowork.domain.snapshots import RecordedChange, Restore, Restored, RestorePreview, Snapshot, Undo
 from anycowork.domain.system_prompts import SystemPrompt
 from anycowork.domain.tools import Call, Intent, Parameters, PathIntent, ToolResult, ToolSpec
 from anycowork.domain.usage import ModelUsage, TurnUsage
@@ -81,7 +81,9 @@ class Journal(Protocol):
     def submit_change(self, *changes: Change) -> Awaitable[None]:
         """Start to `write` without waiting. The caller must await the result at some time, because it raises the errors."""
 
-    def say(self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str) -> None:
+    def publish_delta(
+        self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str
+    ) -> None:
         """Publish a delta at once; it becomes durable in batches (every 100 ms or 1 KB)."""
 
     def show(self, chat_id: str, turn_id: str, call_id: str, message_id: str, offset: int, text: str) -> None:
@@ -409,7 +411,7 @@ class Snapshots(Protocol):
     async def difference(self, snapshot: Snapshot) -> str | None:
         """Return the text of the difference that an `after` snapshot recorded; None if it is gone."""
 
-    async def look(self, workspace: Workspace, undos: Sequence[Undo]) -> Outlook:
+    async def preview(self, workspace: Workspace, undos: Sequence[Undo]) -> RestorePreview:
         """Return what this restore would do to the current files. Raises: SnapshotDamaged."""
 
     def meant(self, before: Snapshot, undos: Sequence[Undo]) -> Snapshot:

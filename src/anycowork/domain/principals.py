@@ -70,4 +70,4 @@ def editor_id(name: str) -> str:
     return "".join(signs).strip("-") or "editor"
 
 
-HOUSE = Principal(id="house", kind=PrincipalKind.WORKER, name="AnyCowork itself")
+SERVER_PRINCIPAL = Principal(id="house", kind=PrincipalKind.WORKER, name="AnyCowork itself")
