@@ -11,7 +11,7 @@ from support.spec import proves
 KEY = "sk-pasted-0123456789abcdef"
 
 
-@proves("MOD-1", "MOD-2", "UI-7")
+@proves("MOD-1", "MOD-2")
 async def test_a_newcomer_pastes_a_key_on_the_first_page_and_gets_an_answer(tmp_path):
     async with at_the_page(tmp_path, guide=True, replies=[HttpError(401), "OK", "Hello, I am your model."]) as (
         page,
@@ -36,7 +36,7 @@ async def test_a_newcomer_pastes_a_key_on_the_first_page_and_gets_an_answer(tmp_
         assert KEY not in await page.content()
 
 
-@proves("LOOP-11", "UI-8")
+@proves("LOOP-11")
 async def test_a_turn_that_reached_its_limit_goes_on_by_one_key(tmp_path):
     steps = [call("list_directory", path=".") for _ in range(3)]
     async with at_the_page(tmp_path, replies=[*steps, "I am done."], max_steps=2, viewport=PHONE) as (page, _):
