@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 
 from anycowork import __version__
 from anycowork.agent.file_mentions import FileMentions
+from anycowork.agent.live_questions import LiveQuestions
 from anycowork.agent.loop import Agent
 from anycowork.agent.model_caller import ModelCaller
 from anycowork.agent.plan_checks import PlanChecker
@@ -209,7 +210,9 @@ async def _build_services(
         journal=journal, store=store, turns=chat_lock, agents=shared.agents, clock=clock, tasks=tasks
     )
     maintenance = Maintenance(receipts=database.idempotency, snapshots=snapshots, staging=shared.sandbox_setup.staging)
-    workflows = WorkflowService(files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles)
+    workflows = WorkflowService(
+        files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles, prompts=mcp.workflows
+    )
     chats = ChatService(
         chat_lock=chat_lock,
         store=store,
@@ -238,7 +241,9 @@ async def _build_services(
     services = Services(
         chats=chats,
         queue=queue,
-        decisions=DecisionService(chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock),
+        decisions=DecisionService(
+            chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
+        ),
         jobs=JobService(
             chat_lock=chat_lock,
             store=store,
@@ -271,6 +276,7 @@ async def _build_services(
         find_workspace=shared.workspace_roots.find,
         streams=Streams(store, hub),
         roles=shared.roles,
+        toolbox=shared.toolbox,
         prompts=shared.prompts,
         providers=providers,
         connections=ModelConnections(shared.live_settings, providers, provider_keys),
@@ -318,6 +324,7 @@ class _Shared:
     trusted_files: TrustedFileStore
     prompts: PromptService
     agents: AgentRegistry
+    questions: LiveQuestions
 
 
 async def _build_shared(
@@ -350,6 +357,7 @@ async def _build_shared(
         live_settings=live_settings,
         trusted_files=trusted_files,
         prompts=PromptService(database.system_prompts, toolbox, trusted_files),
+        questions=LiveQuestions(journal=database.journal, clock=clock),
     )
 
 
@@ -373,6 +381,7 @@ def _build_scheduler(
         limits=shared.live_settings.limits,
         ask_when=shared.live_settings.ask_when,
         cost_of=shared.live_settings.cost,
+        questions=shared.questions,
     )
     jobs = JobRunner(
         journal=database.journal,
@@ -455,6 +464,7 @@ def build_agent(
     limits: Callable[[Autonomy], Limits],
     ask_when: Callable[[], AskWhen] = lambda: AskWhen.BEFORE,
     cost_of: CostOf = lambda used: None,
+    questions: LiveQuestions | None = None,
 ) -> Agent:
     journal, store = database.journal, database.store
     recorder = TurnRecorder(journal=journal, clock=clock)
@@ -469,6 +479,7 @@ def build_agent(
         roles=roles,
         clock=clock,
         cost_of=cost_of,
+        questions=questions,
     )
     return Agent(
         journal=journal,

@@ -23,6 +23,7 @@ from anycowork.api.router import Router
 from anycowork.api.routes import (
     approvals,
     audit,
+    call_display,
     chats,
     export,
     health,
@@ -65,6 +66,7 @@ NOUNS = (
     jobs,
     snapshots,
     system_prompts,
+    call_display,
     audit,
     usage,
     providers,

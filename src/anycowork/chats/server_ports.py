@@ -132,6 +132,9 @@ class McpServersPort(Protocol):
     """The MCP servers as a person configures them. Values of environment and headers go in and never come out."""
 
     def shown(self) -> Sequence[Json]: ...
+    def resources(self) -> Sequence[Json]:
+        """The resources of all connected servers."""
+
     async def add(self, config: McpServerConfig) -> Json:
         """Raises: Conflict, StorageFault."""
 

@@ -27,7 +27,7 @@ from anycowork.chats.server_ports import (
 from anycowork.chats.trust_service import TrustService
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import Clock
+from anycowork.domain.ports import Clock, Toolbox
 from anycowork.domain.store_ports import ClientKeysPort, IdempotencyPort, KeyLedger, ReadStore
 from anycowork.domain.values import value
 from anycowork.jobs.agents import AgentRegistry
@@ -62,6 +62,7 @@ class Services:
     find_workspace: Callable[[str | None], Awaitable[str]]
     streams: EventStreamsPort
     roles: RoleRegistry
+    toolbox: Toolbox
     prompts: PromptService
     providers: ProvidersPort
     connections: Connections

@@ -13,6 +13,7 @@ from anycowork.domain.journal import Change
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Message
 from anycowork.domain.network import Destination
+from anycowork.domain.question import Question
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import ChangesDecision, Rule
 from anycowork.domain.snapshots import RecordedChange, Restore, Restored, RestorePreview, Snapshot, Undo
@@ -330,6 +331,8 @@ class ToolContext:
     For a command whose changes may need an approval: `check_changes` applies the rules to the changed paths, `hold` leaves the changes
     waiting, `asks_at_commit` means that nobody was asked before, and `held` are changes of this call that were now approved: the
     command is not run again.
+
+    `ask` asks the person of the chat and waits for the answer; it returns None without one. It is None where nobody can be asked.
     """
 
     workspace: Workspace
@@ -346,6 +349,7 @@ class ToolContext:
     asks_at_commit: bool = False
     held: Intent | None = None
     hidden: Hidden = NOTHING_HIDDEN
+    ask: Callable[[Question], Awaitable[str | None]] | None = None
 
 
 @value

@@ -18,7 +18,7 @@ from pydantic.json_schema import SkipJsonSchema
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileMissing, NoMatch, ToolFault
 from anycowork.domain.ports import Hidden, Prepared, ToolContext
-from anycowork.domain.tools import Parameters, Status, ToolResult
+from anycowork.domain.tools import Parameters, Status, ToolDisplay, ToolKind, ToolResult
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
 from anycowork.tools.parameters import LineNumber, PathText
 from anycowork.tools.syntax_check import check_syntax
@@ -79,6 +79,7 @@ class ReadFile(BuiltInTool[ReadFileParameters]):
     description = "Read a text file, whole or from start_line to end_line."
     priority = 10
     reveals = True
+    display = ToolDisplay(ToolKind.READ, ("path",), ("path",), {"path": "notes/today.md"})
     model = ReadFileParameters
 
     def inspect(self, args: ReadFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
@@ -102,6 +103,7 @@ class ListDirectory(BuiltInTool[ListDirectoryParameters]):
     description = "List the files and folders in a folder."
     priority = 11
     looks_below = True
+    display = ToolDisplay(ToolKind.LIST, ("path",), ("path",), {"path": "notes"})
     model = ListDirectoryParameters
 
     def inspect(self, args: ListDirectoryParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
@@ -123,6 +125,7 @@ class GetFileInfo(BuiltInTool[GetFileInfoParameters]):
     description = "Tell kind, size, mode, time of change and hash of a file or folder."
     priority = 12
     reveals = True  # by its hash
+    display = ToolDisplay(ToolKind.INSPECT, ("path",), ("path",), {"path": "notes/today.md"})
     model = GetFileInfoParameters
 
     def inspect(self, args: GetFileInfoParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.ports import Prepared, ToolContext
-from anycowork.domain.tools import Parameters, Status, ToolResult
+from anycowork.domain.tools import Parameters, Status, ToolDisplay, ToolKind, ToolResult
 from anycowork.domain.values import value
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
 from anycowork.tools.child_process import ChildEnding, ChildLimits, run_child
@@ -125,6 +125,7 @@ class SearchSymbol(BuiltInTool[SearchSymbolParameters]):
     priority = 15
     looks_below = True
     reveals = True
+    display = ToolDisplay(ToolKind.FIND, ("name",), ("path",), {"name": "x", "path": "notes"})
     model = SearchSymbolParameters
 
     def __init__(self, ripgrep: Ripgrep) -> None:

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.ports import Prepared, ToolContext
-from anycowork.domain.tools import Parameters, Status, ToolResult
+from anycowork.domain.tools import Parameters, Status, ToolDisplay, ToolKind, ToolResult
 from anycowork.tools.built_in_tool import BuiltInTool, payload_of
 from anycowork.tools.parameters import PathText, PlainText
 from anycowork.tools.read_tools import prepared_for_reading
@@ -45,6 +45,7 @@ class Grep(BuiltInTool[GrepParameters]):
     priority = 13
     looks_below = True
     reveals = True
+    display = ToolDisplay(ToolKind.SEARCH, ("pattern",), ("path",), {"pattern": ".", "path": "notes"})
     model = GrepParameters
 
     def __init__(self, ripgrep: Ripgrep) -> None:
@@ -78,6 +79,7 @@ class SearchCode(BuiltInTool[SearchCodeParameters]):
     priority = 14
     looks_below = True
     reveals = True
+    display = ToolDisplay(ToolKind.SEARCH, ("query",), ("path",), {"query": ".", "path": "notes"})
     model = SearchCodeParameters
 
     def __init__(self, ripgrep: Ripgrep) -> None:

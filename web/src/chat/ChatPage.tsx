@@ -63,9 +63,9 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
     return <NoChat problem={live.problem} onSidebar={onSidebar} onAgain={() => void openChat(chatId)} />;
   const view = live.chatId === chatId ? live.view : null;
   const setAutonomy = (autonomy: Autonomy) => void attempt(acts.changeChat(chatId, { autonomy }));
-  const change = async (wish: { title?: string; model?: string }) => {
+  const change = async (wish: { title?: string; model?: string; pinned?: boolean; archived?: boolean }) => {
     if (!(await attempt(acts.changeChat(chatId, wish)))) return;
-    useLive.setState({ ...(wish.title ? { title: wish.title } : {}), ...(wish.model ? { model: wish.model } : {}) });
+    useLive.setState(wish);
     void queries.invalidateQueries({ queryKey: CHATS });
   };
   return (
@@ -82,6 +82,9 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
         autonomy={view?.autonomy ?? null}
         onAutonomy={setAutonomy}
         onModel={(model) => void change({ model })}
+        pinned={live.pinned}
+        archived={live.archived}
+        onKeep={(wish) => void change(wish)}
         onRename={() => setDialog("rename")}
         onRemove={() => setDialog("remove")}
         onSidebar={onSidebar}

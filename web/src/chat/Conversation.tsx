@@ -25,6 +25,7 @@ import { Composer, focusComposer } from "./Composer";
 import { ContinueCard } from "./ContinueCard";
 import { Hint } from "./Hint";
 import { InstructionsLine } from "./InstructionsLine";
+import { QueuedMessages } from "./QueuedMessages";
 import { type Send, useSending } from "./sending";
 import { Transcript } from "./Transcript";
 import { TurnChanges } from "./TurnChanges";
@@ -104,6 +105,13 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
           onMore={({ id, disclosure }) => acts.restOfDisclosure(view.id, id, disclosure.items.length)}
           onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then(tellKept))}
         />
+        <QueuedMessages
+          queue={view.queue}
+          idle={view.state === "idle"}
+          onChange={(id, content) => attempt(acts.changeQueued(view.id, id, { content }))}
+          onRemove={(id) => void attempt(acts.removeQueued(view.id, id))}
+          onSendNow={(id) => void attempt(acts.changeQueued(view.id, id, { when: "now" }))}
+        />
         <Composer
           chatId={view.id}
           state={view.state}
@@ -111,6 +119,7 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
           sent={sent}
           images={sees}
           onSend={(words, images) => attempt(acts.send(view.id, words, images))}
+          onQueue={(words, when) => attempt(acts.queue(view.id, words, when))}
           onStop={onStop}
         />
       </div>
@@ -182,7 +191,9 @@ function isOwn(message: Message): boolean {
   const run = runOf(message);
   return (
     message.role === "user" &&
-    (run ? isOrder(message, run) : !message.payload || readPictures(message.payload).length > 0)
+    (run
+      ? isOrder(message, run)
+      : !message.payload || "steering" in message.payload || readPictures(message.payload).length > 0)
   );
 }
 

@@ -22,6 +22,8 @@ interface Live {
   title: string;
   workspace: string;
   model: string | null;
+  pinned: boolean;
+  archived: boolean;
 }
 
 const NOTHING: Live = {
@@ -35,6 +37,8 @@ const NOTHING: Live = {
   title: "",
   workspace: "",
   model: null,
+  pinned: false,
+  archived: false,
 };
 
 const NONE_WAIT: { approvals: Approval[] } = { approvals: [] };
@@ -83,6 +87,8 @@ async function load(chatId: string): Promise<void> {
     title: chat.title,
     workspace: chat.workspace,
     model: chat.config.model_id,
+    pinned: chat.pinned,
+    archived: chat.archived,
   });
   leave = link.follow(chatId, lastSeq, {
     onEvents: (events) => receive(events.map(({ event }) => event)),
@@ -97,7 +103,13 @@ export async function readHead(): Promise<void> {
   if (!chatId || !view) return;
   try {
     const chat = await given(api.GET("/context/{chat_id}", { params: { path: { chat_id: chatId } } }));
-    if (useLive.getState().chatId === chatId) useLive.setState({ title: chat.title, model: chat.config.model_id });
+    if (useLive.getState().chatId === chatId)
+      useLive.setState({
+        title: chat.title,
+        model: chat.config.model_id,
+        pinned: chat.pinned,
+        archived: chat.archived,
+      });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     if (error.status === 404 && useLive.getState().chatId === chatId) useLive.setState({ problem: error });

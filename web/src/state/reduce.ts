@@ -8,7 +8,9 @@ import {
   type Message,
   type OpenChat,
   type Plan,
+  type Queued,
   readPlan,
+  readQueued,
   text,
   type WireEvent,
 } from "../wire/nouns";
@@ -75,6 +77,8 @@ export interface ChatView {
   steps: Readonly<Record<string, string>>;
   /** How far each workflow is, as the server told. */
   runs: Runs;
+  /** What was written while the agent works and is not sent yet, in the order in which it will be. */
+  queue: readonly Queued[];
 }
 
 /** Seconds of thinking per message. Only who watched knows them, so they are no part of the view. */
@@ -106,6 +110,7 @@ export function opened(
     autonomy: chat.config.autonomy,
     steps: {},
     runs: {},
+    queue: chat.queue ?? [],
   };
 }
 
@@ -188,6 +193,8 @@ function changed(view: ChatView, event: WireEvent): ChatView {
         : view;
     case "workflow-progress":
       return withRun(view, readRun(event.workflow));
+    case "queue-updated":
+      return { ...view, queue: withQueued(view.queue, readQueued(event.queued)) };
     case "tool-result":
       return { ...view, printed: withoutKey(view.printed, event.call_id ?? "") };
     case "task-started":
@@ -202,6 +209,15 @@ function changed(view: ChatView, event: WireEvent): ChatView {
       return unreachable ?? view; // a newer server may say more than this page knows
     }
   }
+}
+
+/** What steers stands first, then the oldest: ids are made in order. */
+function withQueued(queue: ChatView["queue"], told: ReturnType<typeof readQueued>): ChatView["queue"] {
+  if (!told) return queue;
+  const others = queue.filter(({ id }) => id !== told.id);
+  if (told.status !== "queued") return others;
+  const { status: _, ...queued } = told;
+  return [...others, queued].sort((a, b) => Number(b.steer) - Number(a.steer) || (a.id < b.id ? -1 : 1));
 }
 
 function withMessage(view: ChatView, message: Message): ChatView {

@@ -781,6 +781,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/calls/{name}/display": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Call Display
+         * @description A tool that is not there (any more) is shown like any other: kind `other`.
+         */
+        get: operations["call_display"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/context/{chat_id}/audit": {
         parameters: {
             query?: never;
@@ -1017,6 +1037,26 @@ export interface paths {
          * @description It connects in the background; `connect` waits for how that goes.
          */
         post: operations["add_mcp_server"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/mcp/resources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Mcp Resources
+         * @description Of all connected servers; to name one in a message. An agent reads it with the server's tool `resources_read`.
+         */
+        get: operations["list_mcp_resources"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3854,6 +3894,29 @@ export interface components {
             /** Error */
             error: string | null;
         };
+        /** McpResourceList */
+        McpResourceList: {
+            /** Resources */
+            resources: components["schemas"]["McpResourceShape"][];
+        };
+        /** McpResourceShape */
+        McpResourceShape: {
+            /** Server */
+            server: string;
+            /** Uri */
+            uri: string;
+            /** Name */
+            name: string;
+            /** Description */
+            description: string;
+            /** Mime Type */
+            mime_type: string;
+            /**
+             * Template
+             * @description Whether `uri` has parts in braces to fill in.
+             */
+            template: boolean;
+        };
         /**
          * McpServerConfig
          * @description `allowed` None means every tool. `read_only` are the tools that the person vouches for: they are treated as reading.
@@ -3975,6 +4038,16 @@ export interface components {
             log: string[];
             /** Tools */
             tools: components["schemas"]["McpToolShape"][];
+            /**
+             * Resources
+             * @description How many resources it offers.
+             */
+            resources: number;
+            /**
+             * Prompts
+             * @description The prompts that it offers; each is a workflow, `<server>__<prompt>`.
+             */
+            prompts: string[];
         };
         /**
          * McpToolShape
@@ -4902,7 +4975,7 @@ export interface components {
          * Source
          * @enum {string}
          */
-        Source: "built_in" | "data" | "workspace";
+        Source: "built_in" | "data" | "workspace" | "mcp";
         /**
          * Speaker
          * @enum {string}
@@ -5105,6 +5178,34 @@ export interface components {
             /** Models */
             models: string[];
         };
+        /** ToolDisplayShape */
+        ToolDisplayShape: {
+            /** @description What the tool does, in one word. A client treats a word it does not know as 'other'. */
+            kind: components["schemas"]["ToolKind"];
+            /**
+             * Subject
+             * @description The parameters that say what a call is about, in the order they are shown.
+             */
+            subject: string[];
+            /**
+             * Target
+             * @description The parameters that rules match.
+             */
+            target: string[];
+            /**
+             * Example
+             * @description The parameters of a complete call.
+             */
+            example: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+        };
+        /**
+         * ToolKind
+         * @description What a tool does, in one word. Screens choose a sign and a verb by it, and need no tool's name.
+         * @enum {string}
+         */
+        ToolKind: "read" | "list" | "search" | "find" | "inspect" | "create" | "change" | "move" | "delete" | "run" | "other";
         /**
          * TrustRequest
          * @description Exactly this content of this file. A null hash takes the trust back.
@@ -15338,6 +15439,136 @@ export interface operations {
             };
         };
     };
+    call_display: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolDisplayShape"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     plan_against_actual: {
         parameters: {
             query?: never;
@@ -18016,6 +18247,116 @@ export interface operations {
                      *       "error": {
                      *         "code": "disk_full",
                      *         "message": "The disk is full; nothing was changed. Free some space and try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_mcp_resources: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpResourceList"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }

@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue, ValidationError, field_validator
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.network import Destination, wanted_destinations
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import ToolSpec
+from anycowork.domain.tools import ToolDisplay, ToolSpec
 from anycowork.domain.values import replace, value
 from anycowork.tools.plugins.schemas import BadSchema, validated
 
@@ -92,6 +92,7 @@ def declared(plugin: str, entries: Iterable[str], declaration: Mapping[str, Json
         looks_below=True,  # whatever its author says: it can read everything that it is shown
         reveals=True,
         plugin=plugin,
+        display=ToolDisplay(subject=(read.path,), target=(read.path,)) if read.path else ToolDisplay(),
     )
     if not spec.read_only:  # an author may ask for more approval than usual, not for less
         spec = replace(spec, requires_approval=True)
