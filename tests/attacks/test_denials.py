@@ -183,7 +183,7 @@ def name(kind: str, number: int) -> str:
     return f"{number}.pem" if kind == "read" else f"{number}.txt"
 
 
-def wish(kind: str, number: int) -> dict[str, Any]:
+def asked_for(kind: str, number: int) -> dict[str, Any]:
     path = name(kind, number)
     calls: dict[str, tuple[str, dict[str, str]]] = {
         "delete": ("delete_file", {"path": path}),
@@ -206,9 +206,13 @@ def test_denied_call_never_runs_in_any_history(history: History) -> None:
 async def _live_through(folder: Path, history: History) -> None:
     kinds = history.kinds
     files = {name(kind, n): f"secret {n}" for n, kind in enumerate(kinds)}
-    batch = json.dumps([wish(kind, n) for n, kind in enumerate(kinds)])
+    batch = json.dumps([asked_for(kind, n) for n, kind in enumerate(kinds)])
     reads = json.dumps(
-        [wish("read", n) | {"parameters": {"path": f"{n}.txt"}} for n, kind in enumerate(kinds) if kind == "update"]
+        [
+            asked_for("read", n) | {"parameters": {"path": f"{n}.txt"}}
+            for n, kind in enumerate(kinds)
+            if kind == "update"
+        ]
     )
     replies = [*([reads] if "update" in kinds else []), batch, *["Done."] * 8]
     chosen: dict[str, Any] = {"ask": "at_commit"} if history.at_commit else {}

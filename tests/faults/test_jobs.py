@@ -16,7 +16,7 @@ from support.server import child_server
 from support.spec import proves
 from support.stored import opened
 
-TASKS, KILLS, PATIENCE = 14, 10, 60.0
+TASKS, KILLS, TIMEOUT = 14, 10, 60.0
 GONE = (aiohttp.ClientError, ConnectionError, TimeoutError)
 
 
@@ -47,7 +47,7 @@ async def test_job_survives_kills_at_random_moments_and_no_finished_task_runs_tw
             job = await client.ask("POST", f"{chat.path}/jobs", {"plan": plan(*steps)}, expect=202)
             await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
             kills, seen_done = 0, Counter[str]()
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 while kills < KILLS:
                     await asyncio.sleep(moments.uniform(0.0, 0.12))  # the random moment is the point of this test
                     server.restart()

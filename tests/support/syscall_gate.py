@@ -9,7 +9,7 @@ from pathlib import Path
 
 from support.syncwatch import RENAMES, SYNCS, HeldCall, SyncWatch, hand_over
 
-PATIENCE = 5.0
+TIMEOUT = 5.0
 _LOOK = 0.05  # seconds between two looks whether the test is over
 
 
@@ -31,7 +31,7 @@ class Gate:
         self._wanted = wanted
 
     def wait_until_held(self) -> None:
-        assert self._reached.wait(PATIENCE), "the call to be held never came"
+        assert self._reached.wait(TIMEOUT), "the call to be held never came"
 
     def release(self) -> None:
         self._released.set()
@@ -88,7 +88,7 @@ def syscall_gate(folder: Path) -> Iterator[Gate]:
             yield gate
         finally:
             gate.stop()
-            watcher.join(PATIENCE)
+            watcher.join(TIMEOUT)
 
 
 def pass_through(path: str) -> None:
