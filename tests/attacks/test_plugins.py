@@ -67,11 +67,11 @@ EVIL = """
 """
 
 
-def bind_below(door: socket.socket, folder: Path) -> None:
+def bind_below(listener: socket.socket, folder: Path) -> None:
     """A socket's path may have 107 bytes; the folder's may have more."""
     below = os.open(folder, os.O_PATH)
     try:
-        door.bind(f"/proc/self/fd/{below}/s")
+        listener.bind(f"/proc/self/fd/{below}/s")
     finally:
         os.close(below)
 

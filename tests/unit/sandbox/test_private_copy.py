@@ -118,7 +118,7 @@ ACTIONS = st.lists(st.tuples(st.sampled_from(["write", "remove", "folder", "move
 
 @settings(max_examples=25, deadline=None)
 @given(actions=ACTIONS)
-def test_committing_the_delta_of_any_deeds_gives_the_copys_own_tree(
+def test_committing_the_delta_of_any_actions_gives_the_copys_own_tree(
     tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, str, str]]
 ) -> None:
     root, stage, delta = _after(tmp_path_factory.mktemp("any"), actions)

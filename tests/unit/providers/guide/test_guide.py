@@ -74,7 +74,7 @@ def json_of(conversation: Conversation) -> dict[str, object]:
         ("run `ls`", call("execute_command", command="ls")),
     ],
 )
-def test_a_wish_becomes_the_strict_call(request_: str, first: str):
+def test_a_request_becomes_the_strict_call(request_: str, first: str):
     assert json.loads(Conversation(request_).says) == json.loads(first)
 
 
@@ -188,7 +188,7 @@ def test_a_new_request_after_an_open_question_is_not_its_answer():
 # --- several wishes, and a second turn
 
 
-def test_several_wishes_are_done_one_by_one_and_summed_up():
+def test_several_requests_are_done_one_by_one_and_summed_up():
     conversation = Conversation('create a.txt with "x" then run `cat a.txt`')
     assert json_of(conversation)["tool"] == "create_file"
     assert json_of(conversation.result("ok"))["tool"] == "execute_command"

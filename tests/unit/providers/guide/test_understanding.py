@@ -148,12 +148,12 @@ REQUESTS = st.one_of(
 
 
 @given(REQUESTS)
-def test_every_wish_said_back_is_the_same_wish(asked_for: Intent):
+def test_every_request_repeated_in_words_is_the_same_request(asked_for: Intent):
     assert understand(phrase(asked_for)) == Request(intents=(asked_for,))
 
 
 @given(st.lists(REQUESTS, min_size=1, max_size=4))
-def test_several_wishes_joined_stay_apart(requests: list[Intent]):
+def test_several_joined_requests_stay_apart(requests: list[Intent]):
     assert understand(" then ".join(map(phrase, requests))) == Request(intents=tuple(requests))
 
 
