@@ -1,6 +1,6 @@
 // Where a person writes. Enter sends, Shift+Enter makes a line; what is not sent is kept. Stop stands where Send stands.
 
-import { ArrowUp, Square, Workflow } from "lucide-react";
+import { ArrowUp, PencilLine, Square, Workflow } from "lucide-react";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { draftOf, keepDraft } from "../state/preferences";
 import { t } from "../texts/chat";
@@ -20,6 +20,8 @@ interface Props {
   sent: readonly string[];
   /** Whether the model that answers can be shown images. */
   images: boolean;
+  /** What the next message is about, said above the field. */
+  note?: string | null;
   onSend: (words: string, images: readonly Attached[]) => Promise<boolean>;
   onStop: () => void;
 }
@@ -69,7 +71,7 @@ function atNothing(target: EventTarget | null): boolean {
   return target instanceof Element && target.matches("body, #main, [role='log'] > *");
 }
 
-export function Composer({ chatId, state, placeholder, sent, images, onSend, onStop }: Props) {
+export function Composer({ chatId, state, placeholder, sent, images, note = null, onSend, onStop }: Props) {
   const attached = useAttached(images);
   const [words, setWords] = useState(() => draftOf(chatId));
   const [sending, setSending] = useState(false);
@@ -123,6 +125,11 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
         {...attached.drop}
         className="shrink-0 rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm transition-shadow focus-within:border-ink-3 focus-within:ring-1 focus-within:ring-ink-3 focus-within:shadow-md"
       >
+        {note && (
+          <p role="status" className="flex items-center gap-1.5 px-2.5 pb-1.5 text-sm text-role">
+            <PencilLine size={14} aria-hidden className="shrink-0" /> {note}
+          </p>
+        )}
         <AttachedImages images={attached.images} onRemove={attached.remove} />
         <div className="flex items-end gap-2">
           {images && <ChooseImages onChoose={attached.add} />}
