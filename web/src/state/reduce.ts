@@ -3,6 +3,7 @@
 import {
   type Approval,
   type ChatState,
+  type DecidedCall,
   type EndReason,
   type Message,
   type OpenChat,
@@ -80,7 +81,7 @@ export interface ChatView {
 /** Seconds of thinking per message. Only who watched knows them, so they are no part of the view. */
 export type Thinking = Readonly<Record<string, number>>;
 
-export function opened(chat: OpenChat, messages: readonly Message[], approvals: readonly Approval[], lastSeq: number): ChatView {
+export function opened(chat: OpenChat, messages: readonly Message[], approvals: readonly Approval[], lastSeq: number, decided: readonly DecidedCall[] = []): ChatView {
   return {
     id: chat.id,
     lastSeq,
@@ -91,7 +92,7 @@ export function opened(chat: OpenChat, messages: readonly Message[], approvals: 
     drafts: [],
     printed: {},
     approvals,
-    decided: {},
+    decided: Object.fromEntries(decided.map(({ tool_call_id, state }) => [tool_call_id, state])),
     question: chat.waiting_for.question,
     plans: {},
     spent: lastSeq,
