@@ -64,5 +64,5 @@ class ChatLock:
         turn = await self._store.current_turn(chat_id)
         if turn is None:
             return False
-        await self._scheduler.stop(turn, principal=principal.label(), said="Stopped by the person.")
+        await self._scheduler.stop(turn, principal=principal.label(), note="Stopped by the person.")
         return True
