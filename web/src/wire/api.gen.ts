@@ -3081,6 +3081,11 @@ export interface components {
         ApprovalList: {
             /** Approvals */
             approvals: components["schemas"]["ApprovalShape"][];
+            /**
+             * Decided
+             * @description What was decided of calls whose batch still waits for other decisions.
+             */
+            decided: components["schemas"]["DecidedCallShape"][];
         };
         /** ApprovalShape */
         ApprovalShape: {
@@ -3334,6 +3339,16 @@ export interface components {
             reason: "limit" | "interrupted" | "blocked";
             /** Message */
             message: string;
+        };
+        /** DecidedCallShape */
+        DecidedCallShape: {
+            /** Tool Call Id */
+            tool_call_id: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "allowed" | "denied";
         };
         /** DecidedList */
         DecidedList: {

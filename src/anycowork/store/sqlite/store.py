@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
+from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow
 from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, Link
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn, TurnState
 from anycowork.domain.events import Record
@@ -162,6 +162,9 @@ class SqliteStore:
 
     async def approvals_of_call(self, call_id: str) -> list[Approval]:
         return approvals.of_call(self._reader, call_id)
+
+    async def decided_in_waiting_batches(self, chat_id: str) -> dict[str, ApprovalState]:
+        return approvals.decided_in_waiting_batches(self._reader, chat_id)
 
     async def question(self, message_id: str) -> QuestionRow | None:
         return questions_and_plans.question(self._reader, message_id)
