@@ -81,7 +81,8 @@ def require_idle(chat: Chat) -> RequireState:
 
 def title_from(content: str) -> str:
     """Derive a title without a model: the first line, cut at a word."""
-    line = next((line.strip() for line in content.splitlines() if line.strip()), NEW_CHAT)
+    start = content.lstrip()[: 2 * TITLE_LENGTH]  # a message can have millions of lines
+    line = next((line.strip() for line in start.splitlines() if line.strip()), NEW_CHAT)
     if len(line) <= TITLE_LENGTH:
         return line
     return line[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
