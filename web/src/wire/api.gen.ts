@@ -4307,7 +4307,7 @@ export interface components {
              *     }
              */
             plan: {
-                [key: string]: components["schemas"]["JsonValue"];
+                [key: string]: unknown;
             };
             /** Request */
             request?: string | null;
