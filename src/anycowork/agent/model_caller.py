@@ -64,9 +64,10 @@ class ModelCaller:
             request = replace(request, image_bytes=await self._image_data(context, shown.messages))
         asked = reply_stream.reply.message_id  # the usage is recorded under the id of the answer
         reserve = Reserve(asked, context.turn.id, request.purpose, name, shown.tokens)
-        pending, announcements = context.take_pending()
-        change = Change(context.chat.id, (*pending, reserve, context.turn), announcements)
-        await context.write_buffer.write(self._journal, change)
+        async with context.reserving(reserve):
+            pending, announcements = context.take_pending()
+            change = Change(context.chat.id, (*pending, reserve, context.turn), announcements)
+            await context.write_buffer.write(self._journal, change)
         reply = await reply_stream.receive(provider, request)
         if reply.usage and not request.image_bytes:  # image tokens do not help to estimate text
             estimated = shown.tokens / context.window.ratio + self._offered(context, options).tokens

@@ -223,7 +223,8 @@ class JobService:
             ]
             job = replace(job, status=JobStatus.CANCELLED, completed_at=at)
             state = (SetChat(ChatState.IDLE),) if held else ()
-            events = (*map(event_factory.task_ended, tasks), event_factory.job_completed(job))
+            ended = event_factory.job_completed(job, ChatState.IDLE if held else None)
+            events = (*map(event_factory.task_ended, tasks), ended)
             await self._chat_lock.write(principal, chat.id, *tasks, job, *state, events=events)
         return job
 

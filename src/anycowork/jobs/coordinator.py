@@ -79,8 +79,7 @@ class JobCoordinator:
         wait = 0.5
         while not self._closed:
             try:
-                for job in await self._store.jobs_in(*LIVE, chat_id=chat_id):
-                    await self.advance(job.id)
+                await self._advance_all(chat_id)
                 return
             except NotFound:
                 return  # the chat is gone
@@ -89,8 +88,33 @@ class JobCoordinator:
                 await self._sleep(wait)
                 wait = min(30.0, wait * 2)
             except Exception:
-                log.exception("a job of chat %s could not go on", chat_id)
+                log.exception("jobs of chat %s could not go on", chat_id)
                 return
+
+    async def _advance_all(self, chat_id: str) -> None:
+        """Raises: StorageFault, NotFound. Any other fault ends the job that it is about."""
+        for job in await self._store.jobs_in(*LIVE, chat_id=chat_id):
+            try:
+                await self.advance(job.id)
+            except (StorageFault, NotFound):
+                raise
+            except Exception:  # whatever fails in here, the job ends and says so
+                log.exception("job %s could not go on", job.id)
+                await self._end_faulty(job)
+
+    async def _end_faulty(self, job: Job) -> None:
+        error: Json = {
+            "code": "internal_error",
+            "message": "An internal error occurred; see the log. The job cannot go on.",
+            "retryable": False,
+        }
+        async with self._turns.exclusive(job.chat_id):
+            at = self._clock.now()
+            tasks = [task for task in await self._store.tasks(job.id) if not task.status.over]
+            failed = [replace(task, status=TaskStatus.FAILED, error=error, completed_at=at) for task in tasks]
+            ended = replace(job, status=JobStatus.FAILED, error=error, completed_at=at)
+            events = (*map(event_factory.task_ended, failed), event_factory.job_completed(ended))
+            await self._write(job, *failed, ended, SetChat(ChatState.IDLE), events=events)
 
     async def advance(self, job_id: str) -> None:
         """Takes the job one step on, unless a turn of its chat is under way: that turn's end comes here again."""

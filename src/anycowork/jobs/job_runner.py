@@ -8,17 +8,17 @@ from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain import event_factory
 from anycowork.domain.agents import AgentSpec
 from anycowork.domain.chats import Autonomy, ChatState, EndReason, Limits, Turn, TurnState
-from anycowork.domain.errors import LimitReached, NotFound
+from anycowork.domain.errors import NotFound
 from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.journal import Change, SetChat
-from anycowork.domain.plan import Budget
+from anycowork.domain.messages import Speaker
 from anycowork.domain.ports import Clock, Journal, Store
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
-from anycowork.jobs.job_usage import spent_by_turns
+from anycowork.jobs.job_budgets import JobBudgets
 from anycowork.jobs.policies import ClosingPolicy, PlanningPolicy, TaskPolicy, proved
-from anycowork.permissions.budgets import CostOf, overdrawn
+from anycowork.permissions.budgets import CostOf
 from anycowork.prompts.text_files import prose
 
 ContextOf = Callable[[Turn], Awaitable[TurnContext]]
@@ -41,10 +41,10 @@ class JobRunner:
         self._store = store
         self._agent = agent
         self._agents = agents
-        self._recorder = TurnRecorder(journal=journal, clock=clock)
+        recorder = TurnRecorder(journal=journal, clock=clock)
+        self._budgets = JobBudgets(store=store, recorder=recorder, clock=clock, cost_of=cost_of)
         self._clock = clock
         self._limits = limits
-        self._cost_of = cost_of
 
     async def run(self, turn: Turn, context_of: ContextOf) -> None:
         """To the turn's end, or to where a person must decide. Raises: as `Agent.run`."""
@@ -68,12 +68,11 @@ class JobRunner:
         if job.status is JobStatus.PLANNING:
             self._become(context, self._agents.planner())
             context.extra_prompt = _together(prose("job_planner"), context.extra_prompt)
-            context.policy = PlanningPolicy(job, self._clock.now)
+            context.policy = PlanningPolicy(job, self._clock.now, said=_notes(context))
         else:
             self._become(context, self._agents.primary(context.chat.role))
-            context.policy = ClosingPolicy(job, self._clock.now)
-        self._limit(context, job, task_id=None)
-        await self._agent.run(context)
+            context.policy = ClosingPolicy(job, self._clock.now, said=_notes(context))
+        await self._run(context, job)
 
     async def _work(self, job: Job, tasks: list[JobTask], task: JobTask, context: TurnContext) -> None:
         step = context.plan.step(task.id) if context.plan else None
@@ -86,9 +85,14 @@ class JobRunner:
             status = context.progress.statuses().get(task.id) if context.progress else None
             return proved(status, has_check=has_check)
 
-        context.policy = TaskPolicy(job, tasks, task, now=self._clock.now, check_passed=check_passed)
-        self._limit(context, job, task_id=task.id)
-        await self._agent.run(context)
+        context.policy = TaskPolicy(
+            job, tasks, task, now=self._clock.now, check_passed=check_passed, said=_notes(context)
+        )
+        await self._run(context, job)
+
+    async def _run(self, context: TurnContext, job: Job) -> None:
+        async with self._budgets.limiting(context, job):
+            await self._agent.run(context)
 
     async def _take_answer(self, job: Job, task: JobTask, turn: Turn) -> None:
         """A person answered what shall become of a failed task."""
@@ -115,23 +119,11 @@ class JobRunner:
         usual = self._limits(context.chat.config.autonomy)
         context.limits = replace(usual, steps=agent.steps or usual.steps, seconds=agent.seconds or usual.seconds)
 
-    def _limit(self, context: TurnContext, job: Job, *, task_id: str | None) -> None:
-        """What the job's limits leave of a turn, looked at before each request to a model."""
-        budgets = [("job", job.limits.job, None), *([("task", job.limits.task, task_id)] if task_id else [])]
-        if all(budget == Budget() for _, budget, _ in budgets):
-            return
 
-        async def require_budget() -> None:
-            await self._recorder.pending(context)
-            turns = await self._store.job_usage(job)
-            seconds = context.seconds_at(self._clock.monotonic())
-            for kind, budget, only in budgets:
-                spent = spent_by_turns(turns, task_id=only, cost_of=self._cost_of)
-                spent = replace(spent, seconds=spent.seconds + seconds)
-                if over := overdrawn(budget, spent):
-                    raise LimitReached(over.why.replace("the approved plan", f"the {kind}"))
-
-        context.require_budget = require_budget
+def _notes(context: TurnContext) -> list[str]:
+    """What the server already told the model in earlier segments of this turn."""
+    own = (message for message in context.history if message.turn_id == context.turn.id)
+    return [message.content for message in own if message.role is Speaker.TOOL]
 
 
 def _together(*texts: str) -> str:

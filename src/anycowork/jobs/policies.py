@@ -23,10 +23,13 @@ _NO_PLAN: Json = {"code": "no_plan", "message": "The planner ended without a pla
 
 
 class _AskOnce:
-    """Asks once for what an answer lacks; the second answer ends the turn, whatever it is."""
+    """Asks once in a turn for what an answer lacks; the second answer ends the turn, whatever it is.
 
-    def __init__(self) -> None:
-        self._asked = False
+    `said` is what the model was told in earlier segments: waiting for a person does not begin the count anew.
+    """
+
+    def __init__(self, said: Sequence[str]) -> None:
+        self._said = set(said)
 
     @property
     def ceiling(self) -> frozenset[Permission]:
@@ -36,8 +39,10 @@ class _AskOnce:
         return False
 
     def ask_once(self, text: str) -> str | None:
-        self._asked, asked = True, self._asked
-        return None if asked else text
+        if text in self._said:
+            return None
+        self._said.add(text)
+        return text
 
 
 class PlanningPolicy(_AskOnce):
@@ -45,8 +50,8 @@ class PlanningPolicy(_AskOnce):
 
     speech = MessageType.TEXT
 
-    def __init__(self, job: Job, now: Now) -> None:
-        super().__init__()
+    def __init__(self, job: Job, now: Now, *, said: Sequence[str] = ()) -> None:
+        super().__init__(said)
         self.job = job
         self._now = now
 
@@ -72,9 +77,16 @@ class TaskPolicy(_AskOnce):
     speech = MessageType.TASK_EXECUTION
 
     def __init__(
-        self, job: Job, tasks: Sequence[JobTask], task: JobTask, *, now: Now, check_passed: Callable[[], bool]
+        self,
+        job: Job,
+        tasks: Sequence[JobTask],
+        task: JobTask,
+        *,
+        now: Now,
+        check_passed: Callable[[], bool],
+        said: Sequence[str] = (),
     ) -> None:
-        super().__init__()
+        super().__init__(said)
         self._job = job
         self._tasks = tasks
         self._task = task
@@ -128,8 +140,8 @@ class ClosingPolicy(_AskOnce):
 
     speech = MessageType.TEXT
 
-    def __init__(self, job: Job, now: Now) -> None:
-        super().__init__()
+    def __init__(self, job: Job, now: Now, *, said: Sequence[str] = ()) -> None:
+        super().__init__(said)
         self._job = job
         self._now = now
 
