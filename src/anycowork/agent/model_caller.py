@@ -170,7 +170,7 @@ class ModelCaller:
 
         The list is the one of the segment's start, so that every request of the segment has the same text.
         """
-        hidden = await self._hidden(context.chat.id, context.workspace.root)
+        hidden = await self._hidden(context.chat.id, context.workspace.origin)
         files = context.workspace.overview(OVERVIEW_FILES, hidden)
         return replace(request, content=f"{FILES_HEAD}\n{files}]\n\n{request.content}")
 
@@ -187,7 +187,7 @@ class ModelCaller:
         if context.system_prompt is None:
             prompt_id = context.chat.config.system_prompt_id
             offered = options.calling is Calling.NATIVE
-            setting = PromptScope(context.workspace.root, room, context.opening())
+            setting = PromptScope(context.workspace.origin, room, context.opening())
             told = await self._prompts.for_chat(prompt_id, context.role, setting, brief=options.brief, offered=offered)
             context.system_prompt = f"{told}\n\n{context.extra_prompt}" if context.extra_prompt else told
         return context.system_prompt

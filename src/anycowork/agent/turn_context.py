@@ -38,6 +38,10 @@ async def unlimited(reserve: Reserve) -> AsyncIterator[None]:
     yield
 
 
+async def nothing() -> None:
+    """Does nothing."""
+
+
 @dataclass(slots=True)
 class TurnContext:
     """Mutable, and owned by one segment. Everything in it is also in the journal, or will be with the next write."""
@@ -56,6 +60,7 @@ class TurnContext:
     limits: Limits | None = None  # instead of the settings'
     # Around the write of each reservation; raises LimitReached if the budget has no room for it.
     reserving: Callable[[Reserve], AbstractAsyncContextManager[None]] = unlimited
+    before_end: Callable[[], Awaitable[None]] = nothing  # before the policy ends the turn
     system_prompt: str | None = None
     reply_stream: ReplyStream | None = None
     rejected_answers: int = 0  # how often an answer was rejected

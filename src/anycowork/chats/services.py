@@ -9,6 +9,7 @@ from pydantic import JsonValue, SecretStr
 
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.rollback_service import RollbackService
@@ -305,6 +306,7 @@ class Services:
     chats: ChatService
     decisions: DecisionService
     jobs: JobService
+    job_commits: JobCommitService
     agents: AgentRegistry
     rules: RuleService
     rollback: RollbackService

@@ -1,6 +1,6 @@
 """The ports: Protocols that inner packages depend on. Adapters implement them; `app.py` wires both together."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import field
 from typing import Protocol
@@ -14,7 +14,7 @@ from anycowork.domain.messages import Message
 from anycowork.domain.network import Destination
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import ChangesDecision, Rule
-from anycowork.domain.snapshots import Outlook, RecordedChange, Restore, Restored, Snapshot, Undo
+from anycowork.domain.snapshots import Outlook, PathImage, RecordedChange, Restore, Restored, Snapshot, TaskCommit, Undo
 from anycowork.domain.system_prompts import SystemPrompt
 from anycowork.domain.tools import Call, Intent, Parameters, PathIntent, ToolResult, ToolSpec
 from anycowork.domain.usage import ModelUsage, TurnUsage
@@ -100,7 +100,10 @@ class Store(Protocol):
     async def turn(self, turn_id: str) -> Turn | None: ...
     async def turns_in(self, *states: TurnState) -> list[Turn]: ...
     async def current_turn(self, chat_id: str) -> Turn | None:
-        """Return the chat's turn that has not ended."""
+        """Return the chat's newest turn that has not ended."""
+
+    async def current_turns(self, chat_id: str) -> list[Turn]:
+        """Return every turn of the chat that has not ended, oldest first: several if tasks of a job run side by side."""
 
     async def newest_turn(self, chat_id: str) -> Turn | None:
         """The chat's last turn, ended or not."""
@@ -128,7 +131,9 @@ class Store(Protocol):
         """Return calls of one chat, one workspace, or all; newest first."""
 
     async def question(self, message_id: str) -> QuestionRow | None: ...
-    async def open_question(self, chat_id: str) -> QuestionRow | None: ...
+    async def open_question(self, chat_id: str, *, turn_id: str | None = None) -> QuestionRow | None:
+        """Return an open question of the chat, or of this turn."""
+
     async def plan(self, message_id: str) -> PlanRow | None: ...
     async def approved_plans(self, chat_id: str) -> list[PlanRow]:
         """Oldest first."""
@@ -208,6 +213,12 @@ class SnapshotRows(Protocol):
     async def changes_since(self, snapshot: Snapshot) -> list[RecordedChange]:
         """Return every later change in the snapshot's workspace, of any chat, oldest first. A `before` snapshot includes its own change."""
 
+    async def changes_in(self, workspace: str) -> list[RecordedChange]:
+        """Return every recorded change in this workspace, oldest first."""
+
+    async def changes_of_turns(self, turn_ids: Sequence[str], workspace: str) -> list[RecordedChange]:
+        """Return the changes that these turns made in the workspace, oldest first."""
+
     async def change_of(self, snapshot: Snapshot) -> RecordedChange | None: ...
     async def before_of_call(self, call_id: str) -> Snapshot | None: ...
     async def unfinished_restores(self) -> list[tuple[Snapshot, Snapshot]]:
@@ -271,10 +282,15 @@ ANYTHING_INSIDE = ("\x01", "\x01/\x01", "\x01/\x01/\x01/\x01/\x01")
 
 
 class Workspace(Protocol):
-    """A folder that tools work in. `root` is its real, absolute path."""
+    """A folder that tools work in. `root` is its real, absolute path.
+
+    A private copy has the workspace that it was copied from as its `origin`: rules, prompts and commands know it by that path.
+    """
 
     @property
     def root(self) -> str: ...
+    @property
+    def origin(self) -> str: ...
 
     def file_hash(self, path: str) -> str | None:
         """Return the SHA-256 of a regular file inside; None if there is none. Raises: OutsideWorkspace."""
@@ -301,6 +317,19 @@ class Workspaces(Protocol):
 
     def let_go(self, intent: Intent, *, keep: bool) -> str | None:
         """Discard held changes. With `keep` they are saved for a person, and the folder is returned. Blocking."""
+
+
+class TaskWorkspaces(Protocol):
+    """The private copies of a workspace that the tasks of a job work in. `Workspaces.open` opens a copy like any other workspace."""
+
+    async def create(self, root: str) -> str:
+        """Copy a workspace, or a copy of one; return the copy's root. It stays until it is removed. Raises: ToolFault, BadWorkspace."""
+
+    async def remove(self, copy: str) -> None:
+        """Remove a copy with everything in it; one that is gone already is no fault."""
+
+    async def keep_only(self, needed: Collection[str]) -> None:
+        """Remove all other copies, which an earlier server left."""
 
 
 @value
@@ -391,7 +420,7 @@ class Toolbox(Protocol):
 class Snapshots(Protocol):
     """Saves the paths that a change affects, and restores them. Only used by the holder of the workspace's lease."""
 
-    async def before(self, cause: Call | Restore, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
+    async def before(self, cause: Call | Restore | TaskCommit, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
         """Save the current state of these paths, with whole folders, without .git. Durable on return, but not yet recorded.
 
         Raises: NotKept, OutsideWorkspace.
@@ -405,6 +434,15 @@ class Snapshots(Protocol):
 
     async def look(self, workspace: Workspace, undos: Sequence[Undo]) -> Outlook:
         """Return what this restore would do to the current files. Raises: SnapshotDamaged."""
+
+    async def merge(self, base: PathImage, mine: PathImage, workspace: Workspace) -> PathImage | None:
+        """Merge the changes of a text file, from the kept `base` to the kept `mine`, into what the workspace has there now.
+
+        Return the merged file, with its content kept; None if both changed the same lines, or it is no text.
+        """
+
+    async def contents(self, image: PathImage, workspace: Workspace | None = None) -> bytes | None:
+        """Return the kept content of a file, or its content in the workspace; None if it is gone or too large to be shown."""
 
     def meant(self, before: Snapshot, undos: Sequence[Undo]) -> Snapshot:
         """Return a snapshot of what a restore is about to write, to be recorded with its `before`."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
+from pydantic import JsonValue
+
 from anycowork.agent.loop import Agent
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
@@ -18,6 +20,7 @@ from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.job_budgets import JobBudgets
 from anycowork.jobs.policies import ClosingPolicy, PlanningPolicy, TaskPolicy, proved
+from anycowork.jobs.task_commits import KEEP_TASK, KEEP_WORKSPACE, choice_key
 from anycowork.permissions.budgets import CostOf
 from anycowork.prompts.text_files import prose
 
@@ -85,9 +88,12 @@ class JobRunner:
             status = context.progress.statuses().get(task.id) if context.progress else None
             return proved(status, has_check=has_check)
 
-        context.policy = TaskPolicy(
-            job, tasks, task, now=self._clock.now, check_passed=check_passed, said=_notes(context)
-        )
+        policy = TaskPolicy(job, tasks, task, now=self._clock.now, check_passed=check_passed, said=_notes(context))
+
+        async def refresh() -> None:
+            policy.tasks = await self._store.tasks(job.id)  # others may have ended meanwhile
+
+        context.policy, context.before_end = policy, refresh
         await self._run(context, job)
 
     async def _run(self, context: TurnContext, job: Job) -> None:
@@ -95,19 +101,32 @@ class JobRunner:
             await self._agent.run(context)
 
     async def _take_answer(self, job: Job, task: JobTask, turn: Turn) -> None:
-        """A person answered what shall become of a failed task."""
-        answered = await self._store.question(turn.message_id)
+        """A person answered what shall become of a failed task, or which version of a file stays."""
+        answered, asked = (
+            await self._store.question(turn.message_id),
+            await self._store.message(job.chat_id, turn.message_id),
+        )
         choice = (answered.answer or {}).get("value") if answered else None
         ended = replace(turn, state=TurnState.ENDED, reason=EndReason.TERMINATED)
-        error = {**(task.error or {}), "decision": choice or SKIP}
-        again = replace(task, status=TaskStatus.PENDING, failures=0, completed_at=None)
-        task = again if choice == RETRY else replace(task, error=error)
+        skipped: list[JobTask] = []
+        if conflict := (asked.payload or {}).get("conflict") if asked else None:
+            task = _with_choice(task, conflict, choice)
+        elif choice == RETRY:
+            task = replace(task, status=TaskStatus.PENDING, failures=0, completed_at=None)
+            skipped = [
+                replace(one, status=TaskStatus.PENDING, completed_at=None)
+                for one in await self._store.tasks(job.id)
+                if one.status is TaskStatus.SKIPPED
+            ]
+        else:
+            task = replace(task, error={**(task.error or {}), "decision": choice or SKIP})
         if choice == STOP:
             job = replace(job, status=JobStatus.FAILED, error=task.error, completed_at=self._clock.now())
         told = event_factory.job_completed(job) if choice == STOP else event_factory.job_updated(job)
         state = ChatState.IDLE if choice == STOP else ChatState.RUNNING
         events = (told, event_factory.turn_ended(ended, state))
-        await self._journal.write(Change(job.chat_id, (task, job, ended, SetChat(state)), events))
+        stopped = (job,) if choice == STOP else ()
+        await self._journal.write(Change(job.chat_id, (task, *skipped, *stopped, ended, SetChat(state)), events))
 
     def _become(self, context: TurnContext, agent: AgentSpec) -> None:
         """The context as this agent has it: its role, cut to its parent's, its model, prompt and limits."""
@@ -118,6 +137,16 @@ class JobRunner:
         context.extra_prompt = agent.prompt
         usual = self._limits(context.chat.config.autonomy)
         context.limits = replace(usual, steps=agent.steps or usual.steps, seconds=agent.seconds or usual.seconds)
+
+
+def _with_choice(task: JobTask, conflict: JsonValue, choice: JsonValue) -> JobTask:
+    """The task with the version that a person chose; an answer in other words chooses none, and the question comes again."""
+    if choice == RETRY:
+        return replace(task, status=TaskStatus.PENDING, result=None)
+    if not isinstance(conflict, dict) or choice not in (KEEP_TASK, KEEP_WORKSPACE):
+        return task
+    key = choice_key(str(conflict.get("path")), str(conflict.get("state")))
+    return replace(task, conflicts={**(task.conflicts or {}), key: choice})
 
 
 def _notes(context: TurnContext) -> list[str]:

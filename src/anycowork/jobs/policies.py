@@ -88,7 +88,7 @@ class TaskPolicy(_AskOnce):
     ) -> None:
         super().__init__(said)
         self._job = job
-        self._tasks = tasks
+        self.tasks = tasks
         self._task = task
         self._now = now
         self._check_passed = check_passed
@@ -103,9 +103,10 @@ class TaskPolicy(_AskOnce):
     def end(self, end: TurnEnd) -> TurnEnd:
         report = _report(end.messages)
         task = self._settled(end, report)
-        tasks = [task if one.id == task.id else one for one in self._tasks]
+        tasks = [task if one.id == task.id else one for one in self.tasks]
         messages = tuple(_as_result(m, report) for m in end.messages)
-        events = (event_factory.task_ended(task), event_factory.job_plan_update(self._job, tasks))
+        told = () if task.status is TaskStatus.RUNNING else (event_factory.task_ended(task),)
+        events = (*told, event_factory.job_plan_update(self._job, tasks))
         writes = tuple(write for write in end.writes if not isinstance(write, PlanRow))  # a worker proposes no plan
         return replace(
             end,
@@ -125,14 +126,10 @@ class TaskPolicy(_AskOnce):
         if report.status is ReportStatus.FAILURE:
             error: Json = {"code": "reported_failure", "message": report.summary, "retryable": True}
             return after_failure(self._job, self._task, error, at=at)
-        return replace(
-            self._task,
-            status=TaskStatus.COMPLETED,
-            claimed=not self._check_passed(),
-            result=report.summary,
-            error=None,
-            completed_at=at,
-        )
+        done = replace(self._task, claimed=not self._check_passed(), result=report.summary, error=None)
+        if self._task.workspace is not None and not self._job.race:
+            return done  # it is completed when its changes are merged
+        return replace(done, status=TaskStatus.COMPLETED, completed_at=at)
 
 
 class ClosingPolicy(_AskOnce):
@@ -154,6 +151,9 @@ class ClosingPolicy(_AskOnce):
 
     def end(self, end: TurnEnd) -> TurnEnd:
         said = next((m.content for m in end.messages if m.role is Speaker.ASSISTANT), "")
+        if self._job.collects:
+            job = replace(self._job, status=JobStatus.AWAITING_COMMIT, final_response=said)
+            return replace(end, writes=(*end.writes, job), events=(*end.events, event_factory.job_updated(job)))
         job = replace(self._job, status=JobStatus.COMPLETED, final_response=said, completed_at=self._now())
         return replace(end, writes=(*end.writes, job), events=(*end.events, event_factory.job_completed(job)))
 

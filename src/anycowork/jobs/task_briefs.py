@@ -27,6 +27,10 @@ def task_assignment(step: PlanStep, task: JobTask, done: Sequence[JobTask], earl
         parts.append("Results of the tasks before it:\n" + summaries(done))
     if task.attempt > 1:
         parts.append(_earlier_attempt(task, earlier))
+    if task.workspace is not None:
+        parts.append(
+            "You work in your own copy of the workspace. Your changes are merged when you have reported success."
+        )
     parts.append("End with your report.")
     return "\n\n".join(parts)
 
@@ -51,6 +55,14 @@ def job_results(job: Job, tasks: Sequence[JobTask]) -> str:
     return (
         f"All tasks of the job are finished. Asked was: {job.request[:MOST_OF_ALL]}\n\nResults:\n{summaries(tasks)}\n\n"
         "Tell the person in plain words what was done and what they should know. Name what is only claimed."
+    )
+
+
+def replan_request(job: Job, tasks: Sequence[JobTask]) -> str:
+    """What the planning agent makes the rest of the plan from."""
+    return (
+        f"The job could not go on as planned. Asked was: {job.request[:MOST_OF_ALL]}\n\nWhat became of the plan so far:\n"
+        f"{summaries(tasks)}\n\nPlan what is left to do from here. Completed tasks stay done: do not plan them again."
     )
 
 

@@ -56,7 +56,7 @@ class McpTool:
             raise StateChanged(
                 f"'{self.spec.name}' changed after this call was admitted. Look at it and call it again."
             )
-        root = None if tool_context.hidden.patterns else tool_context.workspace.root
+        root = None if tool_context.hidden.patterns else tool_context.workspace.origin
         try:
             async with self._sessions.session_for(root) as session:
                 answer = await session.call(name, prepared.parameters, _quiet(tool_context.progress))

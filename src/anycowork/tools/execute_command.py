@@ -118,7 +118,9 @@ async def _contained(wanted: SandboxedProgram, layer: Layer, tool_context: ToolC
         if tool_context.hidden.patterns:
             await asyncio.to_thread(transaction.hide, tool_context.hidden)
         kept = not may_change_nothing(tool_context.permissions)
-        ended, report = await wanted.run(jail.root, transaction.stage, cache_kept=kept, masks=transaction.masks)
+        ended, report = await wanted.run(
+            jail.origin, transaction.stage, source=jail.root, cache_kept=kept, masks=transaction.masks
+        )
         result = summary_text(ended, wanted.bounds, sandbox="full", layer=layer, story=CommandSummary(), network=report)
         result = _with_hint(result, ended, wanted.sandbox)
         by_itself = ended.how is ChildEnding.ITSELF

@@ -106,7 +106,7 @@ class PluginTool:
         async with wanted.sandbox.read_only(jail.root) as stage:
             hides = self._sees_workspace and tool_context.hidden.patterns
             masks = await asyncio.to_thread(cover, jail, stage, tool_context.hidden) if hides else ()
-            ended, report = await wanted.run(jail.root, stage, masks=masks)
+            ended, report = await wanted.run(jail.origin, stage, source=jail.root, masks=masks)
         return self._result(ended, wanted.bounds, report)
 
     async def _changing(
@@ -117,7 +117,7 @@ class PluginTool:
         async with wanted.sandbox.begin(jail, layer) as transaction:
             if tool_context.hidden.patterns:
                 await asyncio.to_thread(transaction.hide, tool_context.hidden)
-            ended, report = await wanted.run(jail.root, transaction.stage, masks=transaction.masks)
+            ended, report = await wanted.run(jail.origin, transaction.stage, source=jail.root, masks=transaction.masks)
             result = self._result(ended, wanted.bounds, report)
             went_well = result.status is Status.OK
             result = await settle_changes(
