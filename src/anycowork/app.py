@@ -19,6 +19,7 @@ from anycowork.api.application import create_api
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
@@ -245,6 +246,7 @@ async def _build_services(
             clock=clock,
             cost_of=shared.live_settings.cost,
         ),
+        job_audit=JobAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
         job_commits=JobCommitService(
             chat_lock=chat_lock,
             store=store,

@@ -60,6 +60,7 @@ class TurnContext:
     limits: Limits | None = None  # instead of the settings'
     # Around the write of each reservation; raises LimitReached if the budget has no room for it.
     reserving: Callable[[Reserve], AbstractAsyncContextManager[None]] = unlimited
+    read_history: Callable[[int | None], Awaitable[str]] | None = None  # for a worker, which does not see the chat
     before_end: Callable[[], Awaitable[None]] = nothing  # before the policy ends the turn
     system_prompt: str | None = None
     reply_stream: ReplyStream | None = None
@@ -184,6 +185,7 @@ class TurnContext:
             intend=intend,
             named=named,
             hidden=hidden,
+            history=self.read_history,
         )
 
     def _learn(self, call: Call) -> None:

@@ -9,6 +9,7 @@ from pydantic import JsonValue, SecretStr
 
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
@@ -307,6 +308,7 @@ class Services:
     decisions: DecisionService
     jobs: JobService
     job_commits: JobCommitService
+    job_audit: JobAudit
     agents: AgentRegistry
     rules: RuleService
     rollback: RollbackService

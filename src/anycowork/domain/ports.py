@@ -351,6 +351,7 @@ class ToolContext:
     For a command whose changes may need an approval: `check_changes` applies the rules to the changed paths, `hold` leaves the changes
     waiting, `asks_at_commit` means that nobody was asked before, and `held` are changes of this call that were now approved: the
     command is not run again.
+    `history` returns a page of the chat for a worker that does not see it; the number is that of the message before which it ends.
     """
 
     workspace: Workspace
@@ -367,6 +368,7 @@ class ToolContext:
     asks_at_commit: bool = False
     held: Intent | None = None
     hidden: Hidden = NOTHING_HIDDEN
+    history: Callable[[int | None], Awaitable[str]] | None = None
 
 
 @value

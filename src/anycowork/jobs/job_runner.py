@@ -20,6 +20,7 @@ from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.job_budgets import JobBudgets
 from anycowork.jobs.policies import ClosingPolicy, PlanningPolicy, TaskPolicy, proved
+from anycowork.jobs.task_briefs import history_page
 from anycowork.jobs.task_commits import KEEP_TASK, KEEP_WORKSPACE, choice_key
 from anycowork.permissions.budgets import CostOf
 from anycowork.prompts.text_files import prose
@@ -93,7 +94,10 @@ class JobRunner:
         async def refresh() -> None:
             policy.tasks = await self._store.tasks(job.id)  # others may have ended meanwhile
 
-        context.policy, context.before_end = policy, refresh
+        async def read_history(before: int | None) -> str:
+            return history_page(await self._store.history(job.chat_id), before)
+
+        context.policy, context.before_end, context.read_history = policy, refresh, read_history
         await self._run(context, job)
 
     async def _run(self, context: TurnContext, job: Job) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from anycowork.domain.jobs import Job, JobTask
+from anycowork.domain.messages import Message
 from anycowork.domain.plan import PlanStep
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.tools import Call
@@ -69,6 +70,23 @@ def replan_request(job: Job, tasks: Sequence[JobTask]) -> str:
 def plain_response(tasks: Sequence[JobTask]) -> str:
     """The final response where no agent could write one."""
     return "All tasks are finished.\n\n" + summaries(tasks)
+
+
+def history_page(messages: Sequence[Message], before: int | None) -> str:
+    """The chat without what workers did, numbered: the newest messages, or those before a number, as many as fit."""
+    own = [message for message in messages if message.task_id is None and message.content]
+    last = len(own) if before is None else min(before - 1, len(own))
+    lines: list[str] = []
+    left = MOST_OF_ALL
+    for number in range(last, 0, -1):
+        one = own[number - 1]
+        line = f"[{number}] {one.role.value}: {one.content}"
+        if len(line) > left and lines:
+            lines.append(f"(for older messages call read_history with before = {number + 1})")
+            break
+        lines.append(line[:MOST_OF_ALL])
+        left -= len(line)
+    return "\n\n".join(reversed(lines)) or "(no older messages)"
 
 
 def _reason(task: JobTask) -> str:

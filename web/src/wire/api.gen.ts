@@ -402,6 +402,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs/{job_id}/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Job Audit
+         * @description The plan against what was done: per task its files, commands, time and cost, and what was done outside its step.
+         */
+        get: operations["job_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/{job_id}/commit": {
         parameters: {
             query?: never;
@@ -3116,6 +3136,54 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** AuditedTaskShape */
+        AuditedTaskShape: {
+            /** Id */
+            id: string;
+            /** Agent */
+            agent: string | null;
+            status: components["schemas"]["StepStatus"];
+            /** Attempts */
+            attempts: number;
+            /**
+             * Intended
+             * @description The step as it was approved.
+             */
+            intended: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * Files
+             * @description The files that its calls changed.
+             */
+            files: string[];
+            /** Commands */
+            commands: string[];
+            /**
+             * Done
+             * @description The calls that belong to the step.
+             */
+            done: {
+                [key: string]: components["schemas"]["JsonValue"];
+            }[];
+            /**
+             * Unplanned
+             * @description Changes and commands outside the step.
+             */
+            unplanned: {
+                [key: string]: components["schemas"]["JsonValue"];
+            }[];
+            /**
+             * Untouched
+             * @description Named by the step, and not changed.
+             */
+            untouched: string[];
+            /** Check */
+            check: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            usage: components["schemas"]["TaskUsageShape"] | null;
+        };
         /**
          * Autonomy
          * @description How much is allowed without asking, as chosen by a person: nothing, file edits, or also commands in the sandbox.
@@ -3607,6 +3675,15 @@ export interface components {
             }[] | null;
             /** Disclosure */
             disclosure?: string | null;
+        };
+        /** JobAuditShape */
+        JobAuditShape: {
+            /** Job Id */
+            job_id: string;
+            status: components["schemas"]["JobStatus"];
+            /** Steps */
+            steps: components["schemas"]["AuditedTaskShape"][];
+            usage: components["schemas"]["TaskUsageShape"] | null;
         };
         /**
          * JobCommitRequest
@@ -11142,6 +11219,154 @@ export interface operations {
                      *       "error": {
                      *         "code": "turn_running",
                      *         "message": "A turn is running in this chat. Wait for its end, or stop it.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    job_audit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAuditShape"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }

@@ -10,7 +10,7 @@ from anycowork.api.errors import error_response
 from anycowork.api.middleware.auth import Decider, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.jobs import JobDiffShape, JobShape
+from anycowork.api.schemas.jobs import JobAuditShape, JobDiffShape, JobShape
 from anycowork.api.schemas.snapshots import RestoredShape
 from anycowork.chats.job_commit_service import KeepRequest
 from anycowork.chats.rollback_service import RollbackRequest
@@ -44,6 +44,12 @@ class UndoTaskRequest(Boundary):
 async def job_diff(job_id: str, principal: Reader, services: ServicesDep) -> Response:
     """What a job that waits for its commit would change in the workspace now; of a race, each task's changes side by side."""
     return json_response(200, await services.job_commits.differences(job_id))
+
+
+@routes.get("/jobs/{job_id}/audit", response_model=JobAuditShape, responses=error_responses(404, 422))
+async def job_audit(job_id: str, principal: Reader, services: ServicesDep) -> Response:
+    """The plan against what was done: per task its files, commands, time and cost, and what was done outside its step."""
+    return json_response(200, await services.job_audit.of_job(job_id))
 
 
 @routes.post("/jobs/{job_id}/commit", response_model=JobShape, responses=error_responses(404, body=True))

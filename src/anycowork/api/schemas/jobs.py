@@ -110,6 +110,28 @@ class JobDiffShape(DescribedSchema):
     tasks: list[RaceTaskShape] = Field(description="Of a race; otherwise empty.")
 
 
+class AuditedTaskShape(DescribedSchema):
+    id: str
+    agent: str | None
+    status: StepStatus
+    attempts: int
+    intended: Json = Field(description="The step as it was approved.")
+    files: list[str] = Field(description="The files that its calls changed.")
+    commands: list[str]
+    done: list[Json] = Field(description="The calls that belong to the step.")
+    unplanned: list[Json] = Field(description="Changes and commands outside the step.")
+    untouched: list[str] = Field(description="Named by the step, and not changed.")
+    check: Json | None
+    usage: TaskUsageShape | None
+
+
+class JobAuditShape(DescribedSchema):
+    job_id: str
+    status: JobStatus
+    steps: list[AuditedTaskShape]
+    usage: TaskUsageShape | None
+
+
 class AgentLimitsShape(DescribedSchema):
     steps: int | None
     seconds: float | None
