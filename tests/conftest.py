@@ -1,8 +1,15 @@
-"""The count of the attacks, said at the end of every run that had some: here, because it is whoever leads the workers that says it."""
+"""For every test: the seeds of the property tests, and the count of the attacks at the end of a run that had some."""
 
 import os
 
 import pytest
+from hypothesis import settings
+
+# `make test` tries the same examples each time, so that a failure belongs to the change that was made;
+# `make fuzz` looks for new ones.
+settings.register_profile("same", derandomize=True, deadline=None, database=None, print_blob=True)
+settings.register_profile("fresh", derandomize=False, deadline=None, print_blob=True)
+settings.load_profile("same")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -10,12 +10,15 @@ from starlette.types import ASGIApp
 
 from anycowork import __version__
 from anycowork.agent.file_mentions import FileMentions
+from anycowork.agent.live_questions import LiveQuestions
 from anycowork.agent.loop import Agent
 from anycowork.agent.model_caller import ModelCaller
 from anycowork.agent.plan_checks import PlanChecker
+from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import ToolRunner
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.api.application import create_api
+from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
@@ -23,6 +26,7 @@ from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
+from anycowork.chats.queue_service import QueueService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
 from anycowork.chats.services import Services, Sessions
@@ -160,6 +164,7 @@ async def start_services(
                 for watch in watches:
                     watch.cancel()
                 services.coordinator.close()
+                services.services.queue.close()
                 await services.scheduler.interrupt_all()
                 await services.local.aclose()
                 await services.mcp.aclose()
@@ -215,10 +220,10 @@ async def _build_services(
         tasks=tasks,
         parallel_tasks=shared.live_settings.parallel_tasks,
     )
-    scheduler.on_rest = coordinator.wake
-    await coordinator.resume_all()
     maintenance = Maintenance(receipts=database.idempotency, snapshots=snapshots, staging=shared.sandbox_setup.staging)
-    workflows = WorkflowService(files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles)
+    workflows = WorkflowService(
+        files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles, prompts=mcp.workflows
+    )
     chats = ChatService(
         chat_lock=chat_lock,
         store=store,
@@ -232,11 +237,24 @@ async def _build_services(
         removed=maintenance.soon,
         holds_commands=shared.sandbox_setup.sandbox is not None,
     )
+    queue = QueueService(chat_lock=chat_lock, chats=chats, store=store, clock=clock, tasks=tasks)
+
+    def on_rest(chat_id: str) -> None:
+        coordinator.wake(chat_id)
+        queue.wake(chat_id)
+
+    scheduler.on_rest = on_rest
+    await coordinator.resume_all()
+    await queue.resume_all()
     local = local_models(settings, providers, tasks)
     local.offer()
+    plan_audit = PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost)
     services = Services(
         chats=chats,
-        decisions=DecisionService(chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock),
+        queue=queue,
+        decisions=DecisionService(
+            chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
+        ),
         jobs=JobService(
             chat_lock=chat_lock,
             store=store,
@@ -258,7 +276,8 @@ async def _build_services(
         agents=shared.agents,
         rules=_build_rule_service(shared, clock, database),
         rollback=rollback,
-        plan_audit=PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
+        plan_audit=plan_audit,
+        export=ChatExport(store=store, plan_audit=plan_audit, clock=clock),
         store=store,
         image_bytes=database.blobs,
         keys=database.principals,
@@ -278,6 +297,7 @@ async def _build_services(
         find_workspace=shared.workspace_roots.find,
         streams=Streams(store, hub),
         roles=shared.roles,
+        toolbox=shared.toolbox,
         prompts=shared.prompts,
         providers=providers,
         connections=ModelConnections(shared.live_settings, providers, provider_keys),
@@ -340,6 +360,7 @@ class _Shared:
     trusted_files: TrustedFileStore
     prompts: PromptService
     agents: AgentRegistry
+    questions: LiveQuestions
 
 
 async def _build_shared(
@@ -371,6 +392,7 @@ async def _build_shared(
         live_settings=live_settings,
         trusted_files=trusted_files,
         prompts=PromptService(database.system_prompts, toolbox, trusted_files),
+        questions=LiveQuestions(journal=database.journal, clock=clock),
     )
 
 
@@ -394,6 +416,7 @@ def _build_scheduler(
         limits=shared.live_settings.limits,
         ask_when=shared.live_settings.ask_when,
         cost_of=shared.live_settings.cost,
+        questions=shared.questions,
     )
     jobs = JobRunner(
         journal=database.journal,
@@ -476,6 +499,7 @@ def build_agent(
     limits: Callable[[Autonomy], Limits],
     ask_when: Callable[[], AskWhen] = lambda: AskWhen.BEFORE,
     cost_of: CostOf = lambda used: None,
+    questions: LiveQuestions | None = None,
 ) -> Agent:
     journal, store = database.journal, database.store
     recorder = TurnRecorder(journal=journal, clock=clock)
@@ -490,6 +514,7 @@ def build_agent(
         roles=roles,
         clock=clock,
         cost_of=cost_of,
+        questions=questions,
     )
     return Agent(
         journal=journal,
@@ -500,6 +525,7 @@ def build_agent(
         toolrunner=toolrunner,
         checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
         file_mentions=FileMentions(recorder=recorder, toolrunner=toolrunner),
+        steering=Steering(journal=journal, recorder=recorder, store=store, clock=clock),
         clock=clock,
         limits=limits,
     )
@@ -522,7 +548,7 @@ async def serve(
     settings: Settings,
     *,
     ready: Callable[[ServerInfo, NewCode], None] | None = None,
-    heed_signals: bool = False,
+    handle_signals: bool = False,
 ) -> None:
     """Runs the data folder's only server until it is told to stop. `ready` gets a function that makes one-time sign-in codes.
 
@@ -550,4 +576,6 @@ async def serve(
         async with start_services(settings, clock, token=token) as services:
             tune_gc()
             known = partial(announce, services.services.sessions)
-            await serve_app(services.app, address, stopping=services.stopping, ready=known, heed_signals=heed_signals)
+            await serve_app(
+                services.app, address, stopping=services.stopping, ready=known, handle_signals=handle_signals
+            )

@@ -85,7 +85,7 @@ class ReplyStream:
 
     def show_rest(self) -> None:
         """Publish the text that was held back, because the reply is an answer for a person."""
-        self._say(EventType.TEXT_DELTA, self.reply.shown, self.reply.text[self.reply.shown :])
+        self._publish(EventType.TEXT_DELTA, self.reply.shown, self.reply.text[self.reply.shown :])
         self.reply.shown = len(self.reply.text)
 
     def _append_call(self, text: str) -> None:
@@ -96,17 +96,17 @@ class ReplyStream:
     def _append(self, pieces: list[ThinkPiece]) -> None:
         reply = self.reply
         if thought := "".join(piece.text for piece in pieces if piece.thinking):
-            self._say(EventType.REASONING_DELTA, len(reply.reasoning), thought)
+            self._publish(EventType.REASONING_DELTA, len(reply.reasoning), thought)
             reply.reasoning += thought
         reply.text += "".join(piece.text for piece in pieces if not piece.thinking)
         safe = safe_to_show(reply.text, reply.shown)
-        self._say(EventType.TEXT_DELTA, reply.shown, reply.text[reply.shown : safe])
+        self._publish(EventType.TEXT_DELTA, reply.shown, reply.text[reply.shown : safe])
         reply.shown = max(reply.shown, safe)
         self._stop_if_running_away()
 
-    def _say(self, kind: EventType, offset: int, text: str) -> None:
+    def _publish(self, kind: EventType, offset: int, text: str) -> None:
         if text:
-            self._journal.say(self._chat_id, self._turn_id, self.reply.message_id, kind, offset, text)
+            self._journal.publish_delta(self._chat_id, self._turn_id, self.reply.message_id, kind, offset, text)
 
     def _stop_if_running_away(self) -> None:
         length = len(self.reply.text) + len(self.reply.reasoning)

@@ -91,9 +91,14 @@ class TurnContext:
         self._results = InjectionDetector(spec.name for spec in self.toolbox.specs() if not spec.read_only)
         known, self.calls = self.calls, []
         self.issue(known)
-        said = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
-        self._user_text = "\n".join(said)  # no other user message can arrive while the segment runs
+        texts = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
+        self._user_text = "\n".join(texts)  # while the segment runs, `add_message` adds to it
         self.finished_steps = self.progress.count_finished() if self.progress else 0
+
+    def add_message(self, message: Message) -> None:
+        """Take a message that the person sent while the turn runs."""
+        self.history.append(message)
+        self._user_text = f"{self._user_text}\n{message.content}"
 
     def reject_answer(self) -> None:
         """Count a rejected answer; a small model must call a tool next."""

@@ -23,7 +23,9 @@ from anycowork.api.router import Router
 from anycowork.api.routes import (
     approvals,
     audit,
+    call_display,
     chats,
+    export,
     health,
     job_changes,
     jobs,
@@ -35,8 +37,10 @@ from anycowork.api.routes import (
     plans,
     providers,
     questions,
+    queue,
     roles,
     rules,
+    search,
     session,
     settings,
     snapshots,
@@ -51,7 +55,10 @@ from anycowork.chats.services import Services
 
 NOUNS = (
     chats,
+    export,
     messages,
+    queue,
+    search,
     roles,
     approvals,
     rules,
@@ -61,6 +68,7 @@ NOUNS = (
     jobs,
     snapshots,
     system_prompts,
+    call_display,
     audit,
     usage,
     providers,
@@ -114,9 +122,9 @@ class _HttpOnly:
 
 
 async def _acknowledge_lifespan(receive: Receive, send: Send) -> None:
-    for moment in ("startup", "shutdown"):
+    for phase in ("startup", "shutdown"):
         await receive()
-        await send({"type": f"lifespan.{moment}.complete"})
+        await send({"type": f"lifespan.{phase}.complete"})
 
 
 def _routes(services: Services, answers: Counter[int], passed_on: Counter[str]) -> FastAPI:

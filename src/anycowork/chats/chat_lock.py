@@ -71,5 +71,5 @@ class ChatLock:
         """Stop the current turns; return False if there was nothing to stop."""
         turns = await self._store.current_turns(chat_id)
         for turn in turns:
-            await self._scheduler.stop(turn, principal=principal.label(), said="Stopped by the person.")
+            await self._scheduler.stop(turn, principal=principal.label(), note="Stopped by the person.")
         return bool(turns)

@@ -5,18 +5,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
+from anycowork.agent.live_questions import LiveQuestions
 from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.chat_title import NEW_CHAT, title_from
 from anycowork.chats.continuation import require_continuation
 from anycowork.chats.decisions import DecidedApproval, Settlement, each_once
 from anycowork.chats.lookup import progress_of
 from anycowork.chats.plans import AS_SHOWN, PlanEdits, approved_plan, execution_request, proposed_plan
-from anycowork.chats.record_factory import NEW_CHAT, RecordFactory, require_idle, title_from
+from anycowork.chats.record_factory import RecordFactory, require_idle
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import Approval, PlanRow, PlanState, QuestionState
 from anycowork.domain.chats import ChatState, Turn, TurnState
 from anycowork.domain.errors import AlreadyAnswered, AlreadyDecided, NotFound
 from anycowork.domain.journal import ApprovePlan, SetChat, SettleQuestion, Write
-from anycowork.domain.messages import Json, MessageType, Speaker
+from anycowork.domain.messages import ASKED_BY, Json, MessageType, Speaker
 from anycowork.domain.plan_status import PlanStatus
 from anycowork.domain.ports import Clock, Store, Toolbox
 from anycowork.domain.principals import Principal, Scope
@@ -27,7 +29,16 @@ from anycowork.domain.workflows import RunStatus
 
 
 class DecisionService:
-    def __init__(self, *, chat_lock: ChatLock, store: Store, toolbox: Toolbox, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        chat_lock: ChatLock,
+        store: Store,
+        toolbox: Toolbox,
+        clock: Clock,
+        questions: LiveQuestions | None = None,
+    ) -> None:
+        self._questions = questions
         self._chat_lock = chat_lock
         self._store = store
         self._toolbox = toolbox
@@ -72,20 +83,24 @@ class DecisionService:
             if row is None or question is None:
                 raise NotFound("question", message_id)
             turn = await self._store.turn(row.turn_id)
-            if row.state is not QuestionState.OPEN or turn is None or turn.state is not TurnState.PARKED:
+            live = self._questions if self._questions and self._questions.is_waiting(message_id) else None
+            if row.state is not QuestionState.OPEN or turn is None or not (live or turn.state is TurnState.PARKED):
                 raise AlreadyAnswered(f"This question is already {row.state.value}.")
             words = question.answer_text(value=value, custom=custom)
             given: Json = {"question_id": message_id, "value": value, "custom": custom}
             answered = QuestionState.ANSWERED
-            await self._chat_lock.resume(
-                principal,
-                turn,
-                SettleQuestion(message_id, answered, given, principal.label()),
-                self._draft.message(chat, Speaker.USER, words, payload=given, turn_id=turn.id),
-                events=(
-                    event_factory.question_answered(message_id, turn.id, given, answered.value, principal.label()),
-                ),
+            settled = SettleQuestion(message_id, answered, given, principal.label())
+            event = event_factory.question_answered(message_id, turn.id, given, answered.value, principal.label())
+            if live is None:
+                message = self._draft.message(chat, Speaker.USER, words, payload=given, turn_id=turn.id)
+                await self._chat_lock.resume(principal, turn, settled, message, events=(event,))
+                return turn.id
+            marked = {**given, ASKED_BY: (asked.payload or {}).get(ASKED_BY) if asked else None}
+            message = self._draft.message(chat, Speaker.USER, words, payload=marked, turn_id=turn.id)
+            await self._chat_lock.write(
+                principal, chat_id, settled, message, SetChat(ChatState.RUNNING), events=(event,)
             )
+            live.answer(message_id, value if value is not None else words)
         return turn.id
 
     async def propose_plan(self, principal: Principal, chat_id: str, plan: Json, request: str | None = None) -> str:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.chat_title import NEW_CHAT, title_from
 from anycowork.chats.plans import AS_SHOWN, PlanEdits, approved_plan, proposed_plan
-from anycowork.chats.record_factory import NEW_CHAT, RecordFactory, require_idle, title_from
+from anycowork.chats.record_factory import RecordFactory, require_idle
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import PlanRow, PlanState
 from anycowork.domain.chats import Chat, ChatState

@@ -33,7 +33,7 @@ class Span:
     def seconds(self) -> float | None:
         if not self.began or not self.ended:
             return None
-        return round((_moment(self.ended) - _moment(self.began)).total_seconds(), 3)
+        return round((_parsed_time(self.ended) - _parsed_time(self.began)).total_seconds(), 3)
 
 
 class PlanAudit:
@@ -168,5 +168,5 @@ def spans_of(history: Iterable[Message]) -> dict[str, Span]:
     return spans
 
 
-def _moment(written: str) -> datetime:
+def _parsed_time(written: str) -> datetime:
     return datetime.fromisoformat(written)

@@ -7,23 +7,27 @@ from typing import Protocol
 
 from pydantic import JsonValue, SecretStr
 
+from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
+from anycowork.chats.queue_service import QueueService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
 from anycowork.chats.trust_service import TrustService
 from anycowork.domain.audit import ChainEnd, ChainHead, Link
 from anycowork.domain.chats import Chat, ChatState, Turn
+from anycowork.domain.events import StreamItem
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Account, Day, KeyLimits, Price, Used
-from anycowork.domain.ports import Clock, MessagePage, Store, SuppliedFile
+from anycowork.domain.ports import Clock, MessagePage, Store, SuppliedFile, Toolbox
 from anycowork.domain.principals import Principal
+from anycowork.domain.text_search import SearchResult
 from anycowork.domain.usage import ChatUsage, ModelUsage
 from anycowork.domain.values import value
 from anycowork.jobs.agents import AgentRegistry
@@ -36,7 +40,14 @@ class ReadStore(Store, Protocol):
     """The store's reads, and the pages that only API clients need."""
 
     async def chats_page(
-        self, *, limit: int, cursor: str | None, q: str | None, states: Collection[ChatState]
+        self,
+        *,
+        limit: int,
+        cursor: str | None,
+        q: str | None,
+        states: Collection[ChatState],
+        pinned: bool | None = None,
+        archived: bool | None = None,
     ) -> tuple[list[Chat], str | None]:
         """Return chats, newest first, and the cursor of the next page. Raises: Invalid for an invalid cursor."""
 
@@ -47,6 +58,11 @@ class ReadStore(Store, Protocol):
         self, chat_id: str, *, after: str | None = None, before: str | None = None, limit: int
     ) -> MessagePage:
         """Return one page of messages. Raises: Invalid for an invalid cursor."""
+
+    async def search_messages(
+        self, query: str, *, limit: int, before: str | None = None
+    ) -> tuple[list[SearchResult], str | None]:
+        """Return messages of all chats, newest first, and the cursor of the next page. Raises: Invalid for an invalid cursor."""
 
     async def chat_usage(self, chat_id: str) -> ChatUsage:
         """Return the usage of the chat; empty if there is no such chat."""
@@ -178,10 +194,10 @@ class TrustedFilesPort(Protocol):
 
 
 class EventStreamsPort(Protocol):
-    """Endless streams of server-sent events as bytes; the reader closes them."""
+    """Endless streams of records; the reader closes them. Each protocol encodes records in its own way."""
 
-    def follow(self, chat_id: str, *, after: int) -> AsyncGenerator[bytes, None]: ...
-    def follow_all(self, *, after: int | None) -> AsyncGenerator[bytes, None]:
+    def follow(self, chat_id: str, *, after: int) -> AsyncGenerator[StreamItem, None]: ...
+    def follow_all(self, *, after: int | None) -> AsyncGenerator[StreamItem, None]:
         """None: from now on."""
 
 
@@ -240,6 +256,9 @@ class McpServersPort(Protocol):
     """The MCP servers as a person configures them. Values of environment and headers go in and never come out."""
 
     def shown(self) -> Sequence[Json]: ...
+    def resources(self) -> Sequence[Json]:
+        """The resources of all connected servers."""
+
     async def add(self, config: McpServerConfig) -> Json:
         """Raises: Conflict, StorageFault."""
 
@@ -305,6 +324,7 @@ class Services:
     """The services container. `stopping` is set when the server shuts down: streams finish and readiness becomes false."""
 
     chats: ChatService
+    queue: QueueService
     decisions: DecisionService
     jobs: JobService
     job_commits: JobCommitService
@@ -313,6 +333,7 @@ class Services:
     rules: RuleService
     rollback: RollbackService
     plan_audit: PlanAudit
+    export: ChatExport
     store: ReadStore
     image_bytes: ImageBytes
     keys: ClientKeysPort
@@ -326,6 +347,7 @@ class Services:
     find_workspace: Callable[[str | None], Awaitable[str]]
     streams: EventStreamsPort
     roles: RoleRegistry
+    toolbox: Toolbox
     prompts: PromptService
     providers: ProvidersPort
     connections: Connections

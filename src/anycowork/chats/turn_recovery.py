@@ -28,7 +28,7 @@ from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import Change, Compact, DecideApproval, SetChat, SettleQuestion, Write
 from anycowork.domain.messages import Message, Speaker
 from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store, Toolbox, Workspaces
-from anycowork.domain.principals import HOUSE
+from anycowork.domain.principals import SERVER_PRINCIPAL
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
 from anycowork.domain.values import value
@@ -78,10 +78,10 @@ class TurnRecovery:
         turn: Turn,
         reason: EndReason,
         *,
-        said: str,
+        note: str,
         unfinished: list[Unfinished],
         error: AnyCoworkError | None = None,
-        principal: str = HOUSE.label(),
+        principal: str = SERVER_PRINCIPAL.label(),
     ) -> None:
         """End the turn in one transaction: results of open calls, interrupted answers, withdrawn approvals and questions, the end."""
         chat = await self._store.chat(turn.chat_id)
@@ -113,7 +113,7 @@ class TurnRecovery:
         ended = replace(
             turn, state=TurnState.ENDED, reason=reason, error=event_factory.error_json(error) if error else None
         )
-        writes += [self._note(turn, said, error), ended, SetChat(state=ChatState.IDLE)]
+        writes += [self._note(turn, note, error), ended, SetChat(state=ChatState.IDLE)]
         events += [*([event_factory.error(turn.id, error)] if error else []), *plan_ended(ended, progress)]
         events.append(event_factory.turn_ended(ended))
         await self._journal.write(Change(turn.chat_id, tuple(writes), tuple(events), principal=principal))
@@ -233,13 +233,13 @@ class TurnRecovery:
             created_at=self._clock.now(),
         )
 
-    def _note(self, turn: Turn, said: str, error: AnyCoworkError | None) -> Message:
+    def _note(self, turn: Turn, note: str, error: AnyCoworkError | None) -> Message:
         """Build a separate message that tells the person why the turn ended."""
         return Message(
             id=self._clock.new_id(),
             chat_id=turn.chat_id,
             role=Speaker.SYSTEM,
-            content=said,
+            content=note,
             payload={"error": event_factory.error_json(error)} if error else None,
             agent_role=turn.role,
             turn_id=turn.id,

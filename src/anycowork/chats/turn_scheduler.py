@@ -16,7 +16,7 @@ from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import Journal, Store, Toolbox, Workspaces
-from anycowork.domain.principals import HOUSE
+from anycowork.domain.principals import SERVER_PRINCIPAL
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.tool_selection import LOOKED_AT
@@ -71,7 +71,7 @@ class TurnScheduler:
         before = self._running.get(_line_of(turn))
         self._running[_line_of(turn)] = self._tasks.create_task(self._segment(turn, before))
 
-    async def stop(self, turn: Turn, *, principal: str, said: str) -> None:
+    async def stop(self, turn: Turn, *, principal: str, note: str) -> None:
         """End the turn at once: its processes are killed, and the history is consistent when this returns."""
         running = self._running.pop(_line_of(turn), None)
         if running is not None:
@@ -81,7 +81,7 @@ class TurnScheduler:
         if current is None or current.state is TurnState.ENDED:
             return
         left = await broken_off(self._store, current)
-        await self._recovery.end(current, EndReason.STOPPED, said=said, unfinished=left, principal=principal)
+        await self._recovery.end(current, EndReason.STOPPED, note=note, unfinished=left, principal=principal)
         self.on_rest(turn.chat_id)
 
     async def interrupt_all(self) -> None:
@@ -93,9 +93,9 @@ class TurnScheduler:
         chat_ids = {chat_id for chat_id, _ in self._running}
         for turn in [turn for chat_id in sorted(chat_ids) for turn in await self._store.current_turns(chat_id)]:
             if turn.state is TurnState.RUNNING:
-                said = f"The server was stopped during this turn. {_goes_on(turn)}"
+                note = f"The server was stopped during this turn. {_goes_on(turn)}"
                 left = await broken_off(self._store, turn)
-                await self._recovery.end(turn, EndReason.INTERRUPTED, said=said, unfinished=left)
+                await self._recovery.end(turn, EndReason.INTERRUPTED, note=note, unfinished=left)
         self._running.clear()
 
     async def _segment(self, turn: Turn, before: asyncio.Task[None] | None) -> None:
@@ -152,7 +152,7 @@ class TurnScheduler:
                 current = await self._store.turn(turn.id)
                 if current is not None and current.state is not TurnState.ENDED:
                     left = await broken_off(self._store, current)
-                    await self._recovery.end(current, _reason(error), said=error.message, unfinished=left, error=error)
+                    await self._recovery.end(current, _reason(error), note=error.message, unfinished=left, error=error)
                 return
             except StorageFault as again:
                 log.error("turn %s: still cannot be settled: %s", turn.id, again.message)
@@ -187,8 +187,8 @@ async def settle_after_crash(store: Store, recovery: TurnRecovery, scheduler: Tu
     for turn in await store.turns_in(TurnState.RUNNING):
         await recovery.clear_leftovers(turn)
         left = await broken_off(store, turn)
-        said = f"The server ended during this turn. {_goes_on(turn)}"
-        await recovery.end(turn, EndReason.INTERRUPTED, said=said, unfinished=left, principal=HOUSE.label())
+        note = f"The server ended during this turn. {_goes_on(turn)}"
+        await recovery.end(turn, EndReason.INTERRUPTED, note=note, unfinished=left, principal=SERVER_PRINCIPAL.label())
     for turn in await store.turns_in(TurnState.DUE):
         scheduler.start(turn)
 

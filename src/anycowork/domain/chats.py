@@ -82,6 +82,8 @@ class Chat:
     created_at: str = ""
     updated_at: str = ""
     extra: Json = field(default_factory=dict, hash=False)
+    pinned: bool = False
+    archived: bool = False
 
     @property
     def role(self) -> str:
@@ -96,6 +98,8 @@ class Chat:
             "config": self.config.to_json(),
             "state": self.state.value,
             "last_seq": self.last_seq,
+            "pinned": self.pinned,
+            "archived": self.archived,
             "created_at": self.created_at,
             "updated_at": self.updated_at,
         }

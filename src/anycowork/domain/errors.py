@@ -417,7 +417,7 @@ class SnapshotDamaged(Conflict):
     code = "snapshot_damaged"
 
 
-class NoRoom(Conflict):
+class NotEnoughSpace(Conflict):
     """The disk has no space for the restored content. Nothing was changed."""
 
     code = "no_room"

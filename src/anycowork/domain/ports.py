@@ -10,11 +10,22 @@ from anycowork.domain.chats import Chat, ChatConfig, Turn, TurnState
 from anycowork.domain.events import EventType
 from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.journal import Change
+from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Message
 from anycowork.domain.network import Destination
+from anycowork.domain.question import Question
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import ChangesDecision, Rule
-from anycowork.domain.snapshots import Outlook, PathImage, RecordedChange, Restore, Restored, Snapshot, TaskCommit, Undo
+from anycowork.domain.snapshots import (
+    PathImage,
+    RecordedChange,
+    Restore,
+    Restored,
+    RestorePreview,
+    Snapshot,
+    TaskCommit,
+    Undo,
+)
 from anycowork.domain.system_prompts import SystemPrompt
 from anycowork.domain.tools import Call, Intent, Parameters, PathIntent, ToolResult, ToolSpec
 from anycowork.domain.usage import ModelUsage, TurnUsage
@@ -80,7 +91,9 @@ class Journal(Protocol):
     def submit_change(self, *changes: Change) -> Awaitable[None]:
         """Start to `write` without waiting. The caller must await the result at some time, because it raises the errors."""
 
-    def say(self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str) -> None:
+    def publish_delta(
+        self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str
+    ) -> None:
         """Publish a delta at once; it becomes durable in batches (every 100 ms or 1 KB)."""
 
     def show(self, chat_id: str, turn_id: str, call_id: str, message_id: str, offset: int, text: str) -> None:
@@ -161,6 +174,11 @@ class Store(Protocol):
 
     async def job_usage(self, job: Job) -> list[TurnUsage]:
         """What each turn of the job has used so far."""
+
+    async def queued_messages(self, chat_id: str) -> list[QueuedMessage]:
+        """In the order in which they are sent."""
+
+    async def chats_with_queue(self) -> list[str]: ...
 
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
         """Return the persisted deltas of this turn's messages that were never completed."""
@@ -352,6 +370,8 @@ class ToolContext:
     waiting, `asks_at_commit` means that nobody was asked before, and `held` are changes of this call that were now approved: the
     command is not run again.
     `history` returns a page of the chat for a worker that does not see it; the number is that of the message before which it ends.
+
+    `ask` asks the person of the chat and waits for the answer; it returns None without one. It is None where nobody can be asked.
     """
 
     workspace: Workspace
@@ -369,6 +389,7 @@ class ToolContext:
     held: Intent | None = None
     hidden: Hidden = NOTHING_HIDDEN
     history: Callable[[int | None], Awaitable[str]] | None = None
+    ask: Callable[[Question], Awaitable[str | None]] | None = None
 
 
 @value
@@ -434,7 +455,7 @@ class Snapshots(Protocol):
     async def difference(self, snapshot: Snapshot) -> str | None:
         """Return the text of the difference that an `after` snapshot recorded; None if it is gone."""
 
-    async def look(self, workspace: Workspace, undos: Sequence[Undo]) -> Outlook:
+    async def preview(self, workspace: Workspace, undos: Sequence[Undo]) -> RestorePreview:
         """Return what this restore would do to the current files. Raises: SnapshotDamaged."""
 
     async def merge(self, base: PathImage, mine: PathImage, workspace: Workspace) -> PathImage | None:

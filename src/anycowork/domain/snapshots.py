@@ -180,7 +180,7 @@ class FileDifference:
 
 
 @value
-class Outlook:
+class RestorePreview:
     """What a restore would do. `undos` omits paths that are already as wanted; `conflicts` maps a path to the reason,
     and `hopeless` are conflicts that cannot be overwritten."""
 

@@ -12,8 +12,8 @@ from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Workspace, Workspaces
 from anycowork.domain.snapshots import (
     FileDifference,
-    Outlook,
     PathImage,
+    RestorePreview,
     Snapshot,
     SnapshotMoment,
     TaskCommit,
@@ -89,13 +89,13 @@ class TaskCommitter:
         overwrite: Sequence[str] = (),
     ) -> Merge:
         """Return what committing the copy would do to the target now. `paths` narrows it; of paths in `overwrite` the task's version is
-        kept. Raises: BadWorkspace, NotKept, SnapshotDamaged, NoRoom."""
+        kept. Raises: BadWorkspace, NotKept, SnapshotDamaged, NotEnoughSpace."""
         wanted = await self._changes(chat_id, copy)
         if paths is not None:
             wanted = in_paths(wanted, paths)
         folder = self._workspaces.open(target)
-        outlook = await self._snapshots.look(folder, wanted)
-        return await self._merge(outlook, {undo.path: undo for undo in wanted}, folder, choices or {}, overwrite)
+        preview = await self._snapshots.preview(folder, wanted)
+        return await self._merge(preview, {undo.path: undo for undo in wanted}, folder, choices or {}, overwrite)
 
     async def commit(
         self,
@@ -140,7 +140,7 @@ class TaskCommitter:
 
     async def _merge(
         self,
-        outlook: Outlook,
+        preview: RestorePreview,
         wanted: Mapping[str, Undo],
         folder: Workspace,
         choices: Choices,
@@ -150,8 +150,8 @@ class TaskCommitter:
         conflicts: list[MergeConflict] = []
         merged: list[str] = []
         named = {path.strip("/") for path in overwrite}
-        for undo in outlook.undos:
-            if undo.path not in outlook.conflicts:
+        for undo in preview.undos:
+            if undo.path not in preview.conflicts:
                 writes.append(undo)
                 continue
             state = _state(undo)
@@ -160,16 +160,16 @@ class TaskCommitter:
             )
             if choice == KEEP_WORKSPACE:
                 continue
-            if choice == KEEP_TASK and undo.path not in outlook.hopeless:
+            if choice == KEEP_TASK and undo.path not in preview.hopeless:
                 writes.append(undo)
             elif (both := await self._merged(undo, wanted[undo.path].expected, folder)) is not None:
                 writes.append(both)
                 merged.append(undo.path)
             else:
-                conflicts.append(await self._conflict(undo, outlook.conflicts[undo.path], state, folder))
-        unreadable = outlook.conflicts.keys() - {undo.path for undo in outlook.undos}
-        conflicts += [MergeConflict(path, outlook.conflicts[path], "") for path in sorted(unreadable)]
-        return Merge(tuple(writes), tuple(conflicts), outlook.files, outlook.diff, tuple(merged))
+                conflicts.append(await self._conflict(undo, preview.conflicts[undo.path], state, folder))
+        unreadable = preview.conflicts.keys() - {undo.path for undo in preview.undos}
+        conflicts += [MergeConflict(path, preview.conflicts[path], "") for path in sorted(unreadable)]
+        return Merge(tuple(writes), tuple(conflicts), preview.files, preview.diff, tuple(merged))
 
     async def _merged(self, undo: Undo, base: PathImage | None, folder: Workspace) -> Undo | None:
         both = await self._snapshots.merge(base, undo.target, folder) if base is not None else None

@@ -53,17 +53,24 @@ def mask_arguments(masks: tuple[Mask, ...], stage: Stage, root: str) -> list[str
     return [
         word
         for mask in masks
-        for word in ("--ro-bind", str(_cover_for(mask, stage)), str(Path(root, *mask.place.parts)))
+        for word in (
+            "--ro-bind",
+            str(cover_for(stage, is_folder=mask.is_folder)),
+            str(Path(root, *mask.place.parts)),
+        )
     ]
 
 
 def cover_arguments(paths: Sequence[str], stage: Stage) -> list[str]:
     """Prepares covers for these places outside the workspace and returns bubblewrap's arguments; skips missing ones."""
     found = [path for path in map(Path, paths) if path.exists() and not path.is_symlink()]
-    if found:
-        _make_covers(stage)
-    covers = [(stage.folder / _COVERS / ("folder" if path.is_dir() else "file"), path) for path in found]
-    return [word for cover_at, path in covers for word in ("--ro-bind", str(cover_at), str(path))]
+    return [word for path in found for word in ("--ro-bind", str(cover_for(stage, is_folder=path.is_dir())), str(path))]
+
+
+def cover_for(stage: Stage, *, is_folder: bool) -> Path:
+    """Returns the cover for a file or a folder; creates it if necessary."""
+    _make_covers(stage)
+    return stage.folder / _COVERS / ("folder" if is_folder else "file")
 
 
 def _make_covers(stage: Stage) -> None:
@@ -74,10 +81,6 @@ def _make_covers(stage: Stage) -> None:
     folder.mkdir(mode=0o711)
     (folder / "folder").mkdir(mode=0o000)
     (folder / "file").touch(mode=0o000)
-
-
-def _cover_for(mask: Mask, stage: Stage) -> Path:
-    return stage.folder / _COVERS / ("folder" if mask.is_folder else "file")
 
 
 def _starts(hidden: Hidden) -> Iterator[tuple[tuple[str, ...], int | None]]:

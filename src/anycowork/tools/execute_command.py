@@ -17,7 +17,7 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.network import wanted_destinations
 from anycowork.domain.ports import Prepared, ToolContext
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import Intent, Parameters, ToolResult
+from anycowork.domain.tools import Intent, Parameters, ToolDisplay, ToolKind, ToolResult
 from anycowork.sandbox.delta_check import may_change_nothing
 from anycowork.sandbox.egress import Egress
 from anycowork.sandbox.proxy import Reach
@@ -63,6 +63,7 @@ class ExecuteCommand(BuiltInTool[ExecuteCommandParameters]):
     )
     permissions = frozenset({Permission.EXECUTE_COMMANDS})
     priority = 30
+    display = ToolDisplay(ToolKind.RUN, ("command",), ("command",), {"command": "git status"})
     model = ExecuteCommandParameters
 
     def __init__(self, *, timeout: float, sandbox: Sandbox | None, egress: Egress | None = None) -> None:

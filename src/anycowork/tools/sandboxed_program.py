@@ -97,8 +97,8 @@ async def run_on_best_layer(sandbox: Sandbox, root: str, attempt: Callable[[Laye
 
 def _require_begun(launch: Launch, ended: ChildResult) -> None:
     if ended.how is ChildEnding.ITSELF and not launch.has_begun():
-        said = (ended.errors + ended.output).decode(errors="replace").strip()[-500:]
+        error_text = (ended.errors + ended.output).decode(errors="replace").strip()[-500:]
         raise NeverBegan(
-            f"The sandbox could not be set up, so the program did not run: {said or f'bubblewrap ended with {ended.exit_code}'}. "
+            f"The sandbox could not be set up, so the program did not run: {error_text or f'bubblewrap ended with {ended.exit_code}'}. "
             "`anycowork doctor` says what is missing."
         )

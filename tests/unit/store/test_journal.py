@@ -372,7 +372,7 @@ async def test_a_removed_chat_leaves_no_row_and_its_text_does_not_come_back(tmp_
     async with opened(tmp_path, shown.append) as database:
         await database.journal.write(add_chat("c1", message("m1"), Turn("t1", "c1", "actor", "p", "m1")))
         await database.journal.write(add_chat("c2", message("m1", chat_id="c2")))
-        database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "late words")
+        database.journal.publish_delta("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "late words")
         await database.journal.write(Change("c1", (RemoveChat(),)))
         assert await database.store.chat("c1") is None and await database.store.history("c1") == []
         assert await database.store.records_after("c1", 0, 10) == []
@@ -428,7 +428,7 @@ async def test_text_is_shown_at_once_and_kept_in_pieces(tmp_path: Path) -> None:
     async with opened(tmp_path, shown.append) as database:
         await database.journal.write(add_chat())
         for n in range(100):
-            database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, n * 4, f"{n:4}")
+            database.journal.publish_delta("c1", "t1", "m1", EventType.TEXT_DELTA, n * 4, f"{n:4}")
         assert [body(r)["offset"] for r in shown] == [n * 4 for n in range(100)]
         replayed = await database.store.records_after("c1", 0, 1000)
         assert len(replayed) == 1 and body(replayed[0])["text"] == "".join(f"{n:4}" for n in range(100))
@@ -447,7 +447,7 @@ async def test_text_said_while_a_write_is_under_way_is_shown_right_after_it(tmp_
             with held(database.writer):
                 tasks.create_task(database.journal.write(said("m1")))
                 await asyncio.sleep(0)
-                database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "words")
+                database.journal.publish_delta("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "words")
                 assert shown == []
         assert [r.type for r in shown] == [EventType.MESSAGE, EventType.TEXT_DELTA]
         assert shown[0].seq < shown[1].seq
@@ -457,8 +457,8 @@ async def test_a_complete_message_takes_the_place_of_its_text(tmp_path: Path) ->
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat())
         for n in range(40):
-            database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, n * 100, "x" * 100)
-        database.journal.say("c1", "t1", "m1", EventType.REASONING_DELTA, 0, "hm")
+            database.journal.publish_delta("c1", "t1", "m1", EventType.TEXT_DELTA, n * 100, "x" * 100)
+        database.journal.publish_delta("c1", "t1", "m1", EventType.REASONING_DELTA, 0, "hm")
         assert await database.store.unfinished_text("c1", "t1")
         await database.journal.write(Change("c1", (message("m1", "x" * 4000), Compact("m1"))))
         records = await database.store.records_after("c1", 0, 1000)
@@ -472,7 +472,7 @@ async def test_a_complete_message_takes_the_place_of_its_text(tmp_path: Path) ->
 async def test_a_refused_compaction_keeps_the_text(tmp_path: Path) -> None:
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat())
-        database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "words")
+        database.journal.publish_delta("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "words")
         refused = RequireState(frozenset(), TurnAlreadyRunning("no"))
         with pytest.raises(TurnAlreadyRunning):
             await database.journal.write(Change("c1", (message("m1"), Compact("m1"), refused)))
@@ -484,9 +484,9 @@ async def test_the_history_joins_the_stream_before_any_unfinished_text(tmp_path:
     shown: list[Record] = []
     async with opened(tmp_path, shown.append) as database:
         await database.journal.write(add_chat("c1", message("m1")))
-        database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "one ")
+        database.journal.publish_delta("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "one ")
         await database.journal.write(Change("c1", (), (note("between"),)))
-        database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 4, "two")
+        database.journal.publish_delta("c1", "t1", "m2", EventType.TEXT_DELTA, 4, "two")
         page = await database.store.messages_page("c1", limit=100)
         assert page.last_seq == 1
         joined = await database.store.records_after("c1", page.last_seq, 100)
@@ -505,7 +505,7 @@ async def test_numbers_shown_before_a_crash_are_never_given_again(tmp_path: Path
         copy = tmp_path / "crashed"
         copy.mkdir()
         for n in range(50):
-            database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, n, "x")
+            database.journal.publish_delta("c1", "t1", "m1", EventType.TEXT_DELTA, n, "x")
         for name in ("anycowork.db", "anycowork.db-wal"):  # the disk as a crash at this moment leaves it
             (copy / name).write_bytes((tmp_path / name).read_bytes())
     async with opened(copy) as database:
@@ -522,7 +522,7 @@ async def test_pieces_reach_the_disk_by_themselves(tmp_path: Path) -> None:
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat())
         works = database.writer.tally.works
-        database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "words")
+        database.journal.publish_delta("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "words")
         await until(lambda: database.writer.tally.works > works)
 
 
@@ -544,7 +544,7 @@ async def test_text_that_is_no_text_is_refused_at_once_and_hinders_nothing(tmp_p
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat())
         with pytest.raises(UnicodeEncodeError):
-            database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "\ud800")
+            database.journal.publish_delta("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "\ud800")
         with pytest.raises(UnicodeEncodeError):
             await database.journal.write(said("m2", "\ud800"))
         await database.journal.write(said("m3"))

@@ -5,7 +5,18 @@ import { expectAccessible, show } from "../testing/room";
 import { type ChatUsage, Details, Meter } from "./Meter";
 import { costOf, money, short, tokensOf } from "./usage";
 
-const used = (parts: Partial<ChatUsage["models"][number]> = {}) => ({ model: "office/large", requests: 3, reserved: 0, prompt: 12_000, completion: 400, cached: 1000, reasoning: 0, estimated: false, cost: 0.04, ...parts });
+const used = (parts: Partial<ChatUsage["models"][number]> = {}) => ({
+  model: "office/large",
+  requests: 3,
+  reserved: 0,
+  prompt: 12_000,
+  completion: 400,
+  cached: 1000,
+  reasoning: 0,
+  estimated: false,
+  cost: 0.04,
+  ...parts,
+});
 const USAGE: ChatUsage = { models: [used()], window: 8000, context_tokens: 32_000 };
 
 it("shows tokens and cost, and how full the context is on one click", async () => {

@@ -74,11 +74,11 @@ class Gateway:
             return
         body = await read_body(scope, receive, max_bytes=self._max_bytes)
         plain = await self._read_plain(scope, body)
-        wish = read_metered_request(plain)
-        line = self._upstreams.find(wish.model) or _no_provider()
+        metered_request = read_metered_request(plain)
+        line = self._upstreams.find(metered_request.model) or _no_provider()
         limited = await _read_limited(path, plain) if account and account.limits.bound_use else None
-        expected = limited.expected if limited else expected_usage(path, wish, len(plain))
-        with self._meter.reserved(account, expected, line.price(wish.model), name=principal.name) as metered:
+        expected = limited.expected if limited else expected_usage(path, metered_request, len(plain))
+        with self._meter.reserved(account, expected, line.price(metered_request.model), name=principal.name) as metered:
             sent = _as_it_came(scope, body)
             if limited and metered:
                 sent = _bounded(scope, plain, limited, granted=metered.expected.completion, line=line)

@@ -103,7 +103,9 @@ class SqliteJournal:
         self._writer.submit_part(self._change_writer.write, numbered, settle)
         return known
 
-    def say(self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str) -> None:
+    def publish_delta(
+        self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str
+    ) -> None:
         sequence = self._lines.of(chat_id)
         delta = StreamDelta(
             chat_id,

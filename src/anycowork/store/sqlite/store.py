@@ -11,9 +11,11 @@ from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, Link
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn, TurnState
 from anycowork.domain.events import Record
 from anycowork.domain.jobs import Job, JobStatus, JobTask
+from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.ports import MessagePage, PastCall, RecentMessages, UnfinishedText
 from anycowork.domain.snapshots import RecordedChange, Snapshot
+from anycowork.domain.text_search import SearchResult
 from anycowork.domain.tools import Call
 from anycowork.domain.usage import ChatUsage, ModelUsage, TurnUsage
 from anycowork.domain.workflows import Run
@@ -23,6 +25,8 @@ from anycowork.store.sqlite import (
     calls,
     chats,
     jobs,
+    message_queue,
+    message_search,
     messages,
     questions_and_plans,
     records,
@@ -65,10 +69,19 @@ class SqliteStore:
         return self._running.config_of(chat_id, partial(chats.config_of, self._reader))
 
     async def chats_page(
-        self, *, limit: int, cursor: str | None = None, q: str | None = None, states: Collection[ChatState] = ()
+        self,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        q: str | None = None,
+        states: Collection[ChatState] = (),
+        pinned: bool | None = None,
+        archived: bool | None = None,
     ) -> tuple[list[Chat], str | None]:
         """Newest updated first, and the cursor for the page beyond. Raises: Invalid for a cursor that is none."""
-        found, further = chats.page(self._reader, limit=limit, cursor=cursor, q=q, states=states)
+        found, further = chats.page(
+            self._reader, limit=limit, cursor=cursor, q=q, states=states, pinned=pinned, archived=archived
+        )
         return [replace(chat, last_seq=self._last_seq(chat.id)) for chat in found], further
 
     # --- messages
@@ -108,6 +121,12 @@ class SqliteStore:
         # In this order: a message that arrives between the two reads is on the page, and again in the stream.
         last_seq = self._last_seq(chat_id)
         return messages.page(self._reader, chat_id, after=after, before=before, limit=limit, last_seq=last_seq)
+
+    async def search_messages(
+        self, query: str, *, limit: int, before: str | None = None
+    ) -> tuple[list[SearchResult], str | None]:
+        """Newest first, and the cursor for the page beyond. Raises: Invalid for a cursor that is none."""
+        return message_search.search(self._reader, query, limit=limit, before=before)
 
     # --- turns and what they wait for
 
@@ -184,6 +203,12 @@ class SqliteStore:
             TurnUsage(task_id, seconds, usage.of_turn(self._reader, job.chat_id, turn_id))
             for turn_id, task_id, seconds in jobs.turn_rows(self._reader, job.id)
         ]
+
+    async def queued_messages(self, chat_id: str) -> list[QueuedMessage]:
+        return message_queue.of_chat(self._reader, chat_id)
+
+    async def chats_with_queue(self) -> list[str]:
+        return message_queue.chats(self._reader)
 
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
         """Returns the shown text of messages that were not completed in this turn: after a crash, it is left to recover."""

@@ -192,9 +192,9 @@ def _no_answer(ended: ChildResult) -> str:
 
 
 def _with_output(error: ToolFault | None, ended: ChildResult) -> str:
-    said = ended.errors.decode(errors="replace").strip()[-_LAST_WORDS:]
+    error_text = ended.errors.decode(errors="replace").strip()[-_LAST_WORDS:]
     why = error.message if error else ""
-    return f"{why}\nIt last printed:\n{said}" if said else why
+    return f"{why}\nIt last printed:\n{error_text}" if error_text else why
 
 
 def _how(exit_code: int) -> str:
