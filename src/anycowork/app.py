@@ -22,6 +22,8 @@ from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.job_audit import JobAudit
+from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
@@ -43,7 +45,9 @@ from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.coordinator import JobCoordinator
+from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.jobs.job_runner import JobRunner
+from anycowork.jobs.task_commits import TaskCommitter
 from anycowork.mcp.manager import McpManager
 from anycowork.mcp.stdio_transport import ServerLauncher
 from anycowork.permissions.budgets import CostOf
@@ -59,8 +63,10 @@ from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.egress import Egress
+from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.network import Network
 from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.task_workspaces import PrivateCopies
 from anycowork.sandbox.workspaces import LocalWorkspaces
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
@@ -203,8 +209,16 @@ async def _build_services(
     scheduler = _build_scheduler(shared, clock, database, providers, recovery, tasks)
     await _recover(shared.sandbox_setup.staging, database, rollback, recovery, scheduler)
     chat_lock = ChatLock(journal=journal, store=store, scheduler=scheduler)
+    isolated = _build_isolated_tasks(settings, shared, database, clock)
     coordinator = JobCoordinator(
-        journal=journal, store=store, turns=chat_lock, agents=shared.agents, clock=clock, tasks=tasks
+        journal=journal,
+        store=store,
+        turns=chat_lock,
+        agents=shared.agents,
+        isolated=isolated,
+        clock=clock,
+        tasks=tasks,
+        parallel_tasks=shared.live_settings.parallel_tasks,
     )
     maintenance = Maintenance(receipts=database.idempotency, snapshots=snapshots, staging=shared.sandbox_setup.staging)
     workflows = WorkflowService(
@@ -246,6 +260,16 @@ async def _build_services(
             store=store,
             agents=shared.agents,
             coordinator=coordinator,
+            isolated=isolated,
+            clock=clock,
+            cost_of=shared.live_settings.cost,
+        ),
+        job_audit=JobAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
+        job_commits=JobCommitService(
+            chat_lock=chat_lock,
+            store=store,
+            isolated=isolated,
+            rollback=rollback,
             clock=clock,
             cost_of=shared.live_settings.cost,
         ),
@@ -305,6 +329,21 @@ async def _build_services(
         app,
         services.stopping,
     )
+
+
+def _build_isolated_tasks(settings: Settings, shared: "_Shared", database: Database, clock: Clock) -> IsolatedTasks:
+    workspaces, spare = shared.workspaces, CommandLimits().free_space
+    copies = PrivateCopies(
+        shared.sandbox_setup.staging, workspaces, most_bytes=settings.command_copy_bytes, spare=spare
+    )
+    committer = TaskCommitter(
+        journal=database.journal,
+        rows=database.store,
+        workspaces=workspaces,
+        snapshots=shared.snapshots,
+        clock=clock,
+    )
+    return IsolatedTasks(copies, committer)
 
 
 @value

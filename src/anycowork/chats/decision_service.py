@@ -1,7 +1,7 @@
 """Handles the decisions of people: approvals, answers to questions, and approvals of plans."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
@@ -14,8 +14,8 @@ from anycowork.chats.lookup import progress_of
 from anycowork.chats.plans import AS_SHOWN, PlanEdits, approved_plan, execution_request, proposed_plan
 from anycowork.chats.record_factory import RecordFactory, require_idle
 from anycowork.domain import event_factory
-from anycowork.domain.approvals import PlanRow, PlanState, QuestionState
-from anycowork.domain.chats import ChatState, TurnState
+from anycowork.domain.approvals import Approval, PlanRow, PlanState, QuestionState
+from anycowork.domain.chats import ChatState, Turn, TurnState
 from anycowork.domain.errors import AlreadyAnswered, AlreadyDecided, NotFound
 from anycowork.domain.journal import ApprovePlan, SetChat, SettleQuestion, Write
 from anycowork.domain.messages import ASKED_BY, Json, MessageType, Speaker
@@ -57,12 +57,20 @@ class DecisionService:
                 if wanted.id not in pending:
                     await self._not_pending(chat_id, wanted.id)
             settled = self._settle(chat, principal, decisions, pending)
-            turn = await self._store.current_turn(chat_id)
-            if turn is None or len(pending) > len(decisions):
-                await self._chat_lock.write(principal, chat_id, *settled.writes, events=settled.events)
+            due = await self._decided_turns([pending.pop(one.id) for one in decisions], pending.values())
+            if due:
+                turn, *others = due
+                await self._chat_lock.resume(principal, turn, *settled.writes, events=settled.events, others=others)
             else:
-                await self._chat_lock.resume(principal, turn, *settled.writes, events=settled.events)
+                await self._chat_lock.write(principal, chat_id, *settled.writes, events=settled.events)
         return settled.rules
+
+    async def _decided_turns(self, decided: Iterable[Approval], left: Iterable[Approval]) -> list[Turn]:
+        """Return the turns of which every approval is decided now. Several tasks of a job may ask at the same time."""
+        waiting = {approval.turn_id for approval in left}
+        turn_ids = dict.fromkeys(one.turn_id for one in decided if one.turn_id not in waiting)
+        turns = [await self._store.turn(turn_id) for turn_id in turn_ids]
+        return [turn for turn in turns if turn is not None and turn.state is not TurnState.ENDED]
 
     async def answer(
         self, principal: Principal, chat_id: str, message_id: str, *, value: str | None, custom: str | None

@@ -53,8 +53,8 @@ def _is_large(plan: Json) -> bool:
 
 
 async def _earlier_calls(store: Store, turn: Turn) -> list[Call]:
-    """What earlier attempts at the turn's task did, numbered before its own calls: their work stands."""
-    if turn.job_id is None or turn.task_id is None:
+    """What earlier attempts at the turn's task did, numbered before its own calls: their work stands, except in a private copy."""
+    if turn.job_id is None or turn.task_id is None or turn.workspace is not None:
         return []
     earlier = [one for one in await store.job_turns(turn.job_id, turn.task_id) if one.id != turn.id]
     made = [call for one in earlier for call in await store.calls(one.id)]

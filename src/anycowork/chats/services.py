@@ -10,6 +10,8 @@ from pydantic import JsonValue, SecretStr
 from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.job_audit import JobAudit
+from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
@@ -325,6 +327,8 @@ class Services:
     queue: QueueService
     decisions: DecisionService
     jobs: JobService
+    job_commits: JobCommitService
+    job_audit: JobAudit
     agents: AgentRegistry
     rules: RuleService
     rollback: RollbackService

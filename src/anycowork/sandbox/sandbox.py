@@ -140,6 +140,7 @@ class Sandbox:
         root: str,
         stage: Stage,
         *,
+        source: str | None = None,
         cache_kept: bool,
         environment: Mapping[str, str] | None = None,
         held_back: bool = False,
@@ -147,8 +148,9 @@ class Sandbox:
         sight: VisiblePaths | None = None,
         masks: tuple[Mask, ...] = (),
     ) -> Iterator[Launch]:
-        """With `held_back`, everything is set up, but the command waits for `let_go`. It cannot read `masks`. A command with its own
-        `sight`
+        """The workspace is at `root`, and comes from `source` if that is another folder.
+
+        With `held_back`, everything is set up, but the command waits for `let_go`. It cannot read `masks`. A command with its own `sight`
         is foreign code and shares no cache with the workspace's commands. Raises: ToolFault.
         """
         with ExitStack() as things:
@@ -165,6 +167,7 @@ class Sandbox:
             tools = self.toolchains_for(root, stage.runner) if sight is None else Toolchains()
             around = SandboxView(
                 root=root,
+                source=source,
                 stage=stage,
                 cache=cache,
                 cache_kept=cache_kept,
