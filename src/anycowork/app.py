@@ -29,7 +29,8 @@ from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
-from anycowork.chats.services import Services, Sessions
+from anycowork.chats.server_ports import Sessions
+from anycowork.chats.services import Services
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, waiting_stages
@@ -92,6 +93,8 @@ from anycowork.workflows.workflow_service import WorkflowService
 NewCode = Callable[[float], str]
 """Makes a one-time sign-in code that is valid for this many seconds."""
 
+LEASE_OWNER = "local"  # the lock of the data folder lets only one server use this store
+LEASE_SECONDS = 60.0
 PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answer to begin
 
 
@@ -366,7 +369,7 @@ class _Shared:
 async def _build_shared(
     settings: Settings, clock: Clock, database: Database, providers: ProviderRegistry, egress: Egress
 ) -> _Shared:
-    workspace_roots = WorkspaceRoots(database, settings)
+    workspace_roots = WorkspaceRoots(database.roots, settings)
     await workspace_roots.register_default()
     sandbox_setup = await asyncio.to_thread(
         set_up_sandbox, settings.data_dir, DiskBudgets.of(settings), settings.sandbox_paths
@@ -385,7 +388,8 @@ async def _build_shared(
         workspace_roots=workspace_roots,
         sandbox_setup=sandbox_setup,
         workspaces=LocalWorkspaces(
-            lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=sandbox_setup.staging
+            lambda root: database.leases.take(root, owner=LEASE_OWNER, seconds=LEASE_SECONDS),
+            staging=sandbox_setup.staging,
         ),
         snapshots=PackedSnapshots(pack, database.retention, clock, quota_bytes=settings.snapshot_quota_bytes),
         toolbox=toolbox,
