@@ -2,20 +2,20 @@
 
 import pytest
 
-from support.api_fixtures import client, house, migrated, model, services, slept, stranger, token, workspace
+from support.api_fixtures import anonymous, client, migrated, model, server, services, sleeps, token, workspace
 from support.attempts import holds_attempts
 from support.bench_fixtures import bench, layer
 
 __all__ = [
+    "anonymous",
     "bench",
     "client",
-    "house",
     "layer",
     "migrated",
     "model",
+    "server",
     "services",
-    "slept",
-    "stranger",
+    "sleeps",
     "token",
     "workspace",
 ]

@@ -65,7 +65,7 @@ class ChatExport:
 
 def _json(exported: ExportedChat) -> bytes:
     """Return the form that `anycowork import` reads."""
-    whole = {
+    whole: dict[str, object] = {
         **exported.chat.to_json(),
         "messages": [message.to_json() for message in exported.messages],
         "exported": {"at": exported.at, "audit": exported.audit, "plans": list(exported.plans)},

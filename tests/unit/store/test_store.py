@@ -151,18 +151,18 @@ async def test_trust_is_kept_per_root_and_file(tmp_path: Path) -> None:
 
 async def test_a_key_used_twice_brings_back_the_first_answer(tmp_path: Path) -> None:
     async with opened(tmp_path) as database:
-        desk = database.idempotency
-        assert await desk.begin("p", "k", path="/x", body_hash="b") is None
-        assert await desk.begin("p", "k", path="/y", body_hash="c") == StoredAnswer(
+        cli = database.idempotency
+        assert await cli.begin("p", "k", path="/x", body_hash="b") is None
+        assert await cli.begin("p", "k", path="/y", body_hash="c") == StoredAnswer(
             "/x", "b", RequestState.BEGUN, None, None
         )
-        assert await desk.begin("other", "k", path="/x", body_hash="b") is None
-        await desk.finish("p", "k", status=202, response=b"{}")
-        await desk.abandon("p", "k")
-        assert await desk.find("p", "k") == StoredAnswer("/x", "b", RequestState.FINISHED, 202, b"{}")
-        await desk.abandon("other", "k")
-        assert await desk.find("other", "k") is None
-        assert await desk.forget(before="9999") == 1
+        assert await cli.begin("other", "k", path="/x", body_hash="b") is None
+        await cli.finish("p", "k", status=202, response=b"{}")
+        await cli.abandon("p", "k")
+        assert await cli.find("p", "k") == StoredAnswer("/x", "b", RequestState.FINISHED, 202, b"{}")
+        await cli.abandon("other", "k")
+        assert await cli.find("other", "k") is None
+        assert await cli.forget(before="9999") == 1
 
 
 async def test_a_blob_is_found_by_its_hash(tmp_path: Path) -> None:

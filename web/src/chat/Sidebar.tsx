@@ -1,5 +1,5 @@
 import clsx from "clsx";
-import { Archive, ArrowLeft, Command, FolderTree, Plus, Search, Settings } from "lucide-react";
+import { Archive, ArrowLeft, Command, FolderTree, Network, Plus, Search, Settings } from "lucide-react";
 import { Fragment, useDeferredValue, useMemo, useState } from "react";
 import { lookOf } from "../roles/theme";
 import { grouped } from "../state/chatGroups";
@@ -9,6 +9,7 @@ import { useMessageSearch } from "../state/search";
 import { useChats } from "../state/sidebar";
 import { t } from "../texts/chat";
 import { t as list } from "../texts/chats";
+import { t as jobTexts } from "../texts/jobs";
 import { IconButton } from "../ui/Button";
 import { keysOf, shown } from "../ui/hotkeys";
 import { ago } from "../ui/times";
@@ -73,6 +74,9 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
           </button>
           <GroupingButton />
         </div>
+        <a href="#/jobs" onClick={onLeave} className={FOOT}>
+          <Network size={16} aria-hidden /> {jobTexts.jobs}
+        </a>
         <a href="#/settings" onClick={onLeave} className={FOOT}>
           <Settings size={16} aria-hidden /> {t.settings}
         </a>

@@ -119,13 +119,14 @@ export async function approvePlan(
   chatId: string,
   messageId: string,
   edits: PlanEdits | null,
+  run: "chat" | "job",
   disclosure: string | null = null,
 ): Promise<void> {
   const params = { path: { chat_id: chatId, message_id: messageId } };
   const shown = disclosure ? { disclosure } : {};
   const body = edits
-    ? { steps: edits.steps.map(asJson), budget: named(edits.budget), run: "chat" as const, ...shown }
-    : { run: "chat" as const, ...shown };
+    ? { steps: edits.steps.map(asJson), budget: named(edits.budget), run, ...shown }
+    : { run, ...shown };
   await given(api.POST("/context/{chat_id}/plans/{message_id}/approve", { params, body: body as never }));
 }
 

@@ -141,6 +141,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
           ...view,
           printed: { ...view.printed, [event.call_id]: extended(view.printed[event.call_id] ?? NOTHING, event) },
         };
+      if (event.task_id) return view; // a worker's words are read on the job's page, once they are a message
       return { ...view, drafts: withDelta(view.drafts, event) };
     case "turn-started":
       return {

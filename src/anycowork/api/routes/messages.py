@@ -13,6 +13,7 @@ from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.routes.workflows import unfitting
 from anycowork.api.schemas.chats import MessageList, SentShape
+from anycowork.chats.chat_service import SentMessage
 from anycowork.chats.lookup import require_chat
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid, NotFound, UnfittingParameters
@@ -65,7 +66,7 @@ async def send_message(chat_id: str, wanted: NewMessage, principal: Sender, serv
     try:
         images = [image.given() for image in wanted.images]
         if wanted.when is None or images:
-            sent = await services.chats.send(principal, chat_id, wanted.content, images)
+            sent: SentMessage | QueuedMessage = await services.chats.send(principal, chat_id, wanted.content, images)
         else:
             sent = await services.queue.add(principal, chat_id, wanted.content, steer=wanted.when == "now")
     except UnfittingParameters as fault:
