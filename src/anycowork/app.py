@@ -21,6 +21,7 @@ from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
@@ -235,6 +236,7 @@ async def _build_services(
     services = Services(
         chats=chats,
         queue=queue,
+        forks=ForkService(chat_lock=chat_lock, chats=chats, rollback=rollback, store=store, clock=clock),
         decisions=DecisionService(chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock),
         jobs=JobService(
             chat_lock=chat_lock,

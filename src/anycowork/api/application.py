@@ -25,6 +25,7 @@ from anycowork.api.routes import (
     audit,
     chats,
     export,
+    fork,
     health,
     jobs,
     keys,
@@ -54,6 +55,7 @@ from anycowork.chats.services import Services
 NOUNS = (
     chats,
     export,
+    fork,
     messages,
     queue,
     search,

@@ -10,6 +10,7 @@ from pydantic import JsonValue, SecretStr
 from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
@@ -319,6 +320,7 @@ class Services:
 
     chats: ChatService
     queue: QueueService
+    forks: ForkService
     decisions: DecisionService
     jobs: JobService
     agents: AgentRegistry

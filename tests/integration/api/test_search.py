@@ -10,11 +10,11 @@ from support.spec import proves
 @proves("UI-9")
 async def test_a_search_finds_what_was_asked_and_answered_and_leads_to_the_message(tmp_path: Path) -> None:
     replies = [call("read_file", path="a.txt"), "The zebra is striped.", "No idea."]
-    async with live_server(tmp_path, replies=replies, files={"a.txt": "zebra in a file\n"}) as guest:
-        first, second = await guest.chat(), await guest.chat()
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "zebra in a file\n"}) as client:
+        first, second = await client.chat(), await client.chat()
         await first.send("What about a.txt?")
         await second.send("Is a Zebra here?")
-        found = await guest.ask("GET", "/search?q=zebra")
+        found = await client.ask("GET", "/search?q=zebra")
         assert [(one["context_id"], one["role"]) for one in found["results"]] == [
             (second.id, "user"),
             (first.id, "assistant"),
@@ -22,9 +22,9 @@ async def test_a_search_finds_what_was_asked_and_answered_and_leads_to_the_messa
         assert found["next"] is None
         answer = found["results"][1]
         assert answer["snippet"] == "The zebra is striped." and answer["parts"][1] == {"text": "zebra", "match": True}
-        around = await guest.ask("GET", f"{first.path}/messages?before={answer['message_id']}&limit=1")
+        around = await client.ask("GET", f"{first.path}/messages?before={answer['message_id']}&limit=1")
         assert around["messages"], "the message's id is a cursor"
-        assert (await guest.ask("GET", "/search?q=%22%20OR%20*"))["results"] == []
-        await guest.ask("GET", f"/search?q={'x' * 501}", expect=422)
-        await guest.ask("DELETE", first.path)
-        assert [one["context_id"] for one in (await guest.ask("GET", "/search?q=zebra"))["results"]] == [second.id]
+        assert (await client.ask("GET", "/search?q=%22%20OR%20*"))["results"] == []
+        await client.ask("GET", f"/search?q={'x' * 501}", expect=422)
+        await client.ask("DELETE", first.path)
+        assert [one["context_id"] for one in (await client.ask("GET", "/search?q=zebra"))["results"]] == [second.id]

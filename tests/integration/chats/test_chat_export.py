@@ -21,8 +21,8 @@ PLAN = {
 }
 
 
-async def exported(guest: LiveServer, chat: LiveChat, wanted: str) -> tuple[str, dict[str, str]]:
-    async with guest.session.get(f"{guest.url}{chat.path}/export?format={wanted}") as response:
+async def exported(client: LiveServer, chat: LiveChat, wanted: str) -> tuple[str, dict[str, str]]:
+    async with client.session.get(f"{client.url}{chat.path}/export?format={wanted}") as response:
         assert response.status == 200
         return await response.text(), dict(response.headers)
 
@@ -31,41 +31,41 @@ async def exported(guest: LiveServer, chat: LiveChat, wanted: str) -> tuple[str,
 async def worked(tmp_path: Path):
     """A chat in which an approved plan was carried out."""
     replies = [json.dumps(PLAN), call("create_file", path="b.txt", content="one\ntwo\n"), HOSTILE]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat(role="planner", title="A <b>report</b>: one/two")
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat(role="planner", title="A <b>report</b>: one/two")
         await chat.send("Plan it")
         [plan] = await chat.of_type("plan")
-        await guest.ask("POST", f"{chat.path}/plans/{plan['id']}/approve", {})
+        await client.ask("POST", f"{chat.path}/plans/{plan['id']}/approve", {})
         await chat.rest()
-        yield guest, chat
+        yield client, chat
 
 
 @proves("UI-9")
 @proves("OPS-2")
 async def test_the_three_forms_hold_conversation_plan_actual_diffs_and_audit_head(worked, tmp_path: Path) -> None:
-    guest, chat = worked
-    end = json.loads((await exported(guest, chat, "json"))[0])["exported"]["audit"]["end"]
+    client, chat = worked
+    end = json.loads((await exported(client, chat, "json"))[0])["exported"]["audit"]["end"]
     for wanted in ("markdown", "html"):
-        text, headers = await exported(guest, chat, wanted)
+        text, headers = await exported(client, chat, wanted)
         for part in ("Plan it", "Create b.txt", "create_file", "+two", "done", end):
             assert part in text, (wanted, part)
         assert len(end) == 64
         assert headers["Content-Disposition"].startswith('attachment; filename="A-b-report-b-one-two.')
-    page, headers = await exported(guest, chat, "html")
+    page, headers = await exported(client, chat, "html")
     assert "<script" not in page and "&lt;script&gt;" in page and "\u202e" not in page
     assert "http" not in page.replace("http-equiv", ""), "it needs nothing from anywhere"
     assert "default-src 'none'" in page and "sandbox" in headers["Content-Security-Policy"]
-    text, _ = await exported(guest, chat, "markdown")
+    text, _ = await exported(client, chat, "markdown")
     assert "# not a heading" in text and text.count("\n## Audit\n") == 1
-    await guest.ask("GET", f"{chat.path}/export?format=pdf", expect=422)
-    await guest.ask("GET", "/context/nobody/export", expect=404)
+    await client.ask("GET", f"{chat.path}/export?format=pdf", expect=422)
+    await client.ask("GET", "/context/nobody/export", expect=404)
 
 
 @proves("OPS-2")
 async def test_an_exported_chat_is_imported_with_the_same_messages(worked, tmp_path: Path) -> None:
-    guest, chat = worked
-    before = await guest.house.database.store.history(chat.id)
-    source, _ = await exported(guest, chat, "json")
+    client, chat = worked
+    before = await client.server.database.store.history(chat.id)
+    source, _ = await exported(client, chat, "json")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     async with opened(elsewhere) as database:

@@ -18,7 +18,7 @@ async def ended(chat: LiveChat, turns: int) -> None:
 
 
 async def say(chat: LiveChat, content: str, when: str):
-    return await chat.guest.ask("POST", f"{chat.path}/messages", {"content": content, "when": when}, expect=202)
+    return await chat.client.ask("POST", f"{chat.path}/messages", {"content": content, "when": when}, expect=202)
 
 
 async def texts(chat: LiveChat) -> list[tuple[str, str]]:
@@ -28,16 +28,16 @@ async def texts(chat: LiveChat) -> list[tuple[str, str]]:
 @proves("UI-7")
 async def test_queued_messages_are_sent_in_order_one_per_turn_when_the_agent_has_finished(tmp_path: Path) -> None:
     hold = asyncio.Event()
-    async with live_server(tmp_path, replies=[Reply("One.", hold=hold), "Two.", "Three."]) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[Reply("One.", hold=hold), "Two.", "Three."]) as client:
+        chat = await client.chat()
         await chat.send("first", until="sent")
-        await guest.model.asked(1)
+        await client.model.asked(1)
         second, removed, third = [await say(chat, text, "idle") for text in ("secnd", "not this", "third")]
         assert set(second) == {"queued_id"}
         where = f"{chat.path}/queue"
-        await guest.ask("PATCH", f"{where}/{second['queued_id']}", {"content": "second"})
-        await guest.ask("DELETE", f"{where}/{removed['queued_id']}", expect=204)
-        waiting = (await guest.ask("GET", where))["queue"]
+        await client.ask("PATCH", f"{where}/{second['queued_id']}", {"content": "second"})
+        await client.ask("DELETE", f"{where}/{removed['queued_id']}", expect=204)
+        waiting = (await client.ask("GET", where))["queue"]
         assert [(one["id"], one["content"]) for one in waiting] == [
             (second["queued_id"], "second"),
             (third["queued_id"], "third"),
@@ -56,18 +56,18 @@ async def test_queued_messages_are_sent_in_order_one_per_turn_when_the_agent_has
         assert (await chat.messages())[2]["id"] == second["queued_id"]
         told = [e["queued"] for e in await chat.events() if e["type"] == "queue-updated"]
         assert [one["status"] for one in told] == ["queued", "queued", "queued", "queued", "removed", "sent", "sent"]
-        await guest.ask("DELETE", f"{where}/{third['queued_id']}", expect=404)
-        await guest.ask("PATCH", f"{where}/{third['queued_id']}", {"content": "late"}, expect=404)
+        await client.ask("DELETE", f"{where}/{third['queued_id']}", expect=404)
+        await client.ask("PATCH", f"{where}/{third['queued_id']}", {"content": "late"}, expect=404)
 
 
 @proves("UI-7")
 async def test_a_message_sent_now_reaches_the_model_between_two_steps_of_the_same_turn(tmp_path: Path) -> None:
     hold = asyncio.Event()
     replies = [Reply(call("read_file", path="a.txt"), hold=hold), "As you wish."]
-    async with live_server(tmp_path, replies=replies, files={"a.txt": "hello\n"}) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "hello\n"}) as client:
+        chat = await client.chat()
         await chat.send("Look around.", until="sent")
-        await guest.model.asked(1)
+        await client.model.asked(1)
         steered = await say(chat, "Only its first word.", "now")
         hold.set()
         await ended(chat, 1)
@@ -81,29 +81,29 @@ async def test_a_message_sent_now_reaches_the_model_between_two_steps_of_the_sam
         ]
         assert {message["turn_id"] for message in messages} == {steered["turn_id"]}
         assert messages[-2]["id"] == steered["message_id"] and messages[-2]["payload"] == {"steering": True}
-        assert "Only its first word." in str(guest.model.requests[-1]["messages"][-1])
+        assert "Only its first word." in str(client.model.requests[-1]["messages"][-1])
 
 
 async def test_on_an_idle_chat_both_are_plain_messages(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=["One.", "Two."]) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=["One.", "Two."]) as client:
+        chat = await client.chat()
         for turns, when in enumerate(("idle", "now"), 1):
             assert set(await say(chat, when, when)) == {"message_id", "turn_id"}
             await ended(chat, turns)
-        assert (await guest.ask("GET", f"{chat.path}/queue"))["queue"] == []
+        assert (await client.ask("GET", f"{chat.path}/queue"))["queue"] == []
 
 
 async def test_a_stop_holds_the_queue_until_a_person_sends_it(tmp_path: Path) -> None:
     hold = asyncio.Event()
-    async with live_server(tmp_path, replies=[Reply("One.", hold=hold), "Two."]) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[Reply("One.", hold=hold), "Two."]) as client:
+        chat = await client.chat()
         await chat.send("first", until="sent")
-        await guest.model.asked(1)
+        await client.model.asked(1)
         queued = (await say(chat, "second", "idle"))["queued_id"]
-        await guest.ask("POST", f"{chat.path}/stop")
+        await client.ask("POST", f"{chat.path}/stop")
         [waiting] = (await chat.show())["queue"]
         assert waiting["id"] == queued
-        sent = await guest.ask("PATCH", f"{chat.path}/queue/{queued}", {"when": "now"})
+        sent = await client.ask("PATCH", f"{chat.path}/queue/{queued}", {"when": "now"})
         assert sent["message_id"] == queued and sent["queued"] is None
         await ended(chat, 2)
         assert (await texts(chat))[-2:] == [("user", "second"), ("assistant", "Two.")]
@@ -112,17 +112,17 @@ async def test_a_stop_holds_the_queue_until_a_person_sends_it(tmp_path: Path) ->
 @proves("UI-7")
 async def test_the_queue_survives_a_restart_and_is_sent_by_the_next_server(tmp_path: Path) -> None:
     hold = asyncio.Event()
-    async with live_server(tmp_path, replies=[Reply("One.", hold=hold)]) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[Reply("One.", hold=hold)]) as client:
+        chat = await client.chat()
         await chat.send("first", until="sent")
-        await guest.model.asked(1)
+        await client.model.asked(1)
         await say(chat, "second", "idle")
-        guest.house.services.queue.close()  # as if the server ended between the turn's end and the sending
+        client.server.services.queue.close()  # as if the server ended between the turn's end and the sending
         hold.set()
         await ended(chat, 1)
         chat_id = chat.id
-    async with live_server(tmp_path, replies=["Two."]) as guest:
-        chat = LiveChat(guest, await guest.ask("GET", f"/context/{chat_id}"))
+    async with live_server(tmp_path, replies=["Two."]) as client:
+        chat = LiveChat(client, await client.ask("GET", f"/context/{chat_id}"))
         await ended(chat, 2)
         assert (await texts(chat))[-2:] == [("user", "second"), ("assistant", "Two.")]
         assert (await chat.show())["queue"] == []
@@ -130,13 +130,13 @@ async def test_the_queue_survives_a_restart_and_is_sent_by_the_next_server(tmp_p
 
 async def test_a_faulty_message_is_refused_when_it_is_queued_or_stays_where_a_person_sees_it(tmp_path: Path) -> None:
     hold = asyncio.Event()
-    async with live_server(tmp_path, replies=[Reply("One.", hold=hold)]) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[Reply("One.", hold=hold)]) as client:
+        chat = await client.chat()
         await chat.send("first", until="sent")
-        await guest.model.asked(1)
-        await guest.ask("POST", f"{chat.path}/messages", {"content": "x", "when": "later"}, expect=422)
-        await guest.ask("POST", f"{chat.path}/messages", {"content": " ", "when": "idle"}, expect=422)
-        await guest.ask("POST", f"{chat.path}/messages", {"content": "x"}, expect=409)
+        await client.model.asked(1)
+        await client.ask("POST", f"{chat.path}/messages", {"content": "x", "when": "later"}, expect=422)
+        await client.ask("POST", f"{chat.path}/messages", {"content": " ", "when": "idle"}, expect=422)
+        await client.ask("POST", f"{chat.path}/messages", {"content": "x"}, expect=409)
         await say(chat, "/no_such_workflow", "idle")
         hold.set()
         await ended(chat, 1)
