@@ -38,6 +38,7 @@ from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, wa
 from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.config.settings import BadSettings, Settings
+from anycowork.delegates.source import DelegateSource
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.chats import Autonomy, Limits
 from anycowork.domain.model import Providers
@@ -196,6 +197,7 @@ async def _build_services(
 ) -> RunningServer:
     shared = await _build_shared(settings, clock, database, providers, egress)
     mcp = _build_mcp_manager(settings, shared, egress, tasks)
+    _add_delegates(shared, settings, egress, providers)
     journal, store = database.journal, database.store
     workspaces, snapshots = shared.workspaces, shared.snapshots
     recovery = TurnRecovery(
@@ -476,6 +478,14 @@ def _build_mcp_manager(settings: Settings, shared: _Shared, egress: Egress, task
     manager = McpManager(shared.toolbox, launcher, tasks, store.save)
     manager.start(store.load())
     return manager
+
+
+def _add_delegates(shared: _Shared, settings: Settings, egress: Egress, providers: ProviderRegistry) -> None:
+    """Offers the agents of other vendors as tools, and as what answers a chat. Their protocol is imported with the first task."""
+    launcher = ServerLauncher(shared.sandbox_setup.sandbox, egress, settings.data_dir)
+    source = DelegateSource(shared.live_settings.delegates(), launcher)
+    shared.toolbox.refresh(source)
+    providers.put_delegates([tool.spec.delegate for tool in source.tools() if tool.spec.delegate])
 
 
 def _build_rule_service(shared: _Shared, clock: Clock, database: Database) -> RuleService:

@@ -97,6 +97,10 @@ class Sandbox:
     def layer_for(self, root: str) -> Layer:
         return Layer.COPY if root in self._uncovered else self.layer
 
+    def use_copies(self, root: str) -> None:
+        """No overlay can be mounted over this workspace, so its next command begins with a copy."""
+        self._uncovered.add(root)
+
     @asynccontextmanager
     async def begin(self, jail: Jail, layer: Layer | None = None) -> AsyncIterator[Transaction]:
         """Starts the transaction of one command; at the end, uncommitted changes are dropped. Raises: ToolFault."""
@@ -109,8 +113,6 @@ class Sandbox:
             yield transaction
         finally:
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._end, transaction))
-        if layer is Layer.COPY:
-            self._uncovered.add(jail.root)  # it succeeded, so the next command tries it again
 
     @asynccontextmanager
     async def read_only(self, root: str) -> AsyncIterator[Stage]:
