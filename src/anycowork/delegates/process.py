@@ -51,7 +51,7 @@ async def delegate_process(
                 environment=proxy_environment(reach) if reach else None,
                 held_back=reach is not None,
                 sight=VisiblePaths(program.places, workspace=True),
-                masks=transaction.masks,
+                masks=transaction.covered.masks,
             )
         )
         launch.status.watch()

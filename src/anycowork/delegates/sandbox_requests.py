@@ -128,7 +128,7 @@ class SandboxRequests:
     ) -> ChildResult:
         program = SandboxedProgram(self._sandbox, command, limits, on_output, stdin=stdin)  # type: ignore[arg-type]  # narrowed by callers
         ended, _ = await program.run(
-            self._transaction.jail.root, self._transaction.stage, masks=self._transaction.masks
+            self._transaction.jail.root, self._transaction.stage, masks=self._transaction.covered.masks
         )
         return ended
 
