@@ -22,6 +22,9 @@ from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.fork_service import ForkService
+from anycowork.chats.job_audit import JobAudit
+from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
@@ -35,6 +38,7 @@ from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, wa
 from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.config.settings import BadSettings, Settings
+from anycowork.delegates.source import DelegateSource
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.chats import Autonomy, Limits
 from anycowork.domain.model import Providers
@@ -44,7 +48,9 @@ from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.coordinator import JobCoordinator
+from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.jobs.job_runner import JobRunner
+from anycowork.jobs.task_commits import TaskCommitter
 from anycowork.mcp.manager import McpManager
 from anycowork.mcp.stdio_transport import ServerLauncher
 from anycowork.permissions.budgets import CostOf
@@ -60,8 +66,10 @@ from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.egress import Egress
+from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.network import Network
 from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.task_workspaces import PrivateCopies
 from anycowork.sandbox.workspaces import LocalWorkspaces
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
@@ -189,6 +197,7 @@ async def _build_services(
 ) -> RunningServer:
     shared = await _build_shared(settings, clock, database, providers, egress)
     mcp = _build_mcp_manager(settings, shared, egress, tasks)
+    _add_delegates(shared, settings, egress, providers)
     journal, store = database.journal, database.store
     workspaces, snapshots = shared.workspaces, shared.snapshots
     recovery = TurnRecovery(
@@ -206,8 +215,16 @@ async def _build_services(
     scheduler = _build_scheduler(shared, clock, database, providers, recovery, tasks)
     await _recover(shared.sandbox_setup.staging, database, rollback, recovery, scheduler)
     chat_lock = ChatLock(journal=journal, store=store, scheduler=scheduler)
+    isolated = _build_isolated_tasks(settings, shared, database, clock)
     coordinator = JobCoordinator(
-        journal=journal, store=store, turns=chat_lock, agents=shared.agents, clock=clock, tasks=tasks
+        journal=journal,
+        store=store,
+        turns=chat_lock,
+        agents=shared.agents,
+        isolated=isolated,
+        clock=clock,
+        tasks=tasks,
+        parallel_tasks=shared.live_settings.parallel_tasks,
     )
     maintenance = Maintenance(receipts=database.idempotency, snapshots=snapshots, staging=shared.sandbox_setup.staging)
     workflows = WorkflowService(
@@ -241,6 +258,7 @@ async def _build_services(
     services = Services(
         chats=chats,
         queue=queue,
+        forks=ForkService(chat_lock=chat_lock, chats=chats, rollback=rollback, store=store, clock=clock),
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
         ),
@@ -249,6 +267,16 @@ async def _build_services(
             store=store,
             agents=shared.agents,
             coordinator=coordinator,
+            isolated=isolated,
+            clock=clock,
+            cost_of=shared.live_settings.cost,
+        ),
+        job_audit=JobAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
+        job_commits=JobCommitService(
+            chat_lock=chat_lock,
+            store=store,
+            isolated=isolated,
+            rollback=rollback,
             clock=clock,
             cost_of=shared.live_settings.cost,
         ),
@@ -308,6 +336,21 @@ async def _build_services(
         app,
         services.stopping,
     )
+
+
+def _build_isolated_tasks(settings: Settings, shared: "_Shared", database: Database, clock: Clock) -> IsolatedTasks:
+    workspaces, spare = shared.workspaces, CommandLimits().free_space
+    copies = PrivateCopies(
+        shared.sandbox_setup.staging, workspaces, most_bytes=settings.command_copy_bytes, spare=spare
+    )
+    committer = TaskCommitter(
+        journal=database.journal,
+        rows=database.store,
+        workspaces=workspaces,
+        snapshots=shared.snapshots,
+        clock=clock,
+    )
+    return IsolatedTasks(copies, committer)
 
 
 @value
@@ -435,6 +478,14 @@ def _build_mcp_manager(settings: Settings, shared: _Shared, egress: Egress, task
     manager = McpManager(shared.toolbox, launcher, tasks, store.save)
     manager.start(store.load())
     return manager
+
+
+def _add_delegates(shared: _Shared, settings: Settings, egress: Egress, providers: ProviderRegistry) -> None:
+    """Offers the agents of other vendors as tools, and as what answers a chat. Their protocol is imported with the first task."""
+    launcher = ServerLauncher(shared.sandbox_setup.sandbox, egress, settings.data_dir)
+    source = DelegateSource(shared.live_settings.delegates(), launcher)
+    shared.toolbox.refresh(source)
+    providers.put_delegates([tool.spec.delegate for tool in source.tools() if tool.spec.delegate])
 
 
 def _build_rule_service(shared: _Shared, clock: Clock, database: Database) -> RuleService:

@@ -22,7 +22,7 @@ from anycowork.agent.reply_parser import (
     read_reply,
 )
 from anycowork.agent.reply_stream import Reply, ReplyStream
-from anycowork.agent.small_model_steering import unfinished_request
+from anycowork.agent.small_models import unfinished_request
 from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_context import TurnContext
@@ -92,7 +92,6 @@ class Agent:
         if context.turn.steps - context.turn.steps_before >= limits.steps:
             raise TooManySteps(f"{_worked_on(context)} after {limits.steps} steps. Continue it, or send a message.")
         await self._steering.take(context)
-        await context.require_budget()
         context.turn = replace(context.turn, steps=context.turn.steps + 1)
         context.reply_stream = ReplyStream(
             journal=self._journal, chat_id=context.chat.id, turn_id=context.turn.id, message_id=self._clock.new_id()

@@ -1,7 +1,7 @@
 """Serialises requests per chat: lock, re-read, commit, start the turn."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import Protocol
@@ -86,16 +86,23 @@ class ChatLock:
         """Starts a turn that is durable already."""
         self._scheduler.start(turn)
 
-    async def resume(self, principal: Principal, turn: Turn, *writes: Write, events: tuple[NewEvent, ...]) -> None:
-        """Write the person's decision and the due turn in one transaction, then start the turn's next segment."""
-        due = replace(turn, state=TurnState.DUE)
-        await self.write(principal, turn.chat_id, *writes, due, SetChat(ChatState.RUNNING), events=events)
-        self._scheduler.start(due)
+    async def resume(
+        self,
+        principal: Principal,
+        turn: Turn,
+        *writes: Write,
+        events: tuple[NewEvent, ...],
+        others: Sequence[Turn] = (),
+    ) -> None:
+        """Write the person's decision and the due turns in one transaction, then start their next segments."""
+        due = [replace(one, state=TurnState.DUE) for one in (turn, *others)]
+        await self.write(principal, turn.chat_id, *writes, *due, SetChat(ChatState.RUNNING), events=events)
+        for one in due:
+            self._scheduler.start(one)
 
     async def stop(self, principal: Principal, chat_id: str) -> bool:
-        """Stop the current turn; return False if there was nothing to stop."""
-        turn = await self._store.current_turn(chat_id)
-        if turn is None:
-            return False
-        await self._scheduler.stop(turn, principal=principal.label(), note="Stopped by the person.")
-        return True
+        """Stop the current turns; return False if there was nothing to stop."""
+        turns = await self._store.current_turns(chat_id)
+        for turn in turns:
+            await self._scheduler.stop(turn, principal=principal.label(), note="Stopped by the person.")
+        return bool(turns)
