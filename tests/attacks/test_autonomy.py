@@ -7,6 +7,7 @@ from typing import Any  # a test's own words
 import pytest
 
 from anycowork.server import sandbox_setup
+from support.attempts import Attempts
 from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
@@ -52,20 +53,43 @@ async def state_after(tmp_path: Path, level: str, reply: str, *rules: dict[str, 
         return str((await chat.send("go"))["state"])
 
 
-@proves("APR-9")
-@pytest.mark.parametrize("level", ["ask", "edits", "sandboxed"])
-@pytest.mark.parametrize("reply", [*EDITS.values(), *RUN.values()], ids=[*EDITS, *RUN])
-async def test_each_level_lets_pass_what_it_says(tmp_path: Path, level: str, reply: str) -> None:
-    passes = {"ask": (), "edits": EDITS.values(), "sandboxed": (*EDITS.values(), *RUN.values())}
-    expected = "idle" if reply in passes[level] else "awaiting_approval"
-    assert await state_after(tmp_path, level, reply) == expected
+async def state_of(client: LiveServer, level: str, reply: str) -> str:
+    """The chat's state after this reply, in a chat of its own, with the files as they were."""
+    for path in [path for path in client.workspace.iterdir() if path.is_file()]:
+        path.unlink()
+    for name, text in FILES.items():
+        (client.workspace / name).write_text(text)
+    client.model.replies[:] = [reply, *["Done."] * 4]
+    chat = await chat_at(client, level)
+    state = str((await chat.send("go"))["state"])
+    if state != "idle":
+        await client.ask("POST", f"{chat.path}/stop", {})  # the workspace is free for the next
+    return state
 
 
 @proves("APR-9")
-@pytest.mark.parametrize("level", ["edits", "sandboxed"])
-@pytest.mark.parametrize("reply", ALWAYS.values(), ids=ALWAYS)
-async def test_what_asks_at_every_level_asks(tmp_path: Path, level: str, reply: str) -> None:
-    assert await state_after(tmp_path, level, reply) == "awaiting_approval"
+async def test_each_level_lets_pass_what_it_says(tmp_path: Path, attempts: Attempts) -> None:
+    passes = {"ask": {}, "edits": EDITS, "sandboxed": {**EDITS, **RUN}}
+    replies = {**EDITS, **RUN}
+    async with live_server(tmp_path, files=FILES) as client:
+
+        async def attempt(case: str) -> None:
+            level, name = case.split(": ")
+            expected = "idle" if name in passes[level] else "awaiting_approval"
+            assert await state_of(client, level, replies[name]) == expected
+
+        await attempts.each([f"{level}: {name}" for level in passes for name in replies], attempt)
+
+
+@proves("APR-9")
+async def test_what_asks_at_every_level_asks(tmp_path: Path, attempts: Attempts) -> None:
+    async with live_server(tmp_path, files=FILES) as client:
+
+        async def attempt(case: str) -> None:
+            level, name = case.split(": ")
+            assert await state_of(client, level, ALWAYS[name]) == "awaiting_approval"
+
+        await attempts.each([f"{level}: {name}" for level in ("edits", "sandboxed") for name in ALWAYS], attempt)
 
 
 @proves("APR-9")
