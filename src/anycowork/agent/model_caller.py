@@ -64,9 +64,10 @@ class ModelCaller:
             request = replace(request, image_bytes=await self._image_data(context, shown.messages))
         asked = reply_stream.reply.message_id  # the usage is recorded under the id of the answer
         reserve = Reserve(asked, context.turn.id, request.purpose, name, shown.tokens)
-        pending, announcements = context.take_pending()
-        change = Change(context.chat.id, (*pending, reserve, context.turn), announcements)
-        await context.write_buffer.write(self._journal, change)
+        async with context.reserving(reserve):
+            pending, announcements = context.take_pending()
+            change = Change(context.chat.id, (*pending, reserve, context.turn), announcements)
+            await context.write_buffer.write(self._journal, change)
         reply = await reply_stream.receive(provider, request)
         if reply.usage and not request.image_bytes:  # image tokens do not help to estimate text
             estimated = shown.tokens / context.window.ratio + self._offered(context, options).tokens
@@ -169,7 +170,7 @@ class ModelCaller:
 
         The list is the one of the segment's start, so that every request of the segment has the same text.
         """
-        hidden = await self._hidden(context.chat.id, context.workspace.root)
+        hidden = await self._hidden(context.chat.id, context.workspace.origin)
         files = context.workspace.overview(OVERVIEW_FILES, hidden)
         return replace(request, content=f"{FILES_HEAD}\n{files}]\n\n{request.content}")
 
@@ -186,7 +187,7 @@ class ModelCaller:
         if context.system_prompt is None:
             prompt_id = context.chat.config.system_prompt_id
             offered = options.calling is Calling.NATIVE
-            setting = PromptScope(context.workspace.root, prompt_budget, context.opening())
+            setting = PromptScope(context.workspace.origin, prompt_budget, context.opening())
             built = await self._prompts.for_chat(prompt_id, context.role, setting, brief=options.brief, offered=offered)
             context.system_prompt = f"{built}\n\n{context.extra_prompt}" if context.extra_prompt else built
         return context.system_prompt

@@ -260,7 +260,7 @@ class ToolRunner:
                 progress=progress,
                 named_network=admitted.policy.named_literally,
                 check_changes=lambda changes: self._gate.check_changes(
-                    call, changes, context.workspace.root, autonomy=admitted.autonomy
+                    call, changes, context.workspace.origin, autonomy=admitted.autonomy
                 ),
                 hold=hold,
                 asks_at_commit=admitted.asks_at_commit,

@@ -58,6 +58,7 @@ class TurnRecorder:
         events: tuple[NewEvent, ...] = (),
     ) -> None:
         """Exactly one end, as the turn's policy has it: the last message, the turn's end and the chat's state become true together."""
+        await context.before_end()
         end = context.policy.end(TurnEnd(reason, messages, also, events))
         if not end.over:
             await self._write(context, *end.messages, *end.writes, events=end.events)

@@ -10,6 +10,7 @@ from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import (
     BadWorkspace,
+    Conflict,
     Invalid,
     NotEnoughSpace,
     NotFound,
@@ -117,6 +118,8 @@ class RollbackService:
         principal.require(Scope.DECIDE)
         chat = await require_chat(self._store, chat_id)
         snapshot = await self._snapshot(chat_id, snapshot_id)
+        if snapshot.workspace != chat.workspace:
+            raise Conflict("This change was made in the private copy of a job's task. Undo the task instead.")
         if request.dry_run:
             preview = await self._preview(snapshot, request, self._workspaces.open(snapshot.workspace))
             return RollbackResult(_would_be(preview), preview)
@@ -125,11 +128,48 @@ class RollbackService:
         async with self._workspaces.writing(snapshot.workspace) as epoch:
             workspace = self._workspaces.open(snapshot.workspace)
             preview = await self._preview(snapshot, request, workspace)
-            _require_no_conflicts(preview, request.overwrite)
-            before = await self._begin(principal, chat, snapshot, preview, workspace, epoch)
-            done = await self._snapshots.restore(workspace, preview.undos)
-            await self._finish(principal.label(), chat, before, done, workspace)
+            return await self._restore(principal, chat, snapshot, preview, request, workspace, epoch)
+
+    async def _restore(
+        self,
+        principal: Principal,
+        chat: Chat,
+        snapshot: Snapshot,
+        preview: RestorePreview,
+        request: RollbackRequest,
+        workspace: Workspace,
+        epoch: int,
+    ) -> RollbackResult:
+        _require_no_conflicts(preview, request.overwrite)
+        before = await self._begin(principal, chat, snapshot, preview, workspace, epoch)
+        done = await self._snapshots.restore(workspace, preview.undos)
+        await self._finish(principal.label(), chat, before, done, workspace)
         return RollbackResult(done, preview, undo_snapshot=before.id)
+
+    async def undo_turns(
+        self, principal: Principal, chat_id: str, turn_ids: Sequence[str], request: RollbackRequest
+    ) -> RollbackResult:
+        """Undo what these turns changed, and nothing else: what somebody changed since is a conflict. Raises: as `restore`."""
+        principal.require(Scope.DECIDE)
+        chat = await require_chat(self._store, chat_id)
+        changes = await self._rows.changes_of_turns(turn_ids, chat.workspace)
+        if not changes:
+            raise Conflict("No change is recorded that could be undone.")
+        undos = undoing(changes)
+        if request.paths is not None:
+            undos = _narrowed(undos, request.paths)
+        first = changes[0].before
+        if any(change.before.pruned for change in changes):
+            raise _pruned(first.id)
+        if request.dry_run:
+            preview = await self._snapshots.preview(self._workspaces.open(chat.workspace), undos)
+            return RollbackResult(_would_be(preview), preview)
+        if chat.state not in IDLE:
+            raise require_idle(chat).error
+        async with self._workspaces.writing(chat.workspace) as epoch:
+            workspace = self._workspaces.open(chat.workspace)
+            preview = await self._snapshots.preview(workspace, undos)
+            return await self._restore(principal, chat, first, preview, request, workspace, epoch)
 
     async def settle_after_crash(self) -> None:
         """Finish interrupted restores; files that someone changed since are left unchanged and reported.
@@ -193,6 +233,10 @@ class RollbackService:
     async def _finish(self, principal: str, chat: Chat, before: Snapshot, done: Restored, workspace: Workspace) -> None:
         after = await self._snapshots.after(before, workspace)
         summary = RollbackResult(done, RestorePreview((), {}), before.id).to_json()
+        if before.restores is None:  # the changes of a task were being written; its job says so
+            after = after or replace(before, id=self._clock.new_id(), moment=SnapshotMoment.AFTER, images=())
+            await self._journal.write(Change(chat.id, (after,), (event_factory.snapshot(after),), principal=principal))
+            return
         payload: Json = {"restore": {"snapshot": before.restores, **{key: summary[key] for key in _RECORDED}}}
         message = self._draft.message(chat, Speaker.SYSTEM, _words(done), payload=payload)
         # Without images of the current state it still counts as finished: a retry would not read more.
@@ -207,14 +251,18 @@ class RollbackService:
         if snapshot is None:
             raise NotFound("snapshot", snapshot_id)
         if snapshot.pruned:
-            raise SnapshotPruned(
-                f"The content of snapshot '{snapshot_id}' was pruned to make space for newer ones. Choose a newer one,"
-                " and raise 'snapshot_quota_bytes' to keep them longer."
-            )
+            raise _pruned(snapshot_id)
         return snapshot
 
 
 _RECORDED = ("restored", "deleted", "kept", "conflicts", "reasons", "undo_snapshot")
+
+
+def _pruned(snapshot_id: str) -> SnapshotPruned:
+    return SnapshotPruned(
+        f"The content of snapshot '{snapshot_id}' was pruned to make space for newer ones. Choose a newer one,"
+        " and raise 'snapshot_quota_bytes' to keep them longer."
+    )
 
 
 def _narrowed(undos: list[Undo], paths: Sequence[str]) -> list[Undo]:

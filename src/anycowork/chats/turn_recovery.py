@@ -15,7 +15,7 @@ from anycowork.agent.tool_runner import result_message
 from anycowork.chats.lookup import progress_of
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import ApprovalState, QuestionState
-from anycowork.domain.chats import Chat, ChatState, EndReason, Turn, TurnState
+from anycowork.domain.chats import ChatState, EndReason, Turn, TurnState
 from anycowork.domain.errors import (
     AnyCoworkError,
     BadWorkspace,
@@ -89,17 +89,18 @@ class TurnRecovery:
             return
         writes: list[Write] = []
         events: list[NewEvent] = []
+        root = turn.workspace or chat.workspace
         progress = await progress_of(self._store, self._toolbox, turn, chat.workspace)
         for call in await self._store.calls(turn.id):
             if call.state is not CallState.SETTLED:
-                result = await self._result_of(call, chat, crashed=reason is EndReason.INTERRUPTED)
+                result = await self._result_of(call, root, crashed=reason is EndReason.INTERRUPTED)
                 settled = replace(call, state=CallState.SETTLED, result=result)
                 if progress:
                     progress.record(settled)
                 at, message_id = self._clock.now(), self._clock.new_id()
                 writes += [settled, result_message(settled, result, message_id=message_id, at=at, role=turn.role)]
                 events.append(event_factory.tool_result(settled, result))
-                for after in await self._as_left(call, chat):
+                for after in await self._as_left(call, root):
                     writes.append(after)
                     events.append(event_factory.snapshot(after))
         for left in unfinished:
@@ -124,25 +125,25 @@ class TurnRecovery:
             if chat is None or call.state is not CallState.INTENT or call.intent is None:
                 continue
             try:
-                workspace = self._workspaces.open(chat.workspace)
+                workspace = self._workspaces.open(turn.workspace or chat.workspace)
                 for item in call.intent.paths:
                     workspace.clear_leftovers(item.path)
             except (BadWorkspace, Refusal, ToolFault) as error:
                 log.warning("call %s: what it left could not be cleared away: %s", call.id, error.message)
 
-    async def _result_of(self, call: Call, chat: Chat, *, crashed: bool) -> ToolResult:
+    async def _result_of(self, call: Call, root: str, *, crashed: bool) -> ToolResult:
         lost = Status.INTERRUPTED if crashed else Status.CANCELLED
         if call.held is not None:
             return await self._of_held(call, call.held, lost, crashed=crashed)
         if call.state is not CallState.INTENT:
             return ToolResult.failed(Interrupted(f"'{call.tool}' was not run: the turn ended first."), status=lost)
         if call.intent is not None and call.intent.contained:
-            return await self._of_command(call, call.intent, chat, lost)
+            return await self._of_command(call, call.intent, root, lost)
         if call.intent is None or not call.intent.paths:
             return ToolResult.failed(
                 Interrupted(f"'{call.tool}' was stopped while it ran; what it had done so far remains."), status=lost
             )
-        match self._on_disk(call.intent, chat.workspace):
+        match self._on_disk(call.intent, root):
             case _OnDisk.AFTER:
                 return ToolResult(Status.OK, f"'{call.tool}' was completed (seen on the disk afterwards).")
             case _OnDisk.BEFORE:
@@ -153,26 +154,26 @@ class TurnRecovery:
                 message = f"'{call.tool}' was interrupted, and the file is neither unchanged nor as intended. Check it before you continue."
                 return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
 
-    async def _as_left(self, call: Call, chat: Chat) -> list[Snapshot]:
+    async def _as_left(self, call: Call, root: str) -> list[Snapshot]:
         """Save the paths that the call was about to change, so that it can be undone like any other."""
         before = await self._rows.before_of_call(call.id) if call.state is CallState.INTENT else None
         if before is None:
             return []
         try:
-            after = await self._snapshots.after(before, self._workspaces.open(chat.workspace))
+            after = await self._snapshots.after(before, self._workspaces.open(root))
         except BadWorkspace:
             return []
         return [after] if after else []
 
-    async def _of_command(self, call: Call, intent: Intent, chat: Chat, lost: Status) -> ToolResult:
+    async def _of_command(self, call: Call, intent: Intent, root: str, lost: Status) -> ToolResult:
         """Before its commit is intended a command has changed nothing; after that the commit is finished, never undone."""
         if intent.staged is None:
             return ToolResult.failed(
                 Interrupted(f"'{call.tool}' was stopped while it ran; none of its changes was kept."), status=lost
             )
         try:
-            async with self._workspaces.writing(chat.workspace):
-                done = await asyncio.to_thread(self._workspaces.roll_forward, chat.workspace, intent)
+            async with self._workspaces.writing(root):
+                done = await asyncio.to_thread(self._workspaces.roll_forward, root, intent)
         except (BadWorkspace, ToolFault) as error:
             message = f"'{call.tool}' was interrupted while its changes were being made, and they could not be finished. {error.message}"
             return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
@@ -211,8 +212,8 @@ class TurnRecovery:
             if approval.turn_id == turn.id:
                 writes.append(DecideApproval(approval.id, ApprovalState.WITHDRAWN, None, principal))
                 events.append(event_factory.permission_decided(approval, ApprovalState.WITHDRAWN, None, principal))
-        question = await self._store.open_question(turn.chat_id)
-        if question is not None and question.turn_id == turn.id:
+        question = await self._store.open_question(turn.chat_id, turn_id=turn.id)
+        if question is not None:
             withdrawn = QuestionState.WITHDRAWN
             writes.append(SettleQuestion(question.message_id, withdrawn, None, principal))
             events.append(

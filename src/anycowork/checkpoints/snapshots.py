@@ -11,12 +11,12 @@ from anycowork.checkpoints.capture import (
     behind_a_link,
     below_any,
     bytes_in,
-    image,
     image_of,
     path_of,
     refuse_special,
     touched,
 )
+from anycowork.checkpoints.capture import image as image_at
 from anycowork.checkpoints.compare import Comparison, comparable, compare
 from anycowork.checkpoints.pack import Damaged, Pack
 from anycowork.checkpoints.restore import bring_back, clear_leftovers
@@ -30,6 +30,7 @@ from anycowork.domain.snapshots import (
     RestorePreview,
     Snapshot,
     SnapshotMoment,
+    TaskCommit,
     Undo,
     absent,
 )
@@ -37,6 +38,7 @@ from anycowork.domain.tools import Call
 from anycowork.domain.values import replace
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import translate_os_errors
+from anycowork.workspace.merges import merge_texts
 from anycowork.workspace.paths import shown
 from anycowork.workspace.reader_threads import ReaderThreads
 from anycowork.workspace.uncancellable import run_uncancellable
@@ -77,7 +79,7 @@ class PackedSnapshots:
 
     # --- around a change
 
-    async def before(self, cause: Call | Restore, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
+    async def before(self, cause: Call | Restore | TaskCommit, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
         folder = _folder(workspace)
         try:
             try:
@@ -141,6 +143,15 @@ class PackedSnapshots:
         targets = tuple(undo.target for undo in undos)
         return replace(before, id=self._clock.new_id(), moment=SnapshotMoment.MEANT, images=targets, files=len(targets))
 
+    async def merge(self, base: PathImage, mine: PathImage, workspace: Workspace) -> PathImage | None:
+        return await asyncio.to_thread(self._merge, base, mine, _folder(workspace))
+
+    async def contents(self, image: PathImage, workspace: Workspace | None = None) -> bytes | None:
+        if workspace is None:
+            return await asyncio.to_thread(self._kept_content, image)
+        folder = _folder(workspace)
+        return await asyncio.to_thread(lambda: _live_content(folder, image_at(folder, path_of(image.path))))
+
     async def restore(self, workspace: Workspace, undos: Sequence[Undo]) -> Restored:
         folder = _folder(workspace)
 
@@ -198,7 +209,7 @@ class PackedSnapshots:
                 place = path_of(undo.path)
                 # A link that this same restore removes hides what is below it.
                 hidden = below_any(place, places) and behind_a_link(folder, place)
-                now = absent(undo.path) if hidden else image(folder, place)
+                now = absent(undo.path) if hidden else image_at(folder, place)
             except (ToolFault, OutsideWorkspace) as error:
                 conflicts[undo.path] = error.message
                 hopeless.add(undo.path)
@@ -231,6 +242,19 @@ class PackedSnapshots:
                     f"The kept content of '{shown(undo.path)}' is damaged or missing, so it cannot be restored. Nothing was changed."
                     " Leave this path out with 'paths'."
                 ) from None
+
+    def _merge(self, base: PathImage, mine: PathImage, folder: Folder) -> PathImage | None:
+        theirs = image_at(folder, path_of(mine.path))
+        if not all(side.kind is Kind.FILE for side in (base, mine, theirs)):
+            return None
+        old, new, now = self._kept_content(base), self._kept_content(mine), _live_content(folder, theirs)
+        merged = None if old is None or new is None or now is None else merge_texts(old, new, now)
+        if merged is None:
+            return None
+        digest = self._pack.put(merged, owner=f"{folder.root} merged")
+        self._pack.sync([digest])
+        mode = mine.mode if mine.mode != base.mode else theirs.mode
+        return replace(mine, hash=digest, size=len(merged), mode=mode)
 
     def _kept_content(self, kept: PathImage) -> bytes | None:
         if kept.hash is None or not comparable(kept):
@@ -266,7 +290,7 @@ class PackedSnapshots:
             needed = await self._retention.needed_hashes()
             await asyncio.to_thread(self._pack.sweep, needed, most=self._quota)
 
-    def _snapshot(self, cause: Call | Restore, root: str, images: Sequence[PathImage]) -> Snapshot:
+    def _snapshot(self, cause: Call | Restore | TaskCommit, root: str, images: Sequence[PathImage]) -> Snapshot:
         taken = Snapshot(
             id=self._clock.new_id(),
             chat_id=cause.chat_id,
@@ -282,6 +306,8 @@ class PackedSnapshots:
                 return replace(taken, turn_id=cause.turn_id, call_id=cause.id)
             case Restore():
                 return replace(taken, restores=cause.snapshot_id)
+            case TaskCommit():
+                return replace(taken, turn_id=cause.turn_id)
             case _:
                 assert_never(cause)
 

@@ -125,9 +125,9 @@ def job_updated(job: Job, state: ChatState | None = None) -> NewEvent:
     return NewEvent(EventType.JOB_UPDATED, {"job": job.summary(), **_state(state)}, job_id=job.id)
 
 
-def job_completed(job: Job) -> NewEvent:
-    """The job's end, whatever its status is then; it leaves the chat idle."""
-    return NewEvent(EventType.JOB_COMPLETED, {"job": job.summary(), **_state(ChatState.IDLE)}, job_id=job.id)
+def job_completed(job: Job, state: ChatState | None = ChatState.IDLE) -> NewEvent:
+    """The job's end, whatever its status is then. `state` is the chat's afterwards; None if another turn holds the chat."""
+    return NewEvent(EventType.JOB_COMPLETED, {"job": job.summary(), **_state(state)}, job_id=job.id)
 
 
 def _state(state: ChatState | None) -> Json:

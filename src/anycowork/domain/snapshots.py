@@ -61,6 +61,15 @@ class Restore:
 
 
 @value
+class TaskCommit:
+    """The changes of a job's task, or of a whole job, as they are written into a workspace: a change like any other."""
+
+    id: str
+    chat_id: str
+    turn_id: str | None = None
+
+
+@value
 class Snapshot:
     """The paths of one change (a call or a restore) at one point in time. `diff` is the hash of the difference's text in the pack.
 

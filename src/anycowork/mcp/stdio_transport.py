@@ -68,7 +68,7 @@ class ServerLauncher:
         """
         async with AsyncExitStack() as things:
             if self.sandbox is None:
-                process = things.enter_context(_started(program.argv, env=_bare_environment(program), fds=()))
+                process = things.enter_context(started_process(program.argv, env=_bare_environment(program), fds=()))
                 first = b""
             else:
                 stage = await things.enter_async_context(self.sandbox.read_only(root or "/"))
@@ -90,7 +90,7 @@ class ServerLauncher:
                 things.push_async_callback(launch.status.all_gone)
                 if reach is not None:
                     await things.enter_async_context(self.egress.beside(launch, stage.runner, reach))
-                process = things.enter_context(_started(launch.argv, env={}, fds=launch.fds))
+                process = things.enter_context(started_process(launch.argv, env={}, fds=launch.fds))
                 first = program.first_line
             yield await things.enter_async_context(_streams(process, first, lines, ended))
 
@@ -122,7 +122,7 @@ class LineLog:
 
 
 @contextmanager
-def _started(
+def started_process(
     argv: Sequence[str], *, env: Mapping[str, str], fds: tuple[int, ...]
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """The program with pipes; at the end it and its group are gone."""
@@ -146,6 +146,37 @@ def _started(
         process.wait()
 
 
+@value
+class ProcessPipes:
+    """What the process prints, and what it reads."""
+
+    output: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+
+@asynccontextmanager
+async def open_pipes(
+    process: "subprocess.Popen[bytes]", lines: LineLog, *, longest_line: int = LONGEST_LINE
+) -> AsyncIterator[ProcessPipes]:
+    """The pipes of a started process; what it prints on stderr is logged. They are closed at the end."""
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    loop = asyncio.get_running_loop()
+    output, errors = asyncio.StreamReader(limit=longest_line), asyncio.StreamReader(limit=65_536)
+    out, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), process.stdout)
+    err, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(errors), process.stderr)
+    into, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, process.stdin)
+    writer = asyncio.StreamWriter(into, flow, None, loop)
+    noting = asyncio.ensure_future(_note(errors, lines))
+    try:
+        yield ProcessPipes(output, writer)
+    finally:
+        writer.close()
+        noting.cancel()
+        await asyncio.gather(noting, return_exceptions=True)
+        out.close()
+        err.close()
+
+
 @asynccontextmanager
 async def _streams(
     process: "subprocess.Popen[bytes]", first: bytes, lines: LineLog, ended: Callable[[], None]
@@ -153,30 +184,22 @@ async def _streams(
     import anyio
     from mcp.shared.message import SessionMessage
 
-    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-    loop = asyncio.get_running_loop()
-    output, errors = asyncio.StreamReader(limit=LONGEST_LINE), asyncio.StreamReader(limit=65_536)
-    out, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), process.stdout)
-    err, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(errors), process.stderr)
-    into, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, process.stdin)
-    writer = asyncio.StreamWriter(into, flow, None, loop)
-    writer.write(first)
-    to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](16)
-    write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](16)
-    hearing = asyncio.ensure_future(_hear(output, to_session, lines, ended))
-    others = [asyncio.ensure_future(_speak(writer, from_session, ended)), asyncio.ensure_future(_note(errors, lines))]
-    try:
-        yield read_stream, write_stream
-    finally:
-        writer.close()
-        await asyncio.wait([hearing], timeout=_SECONDS_TO_END)
-        for task in (hearing, *others):
-            task.cancel()
-        await asyncio.gather(hearing, *others, return_exceptions=True)
-        for stream in (read_stream, write_stream, to_session, from_session):
-            stream.close()
-        out.close()
-        err.close()
+    async with open_pipes(process, lines) as pipes:
+        pipes.writer.write(first)
+        to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](16)
+        write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](16)
+        hearing = asyncio.ensure_future(_hear(pipes.output, to_session, lines, ended))
+        speaking = asyncio.ensure_future(_speak(pipes.writer, from_session, ended))
+        try:
+            yield read_stream, write_stream
+        finally:
+            pipes.writer.close()
+            await asyncio.wait([hearing], timeout=_SECONDS_TO_END)
+            for task in (hearing, speaking):
+                task.cancel()
+            await asyncio.gather(hearing, speaking, return_exceptions=True)
+            for stream in (read_stream, write_stream, to_session, from_session):
+                stream.close()
 
 
 async def _hear(output: asyncio.StreamReader, to_session: Any, lines: LineLog, ended: Callable[[], None]) -> None:

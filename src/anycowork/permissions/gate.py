@@ -141,7 +141,7 @@ class Gate:
         """
         await self._decisions_on(call)
         evaluated = await self._evaluate(call, context, tool_context)
-        checked = await self.check_changes(call, held.paths, tool_context.workspace.root)
+        checked = await self.check_changes(call, held.paths, tool_context.workspace.origin)
         for effect, why in ((evaluated.policy.effect, evaluated.policy.why), (checked.effect, checked.why)):
             if effect is Effect.DENY:
                 raise DeniedByRule(f"{why} The command has run already.")
@@ -190,11 +190,11 @@ class Gate:
         """Run every stage except the approval: return the call as it would run, with the policy's result."""
         tool, granted = self._authorized(call, context)
         narrowed = tool_context if tool_context.permissions == granted else replace(tool_context, permissions=granted)
-        hidden = await self._policy.hidden(call.chat_id, tool_context.workspace.root, tool.spec)
+        hidden = await self._policy.hidden(call.chat_id, tool_context.workspace.origin, tool.spec)
         if hidden.patterns:
             narrowed = replace(narrowed, hidden=hidden)
         prepared = await tool.prepare(call.parameters, narrowed)
-        policy = await self._policy.evaluate(call, tool.spec, prepared, tool_context.workspace.root, context.now)
+        policy = await self._policy.evaluate(call, tool.spec, prepared, tool_context.workspace.origin, context.now)
         step = granted_by(context.plan, tool.spec, call, prepared) if context.plan else None
         over = context.overdrawn if context.overdrawn and context.overdrawn.holds_back(call, tool.spec) else None
         return Admitted(tool, prepared, granted, policy, step, overdrawn=over)

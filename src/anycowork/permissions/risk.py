@@ -62,6 +62,8 @@ def _of_permissions(spec: ToolSpec) -> list[tuple[Risk, str]]:
         found.append((Risk.LOW, f"It is the code of the plugin '{spec.plugin}', in the sandbox."))
     if spec.server is not None:
         found.append((Risk.LOW if spec.read_only else Risk.MEDIUM, _of_server(spec)))
+    if spec.delegate is not None:
+        found.append((Risk.MEDIUM, f"It starts the agent '{spec.delegate}', on a private copy in the sandbox."))
     if spec.runs_commands:
         held = (
             "It runs a command, in the sandbox."

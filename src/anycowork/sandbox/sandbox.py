@@ -97,6 +97,10 @@ class Sandbox:
     def layer_for(self, root: str) -> Layer:
         return Layer.COPY if root in self._uncovered else self.layer
 
+    def use_copies(self, root: str) -> None:
+        """No overlay can be mounted over this workspace, so its next command begins with a copy."""
+        self._uncovered.add(root)
+
     @asynccontextmanager
     async def begin(self, jail: Jail, layer: Layer | None = None) -> AsyncIterator[Transaction]:
         """Starts the transaction of one command; at the end, uncommitted changes are dropped. Raises: ToolFault."""
@@ -109,8 +113,6 @@ class Sandbox:
             yield transaction
         finally:
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._end, transaction))
-        if layer is Layer.COPY:
-            self._uncovered.add(jail.root)  # it succeeded, so the next command tries it again
 
     @asynccontextmanager
     async def read_only(self, root: str) -> AsyncIterator[Stage]:
@@ -140,6 +142,7 @@ class Sandbox:
         root: str,
         stage: Stage,
         *,
+        source: str | None = None,
         cache_kept: bool,
         environment: Mapping[str, str] | None = None,
         held_back: bool = False,
@@ -147,8 +150,9 @@ class Sandbox:
         sight: VisiblePaths | None = None,
         masks: tuple[Mask, ...] = (),
     ) -> Iterator[Launch]:
-        """With `held_back`, everything is set up, but the command waits for `let_go`. It cannot read `masks`. A command with its own
-        `sight`
+        """The workspace is at `root`, and comes from `source` if that is another folder.
+
+        With `held_back`, everything is set up, but the command waits for `let_go`. It cannot read `masks`. A command with its own `sight`
         is foreign code and shares no cache with the workspace's commands. Raises: ToolFault.
         """
         with ExitStack() as things:
@@ -165,6 +169,7 @@ class Sandbox:
             tools = self.toolchains_for(root, stage.runner) if sight is None else Toolchains()
             around = SandboxView(
                 root=root,
+                source=source,
                 stage=stage,
                 cache=cache,
                 cache_kept=cache_kept,

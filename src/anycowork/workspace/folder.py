@@ -58,6 +58,10 @@ class Folder:
     def root(self) -> str:
         return self.jail.root
 
+    @property
+    def origin(self) -> str:
+        return self.jail.origin
+
     def file_hash(self, path: str) -> str | None:
         """Returns the SHA-256 of a regular file inside; None if there is none. Raises: OutsideWorkspace."""
         place = self.jail.place(path)

@@ -202,3 +202,7 @@ describe("replay and live", () => {
     );
   });
 });
+
+it("has the meter read again when a turn ends: a stopped request tells of no usage", () => {
+  expect(after(event("turn-started", 4), event("turn-ended", 7, { reason: "stopped" })).spent).toBe(7);
+});

@@ -159,6 +159,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
         state: "idle",
         turn: null,
         ending: event.reason,
+        spent: event.seq, // a request that was stopped tells nothing of its own
         stopped: stoppedBy(event.reason, view.role),
         drafts: [],
         printed: {},

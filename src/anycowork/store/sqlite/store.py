@@ -141,6 +141,9 @@ class SqliteStore:
         found = turns.current(self._reader, chat_id)
         return None if found is None else self._running.current_state(found)
 
+    async def current_turns(self, chat_id: str) -> list[Turn]:
+        return [self._running.current_state(turn) for turn in turns.all_current(self._reader, chat_id)]
+
     async def newest_turn(self, chat_id: str) -> Turn | None:
         found = turns.newest(self._reader, chat_id)
         return None if found is None else self._running.current_state(found)
@@ -169,8 +172,8 @@ class SqliteStore:
     async def question(self, message_id: str) -> QuestionRow | None:
         return questions_and_plans.question(self._reader, message_id)
 
-    async def open_question(self, chat_id: str) -> QuestionRow | None:
-        return questions_and_plans.open_question(self._reader, chat_id)
+    async def open_question(self, chat_id: str, *, turn_id: str | None = None) -> QuestionRow | None:
+        return questions_and_plans.open_question(self._reader, chat_id, turn_id=turn_id)
 
     async def plan(self, message_id: str) -> PlanRow | None:
         return questions_and_plans.plan(self._reader, message_id)
@@ -233,6 +236,11 @@ class SqliteStore:
     async def snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot | None:
         return snapshots.find(self._reader, chat_id, snapshot_id)
 
+    async def snapshot_after_message(self, chat_id: str, message_id: str) -> str | None:
+        """Returns the chat's first snapshot that was taken before a change later than this message."""
+        seq = messages.number_of(self._reader, chat_id, message_id)
+        return None if seq is None else snapshots.first_after(self._reader, chat_id, seq)
+
     async def snapshots_page(
         self, chat_id: str, *, before: int | None = None, limit: int
     ) -> tuple[list[Snapshot], int | None]:
@@ -240,6 +248,12 @@ class SqliteStore:
 
     async def changes_since(self, snapshot: Snapshot) -> list[RecordedChange]:
         return snapshots.changes_since(self._reader, snapshot)
+
+    async def changes_in(self, workspace: str) -> list[RecordedChange]:
+        return snapshots.changes_in(self._reader, workspace)
+
+    async def changes_of_turns(self, turn_ids: Sequence[str], workspace: str) -> list[RecordedChange]:
+        return snapshots.changes_of_turns(self._reader, turn_ids, workspace)
 
     async def change_of(self, snapshot: Snapshot) -> RecordedChange | None:
         return snapshots.change(self._reader, snapshot.change_id)

@@ -108,7 +108,7 @@ class PluginTool:
             if self._sees_workspace:
                 key_files = wanted.sandbox.key_files
                 covered = await asyncio.to_thread(cover, jail, stage, tool_context.hidden, key_files)
-            ended, report = await wanted.run(jail.root, stage, masks=covered.masks)
+            ended, report = await wanted.run(jail.origin, stage, source=jail.root, masks=covered.masks)
         return _with_left_out(self._result(ended, wanted.bounds, report), covered)
 
     async def _changing(
@@ -118,7 +118,9 @@ class PluginTool:
         jail = folder_of(tool_context).jail
         async with wanted.sandbox.begin(jail, layer) as transaction:
             await asyncio.to_thread(transaction.hide, tool_context.hidden)
-            ended, report = await wanted.run(jail.root, transaction.stage, masks=transaction.covered.masks)
+            ended, report = await wanted.run(
+                jail.origin, transaction.stage, source=jail.root, masks=transaction.covered.masks
+            )
             result = _with_left_out(self._result(ended, wanted.bounds, report), transaction.covered)
             went_well = result.status is Status.OK
             result = await settle_changes(
