@@ -232,7 +232,9 @@ class JobCoordinator:
         found = [cleared.get(task.id, task) for task in found]
         if told or cleared:
             written = {task.id: task for task in told} | cleared
-            events = (*map(event_factory.task_ended, told), event_factory.job_plan_update(job, found)) if told else ()
+            events = (
+                (*map(event_factory.task_ended, told), event_factory.job_plan_update(job, found, told)) if told else ()
+            )
             await self._writer.write(job, *written.values(), events=events)
         return found, stopped
 
