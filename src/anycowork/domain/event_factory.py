@@ -19,7 +19,6 @@ from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, ToolResult
 from anycowork.domain.workflows import Run
 
-
 MOST_STEPS_NAMED = 200  # in one event about a job's plan
 
 
