@@ -22,6 +22,7 @@ from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
@@ -29,13 +30,15 @@ from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
-from anycowork.chats.services import Services, Sessions
+from anycowork.chats.server_ports import Sessions
+from anycowork.chats.services import Services
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, waiting_stages
 from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.config.settings import BadSettings, Settings
+from anycowork.delegates.source import DelegateSource
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.chats import Autonomy, Limits
 from anycowork.domain.model import Providers
@@ -92,6 +95,8 @@ from anycowork.workflows.workflow_service import WorkflowService
 NewCode = Callable[[float], str]
 """Makes a one-time sign-in code that is valid for this many seconds."""
 
+LEASE_OWNER = "local"  # the lock of the data folder lets only one server use this store
+LEASE_SECONDS = 60.0
 PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answer to begin
 
 
@@ -192,6 +197,7 @@ async def _build_services(
 ) -> RunningServer:
     shared = await _build_shared(settings, clock, database, providers, egress)
     mcp = _build_mcp_manager(settings, shared, egress, tasks)
+    _add_delegates(shared, settings, egress, providers)
     journal, store = database.journal, database.store
     workspaces, snapshots = shared.workspaces, shared.snapshots
     recovery = TurnRecovery(
@@ -252,6 +258,7 @@ async def _build_services(
     services = Services(
         chats=chats,
         queue=queue,
+        forks=ForkService(chat_lock=chat_lock, chats=chats, rollback=rollback, store=store, clock=clock),
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
         ),
@@ -366,7 +373,7 @@ class _Shared:
 async def _build_shared(
     settings: Settings, clock: Clock, database: Database, providers: ProviderRegistry, egress: Egress
 ) -> _Shared:
-    workspace_roots = WorkspaceRoots(database, settings)
+    workspace_roots = WorkspaceRoots(database.roots, settings)
     await workspace_roots.register_default()
     sandbox_setup = await asyncio.to_thread(
         set_up_sandbox, settings.data_dir, DiskBudgets.of(settings), settings.sandbox_paths
@@ -385,7 +392,8 @@ async def _build_shared(
         workspace_roots=workspace_roots,
         sandbox_setup=sandbox_setup,
         workspaces=LocalWorkspaces(
-            lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=sandbox_setup.staging
+            lambda root: database.leases.take(root, owner=LEASE_OWNER, seconds=LEASE_SECONDS),
+            staging=sandbox_setup.staging,
         ),
         snapshots=PackedSnapshots(pack, database.retention, clock, quota_bytes=settings.snapshot_quota_bytes),
         toolbox=toolbox,
@@ -470,6 +478,14 @@ def _build_mcp_manager(settings: Settings, shared: _Shared, egress: Egress, task
     manager = McpManager(shared.toolbox, launcher, tasks, store.save)
     manager.start(store.load())
     return manager
+
+
+def _add_delegates(shared: _Shared, settings: Settings, egress: Egress, providers: ProviderRegistry) -> None:
+    """Offers the agents of other vendors as tools, and as what answers a chat. Their protocol is imported with the first task."""
+    launcher = ServerLauncher(shared.sandbox_setup.sandbox, egress, settings.data_dir)
+    source = DelegateSource(shared.live_settings.delegates(), launcher)
+    shared.toolbox.refresh(source)
+    providers.put_delegates([tool.spec.delegate for tool in source.tools() if tool.spec.delegate])
 
 
 def _build_rule_service(shared: _Shared, clock: Clock, database: Database) -> RuleService:

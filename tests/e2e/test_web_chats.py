@@ -9,19 +9,19 @@ from playwright.async_api import Page, expect
 
 from e2e.browsing import a_browser, a_page, violations
 from support.live_server import LiveServer, live_server
-from support.scripted_model import Reply
+from support.scripted_model import Reply, call
 from support.spec import proves
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def guest(tmp_path_factory):
-    async with live_server(tmp_path_factory.mktemp("day")) as guest:
-        yield guest
+async def client(tmp_path_factory):
+    async with live_server(tmp_path_factory.mktemp("day")) as client:
+        yield client
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def page(guest: LiveServer):
-    async with a_browser() as browser, a_page(browser, guest.url) as page:
+async def page(client: LiveServer):
+    async with a_browser() as browser, a_page(browser, client.url) as page:
         yield page
 
 
@@ -31,9 +31,9 @@ async def choose(page: Page, item: str) -> None:
 
 
 @proves("UI-9")
-async def test_a_message_is_found_by_its_words_and_opened_at_its_place(page: Page, guest: LiveServer) -> None:
-    guest.model.replies += ["The heron eats frogs.", *["Nothing new."] * 3]
-    chat = await guest.chat(title="Birds")
+async def test_a_message_is_found_by_its_words_and_opened_at_its_place(page: Page, client: LiveServer) -> None:
+    client.model.replies += ["The heron eats frogs.", *["Nothing new."] * 3]
+    chat = await client.chat(title="Birds")
     for request in ("What does it eat?", "And now?", "And now?", "And now?"):
         await chat.send(request)
     await page.get_by_role("searchbox", name="Search chats").fill("heron frog")
@@ -47,9 +47,9 @@ async def test_a_message_is_found_by_its_words_and_opened_at_its_place(page: Pag
 
 
 @proves("UI-9")
-async def test_a_chat_is_renamed_pinned_archived_and_brought_back(page: Page, guest: LiveServer) -> None:
-    chat = await guest.chat(title="Dogs")
-    await page.goto(f"{guest.url}/#/chat/{chat.id}")
+async def test_a_chat_is_renamed_pinned_archived_and_brought_back(page: Page, client: LiveServer) -> None:
+    chat = await client.chat(title="Dogs")
+    await page.goto(f"{client.url}/#/chat/{chat.id}")
     chats = page.get_by_role("navigation", name="Chats")
     await choose(page, "Pin")
     await expect(chats.get_by_role("listitem").first).to_have_text("Pinned")
@@ -67,15 +67,15 @@ async def test_a_chat_is_renamed_pinned_archived_and_brought_back(page: Page, gu
     await chats.get_by_role("button", name="Back to all chats").click()
     await expect(chats.get_by_role("link", name="Wolves")).to_be_visible()
     await chats.get_by_role("button", name="Group by workspace").click()
-    await expect(chats.get_by_text(guest.workspace.name)).to_be_visible()
+    await expect(chats.get_by_text(client.workspace.name)).to_be_visible()
 
 
 @proves("UI-9")
-async def test_a_chat_is_exported_from_its_menu(page: Page, guest: LiveServer, tmp_path: Path) -> None:
-    guest.model.replies += ["Meow."]
-    chat = await guest.chat(title="Cats")
+async def test_a_chat_is_exported_from_its_menu(page: Page, client: LiveServer, tmp_path: Path) -> None:
+    client.model.replies += ["Meow."]
+    chat = await client.chat(title="Cats")
     await chat.send("Say something")
-    await page.goto(f"{guest.url}/#/chat/{chat.id}")
+    await page.goto(f"{client.url}/#/chat/{chat.id}")
     await expect(page.get_by_text("Meow.")).to_be_visible()
     for item, name in {
         "Export as Markdown": "Cats.md",
@@ -93,12 +93,12 @@ async def test_a_chat_is_exported_from_its_menu(page: Page, guest: LiveServer, t
 
 @proves("UI-7")
 async def test_messages_typed_while_the_agent_works_wait_survive_a_reload_and_are_sent(
-    page: Page, guest: LiveServer
+    page: Page, client: LiveServer
 ) -> None:
     hold = asyncio.Event()
-    guest.model.replies += [Reply("First done.", hold=hold), "Second done."]
-    chat = await guest.chat(title="Work")
-    await page.goto(f"{guest.url}/#/chat/{chat.id}")
+    client.model.replies += [Reply("First done.", hold=hold), "Second done."]
+    chat = await client.chat(title="Work")
+    await page.goto(f"{client.url}/#/chat/{chat.id}")
     field = page.get_by_label("Message", exact=True)
     await field.fill("first")
     await page.keyboard.press("Enter")
@@ -123,3 +123,26 @@ async def test_messages_typed_while_the_agent_works_wait_survive_a_reload_and_ar
     log = page.get_by_role("log")
     await expect(log).to_contain_text("second")
     await expect(log).not_to_contain_text("never")
+
+
+@proves("UI-7")
+async def test_a_message_is_edited_and_sent_again_with_the_files_of_then(page: Page, client: LiveServer) -> None:
+    client.model.replies += [call("create_file", path="two.txt", content="two\n"), "Two is there."]
+    chat = await client.chat(title="Numbers")
+    await client.ask("PATCH", chat.path, {"autonomy": "edits"})
+    await chat.send("make two")
+    await page.goto(f"{client.url}/#/chat/{chat.id}")
+    client.model.replies += ["Three, then."]
+    own = page.get_by_role("article", name="You")
+    await own.hover()
+    await own.get_by_role("button", name="Edit and resend").click()
+    dialog = page.get_by_role("dialog", name="Edit and resend")
+    await dialog.get_by_label("New message").fill("make three")
+    await dialog.get_by_label("Restore the files as they were then").check()
+    await expect(dialog.get_by_role("region", name="What would change")).to_contain_text("two.txt")
+    assert await violations(page) == []
+    await dialog.get_by_role("button", name="Send").click()
+    await expect(page.get_by_text("Three, then.")).to_be_visible()
+    assert chat.id not in page.url and not (client.workspace / "two.txt").exists()
+    await expect(page.get_by_role("log")).to_contain_text("make three")
+    assert "make three" not in str(await chat.messages()), "the first chat stays as it was"

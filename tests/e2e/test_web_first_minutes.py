@@ -15,24 +15,24 @@ KEY = "sk-pasted-0123456789abcdef"
 async def test_a_newcomer_pastes_a_key_on_the_first_page_and_gets_an_answer(tmp_path):
     async with at_the_page(tmp_path, guide=True, replies=[HttpError(401), "OK", "Hello, I am your model."]) as (
         page,
-        guest,
+        client,
     ):
         await page.get_by_role("button", name="Connect a model").click()
         form = page.get_by_role("dialog", name="Connect a model")
         await form.get_by_role("combobox").select_option(label="Another OpenAI-compatible server")
         await form.get_by_label(re.compile("^API key")).fill(KEY)
-        await form.get_by_label(re.compile("^Address")).fill(guest.model.base_url)
+        await form.get_by_label(re.compile("^Address")).fill(client.model.base_url)
         await form.get_by_label(re.compile("^Name")).fill("office")
         assert await violations(page) == []
         await form.get_by_role("button", name="Connect and test").click()
         await expect(form.get_by_role("alert")).to_contain_text("refused the key")  # said in words, and nothing is kept
-        assert [one["name"] for one in (await guest.ask("GET", "/providers"))["providers"]] == ["guide"]
+        assert [one["name"] for one in (await client.ask("GET", "/providers"))["providers"]] == ["guide"]
         await form.get_by_role("button", name="Connect and test").click()
         await expect(page.get_by_text("office is connected and answered")).to_be_visible()
         await expect(form).not_to_be_visible()
         await start_chat(page, "Say hello")
         await expect(page.get_by_text("Hello, I am your model.")).to_be_visible()
-        assert guest.model.headers[-1]["Authorization"] == f"Bearer {KEY}"
+        assert client.model.headers[-1]["Authorization"] == f"Bearer {KEY}"
         assert KEY not in await page.content()
 
 
@@ -53,7 +53,7 @@ async def test_a_turn_that_reached_its_limit_goes_on_by_one_key(tmp_path):
 @proves("APR-9")
 async def test_less_asks_after_one_choice_in_the_header_and_every_change_says_so(tmp_path):
     changes = [call("create_file", path=f"{name}.txt", content="1\n") for name in ("one", "two")]
-    async with at_the_page(tmp_path, replies=[changes[0], "One.", changes[1], "Two."]) as (page, guest):
+    async with at_the_page(tmp_path, replies=[changes[0], "One.", changes[1], "Two."]) as (page, client):
         await start_chat(page, "Write one")
         await page.get_by_role("button", name="Allow once").click()
         await expect(page.get_by_text("One.", exact=True)).to_be_visible()
@@ -64,6 +64,6 @@ async def test_less_asks_after_one_choice_in_the_header_and_every_change_says_so
         await page.get_by_label("Message", exact=True).fill("Write two")
         await page.keyboard.press("Enter")
         await expect(page.get_by_text("Two.", exact=True)).to_be_visible()
-        assert (guest.workspace / "two.txt").read_text() == "1\n"
+        assert (client.workspace / "two.txt").read_text() == "1\n"
         await page.get_by_role("button", name=re.compile("Created two.txt")).click()
         await expect(page.get_by_role("log")).to_contain_text("allowed by autonomy: edits")

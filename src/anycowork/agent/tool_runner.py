@@ -253,9 +253,7 @@ class ToolRunner:
         if intend is None and not admitted.tool.spec.read_only:  # it was treated as a read before the tools changed
             return ToolResult.failed(_tools_changed())
         named = _named_by(context.plan, admitted.plan_step) if context.plan else names_nothing
-        tool_context = context.tool_context(
-            admitted.permissions, intend=intend, named=named, hidden=admitted.policy.hidden
-        )
+        tool_context = context.tool_context(admitted.permissions, intend=intend, named=named, hidden=admitted.hidden)
         if hold is not None:
             tool_context = replace(
                 tool_context,

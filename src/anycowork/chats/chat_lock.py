@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
+from typing import Protocol
 
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.record_factory import require_idle
-from anycowork.chats.turn_scheduler import TurnScheduler
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat, ChatState, Turn, TurnState
 from anycowork.domain.events import NewEvent
@@ -16,25 +16,58 @@ from anycowork.domain.ports import Journal, Store
 from anycowork.domain.principals import Principal
 
 
+class ChatLocks(Protocol):
+    """Gives one request at a time a chat. In one process a lock does; several servers need one in their shared store."""
+
+    def holding(self, chat_id: str) -> AbstractAsyncContextManager[object]: ...
+    def forget(self, chat_id: str) -> None:
+        """Drop the lock of a deleted chat."""
+
+
+class LocalChatLocks:
+    """The locks of one process."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    def holding(self, chat_id: str) -> AbstractAsyncContextManager[object]:
+        return self._locks.setdefault(chat_id, asyncio.Lock())
+
+    def forget(self, chat_id: str) -> None:
+        self._locks.pop(chat_id, None)
+
+
+class TurnEngine(Protocol):
+    """Runs turns that are durable. `TurnScheduler` runs them as tasks of this process."""
+
+    def start(self, turn: Turn) -> None:
+        """Run the turn's next segment, after the previous segment has ended."""
+
+    async def stop(self, turn: Turn, *, principal: str, note: str) -> None:
+        """End the turn; the history is consistent when this returns."""
+
+
 class ChatLock:
     """Shared by the services that change chats. Call `write`, `begin`, `resume` and `stop` only inside `exclusive`."""
 
-    def __init__(self, *, journal: Journal, store: Store, scheduler: TurnScheduler) -> None:
+    def __init__(
+        self, *, journal: Journal, store: Store, scheduler: TurnEngine, locks: ChatLocks | None = None
+    ) -> None:
         self._journal = journal
         self._store = store
         self._scheduler = scheduler
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._locks = locks or LocalChatLocks()
 
     @asynccontextmanager
     async def exclusive(self, chat_id: str) -> AsyncIterator[Chat]:
         """Hold the chat's lock and yield the current chat. Never wait for a model or a person inside. Raises: NotFound."""
         await require_chat(self._store, chat_id)
-        async with self._locks.setdefault(chat_id, asyncio.Lock()):
+        async with self._locks.holding(chat_id):
             yield await require_chat(self._store, chat_id)
 
     def forget(self, chat_id: str) -> None:
         """Drop the lock of a deleted chat."""
-        self._locks.pop(chat_id, None)
+        self._locks.forget(chat_id)
 
     async def write(
         self, principal: Principal, chat_id: str, *writes: Write, events: tuple[NewEvent, ...] = ()

@@ -107,12 +107,12 @@ class DecisionService:
         """Record a plan written by a person. It is open like an agent's plan and supersedes the last one. `request` is sent before it."""
         principal.require(Scope.SEND)
         read = await asyncio.to_thread(proposed_plan, plan)  # a huge plan must not block other requests
+        shown = await asyncio.to_thread(read.to_json)
         async with self._chat_lock.exclusive(chat_id) as chat:
-            shown = read.to_json()
             words = read.goal or "A plan"
             message = self._draft.message(chat, Speaker.USER, words, kind=MessageType.PLAN, payload=shown)
             row = PlanRow(message.id, chat_id, PlanState.OPEN)
-            event = event_factory.plan_update(message.id, None, read, PlanStatus.OPEN)
+            event = await asyncio.to_thread(event_factory.plan_update, message.id, None, read, PlanStatus.OPEN)
             asked = () if request is None else (self._draft.message(chat, Speaker.USER, request),)
             title = title_from(request or words) if chat.title == NEW_CHAT else None
             writes = (require_idle(chat), SetChat(title=title), *asked, message, row)
@@ -129,15 +129,18 @@ class DecisionService:
             if row is None or shown is None:
                 raise NotFound("plan", message_id)
             plan = await asyncio.to_thread(approved_plan, shown.payload or {}, edits)
-            turn_id, text, payload = self._clock.new_id(), execution_request(plan), {"plan_id": message_id}
+            turn_id, payload = self._clock.new_id(), {"plan_id": message_id}
+            text = await asyncio.to_thread(execution_request, plan)
             request = self._draft.message(chat, Speaker.USER, text, payload=dict(payload), turn_id=turn_id)
             turn = self._draft.turn(
                 chat, principal, message_id=request.id, turn_id=turn_id, role=Role.ACTOR, plan_id=message_id
             )
             switch, switched = self._draft.switch(principal, chat, Role.ACTOR)
-            approve = ApprovePlan(message_id, plan.to_json(), principal.label(), turn_id)
+            approve = ApprovePlan(message_id, await asyncio.to_thread(plan.to_json), principal.label(), turn_id)
             state = SetChat(ChatState.RUNNING, config=replace(chat.config, agent_role=Role.ACTOR))
-            approved = event_factory.plan_update(message_id, turn_id, plan, PlanStatus.APPROVED)
+            approved = await asyncio.to_thread(
+                event_factory.plan_update, message_id, turn_id, plan, PlanStatus.APPROVED
+            )
             await self._chat_lock.begin(
                 principal, chat, turn, approve, *switch, request, state, events=(*switched, approved)
             )

@@ -12,7 +12,7 @@ from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.local.catalogue import DEFAULT, LocalModel
 from anycowork.providers.local.download import ModelDownload
 from anycowork.providers.local.folder import ModelFolder, Weights
-from anycowork.providers.local.supervisor import INSTALL, engine_installed
+from anycowork.providers.local.supervisor import engine_installed, install_command
 
 MB = 1_000_000
 STEP = 5  # percent between two lines if there is no terminal to rewrite one
@@ -35,7 +35,7 @@ def pull(
     stdout().line(f"{weights.model.title} is ready: {weights.path}")
     stdout().line(weights.model.limits)
     if not engine_installed():
-        stdout().line(f"To run it, one more step: {INSTALL}")
+        stdout().line(f"To run it, one more step: {install_command()}")
     return 0
 
 
@@ -51,7 +51,7 @@ def list_models(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd:
     for model in folder.all():
         stdout().line(f"{model.name:<22}{_state(folder, model, ready):<16}{_needs(model)}")
     if not engine_installed():
-        stdout().line(f"The engine that runs them is not installed: {INSTALL}")
+        stdout().line(f"The engine that runs them is not installed: {install_command()}")
     return 0
 
 

@@ -364,6 +364,10 @@ class Conflict(RequestFault):
     status = 409
 
 
+class LeaseHeld(Conflict):
+    code = "lease_held"
+
+
 class TurnAlreadyRunning(Conflict):
     code = "turn_running"
 

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import field
 from typing import Protocol
 
-from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
+from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow
 from anycowork.domain.chats import Chat, ChatConfig, Turn, TurnState
 from anycowork.domain.events import EventType
 from anycowork.domain.jobs import Job, JobStatus, JobTask
@@ -137,6 +137,9 @@ class Store(Protocol):
     async def approvals(self, chat_id: str, *, pending_only: bool = True) -> list[Approval]: ...
     async def approvals_of_call(self, call_id: str) -> list[Approval]:
         """Newest last."""
+
+    async def decided_in_waiting_batches(self, chat_id: str) -> dict[str, ApprovalState]:
+        """Return what a person decided of calls whose batch still waits for other decisions, by call."""
 
     async def past_calls(
         self, *, chat_id: str | None = None, workspace: str | None = None, limit: int
@@ -286,7 +289,8 @@ def names_nothing(path: str) -> bool:
 class Hidden:
     """Paths that may not be read or revealed. `patterns` come from the rules; `hides` decides, by the path from the root.
 
-    Files that it `withholds` (key files that no rule allows) are not searched unless the call names exactly that file; the result says so.
+    Files that it `withholds` (key files that no rule allows) are not searched unless the call names exactly that file, and programs in
+    the sandbox cannot read them; the result says so.
     """
 
     patterns: tuple[str, ...] = ()
@@ -399,7 +403,7 @@ class Prepared:
     `state` is a hash of what was inspected: an approval is bound to it. `others` are further resources, such as the target of a
     move, even if nothing there can be hashed.
     `touches` are the changed paths, with whole folders, if the intent lists only some of them.
-    `network` are the only destinations that it may reach.
+    `network` are the only destinations that it may reach. `key_files` are key files that a program wants to read, from the root.
     """
 
     tool: str
@@ -412,6 +416,7 @@ class Prepared:
     payload: object = None  # the tool's own, for its `run`
     touches: tuple[str, ...] = ()
     network: tuple[Destination, ...] = ()
+    key_files: tuple[str, ...] = ()
 
     @property
     def touched(self) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Formats times for records: RFC 3339, UTC, microseconds. Also reads times stored by other systems. Reads no clock."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from pydantic import JsonValue
 
@@ -11,6 +11,11 @@ _LATEST_SECOND = 10**11  # beyond it (the year 5138) a number counts millisecond
 def written_time(time: datetime) -> str:
     """Return the time in our one format, so that times compare as text."""
     return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def later(written: str, seconds: float) -> str:
+    """Return the time that many seconds after a written one."""
+    return written_time(datetime.fromisoformat(written) + timedelta(seconds=seconds))
 
 
 def stored_time(stored: JsonValue) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
 from anycowork.sandbox.bubblewrap import HOME, Descriptors, SandboxView, VisiblePaths, bubblewrap_arguments, overlays
+from anycowork.sandbox.key_file_index import KeyFileIndex
 from anycowork.sandbox.limits import CommandLimits, counted, limited_shell
 from anycowork.sandbox.masks import Mask, cover_arguments, mask_arguments
 from anycowork.sandbox.mounts import LONGEST_OPTIONS, Overlay, mount_check
@@ -86,6 +87,7 @@ class Sandbox:
         self.layer = layer
         self.most_copied = most_copied
         self._uncovered: set[str] = set()
+        self.key_files = KeyFileIndex()
         self.limits = limits or CommandLimits()
         self._bwrap = bwrap
         self.toolchains = toolchains or Toolchains()
@@ -95,20 +97,22 @@ class Sandbox:
     def layer_for(self, root: str) -> Layer:
         return Layer.COPY if root in self._uncovered else self.layer
 
+    def use_copies(self, root: str) -> None:
+        """No overlay can be mounted over this workspace, so its next command begins with a copy."""
+        self._uncovered.add(root)
+
     @asynccontextmanager
     async def begin(self, jail: Jail, layer: Layer | None = None) -> AsyncIterator[Transaction]:
         """Starts the transaction of one command; at the end, uncommitted changes are dropped. Raises: ToolFault."""
         layer = layer or self.layer_for(jail.root)
         stage = await asyncio.to_thread(lambda: self.staging.open(runner_for(jail.root), layer))
-        transaction = Transaction(stage, jail, self.staging)
+        transaction = Transaction(stage, jail, self.staging, key_files=self.key_files)
         try:
             if layer is Layer.COPY:
                 transaction.copied = await run_uncancellable(lambda: self._copy_of(jail.root, stage))
             yield transaction
         finally:
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._end, transaction))
-        if layer is Layer.COPY:
-            self._uncovered.add(jail.root)  # it succeeded, so the next command tries it again
 
     @asynccontextmanager
     async def read_only(self, root: str) -> AsyncIterator[Stage]:

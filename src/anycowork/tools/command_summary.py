@@ -110,6 +110,18 @@ def exists_outside(result: ToolResult, program: str, at: str) -> ToolResult:
     return replace(result, content=f"{result.content}\n{says}", facts={**result.facts, "not_visible": at})
 
 
+def without_key_files(result: ToolResult, paths: tuple[str, ...]) -> ToolResult:
+    """Tells which files with keys the command could not read, and how to ask for them."""
+    if not paths:
+        return result
+    says = (
+        f"It could not read files that may hold keys or passwords: {_named(list(paths))}. If it needs one, make the call again with "
+        "'key_files', a list of exactly these files; a person is asked."
+    )
+    facts: dict[str, JsonValue] = {**result.facts, "key_files_left_out": list(paths[:_MOST_FACTS])}
+    return replace(result, content=f"{result.content}\n{says}", facts=facts)
+
+
 def on_a_copy(result: ToolResult) -> ToolResult:
     return replace(result, content=f"{result.content}\n{_ON_A_COPY}")
 

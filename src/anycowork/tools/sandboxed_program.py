@@ -92,7 +92,9 @@ async def run_on_best_layer(sandbox: Sandbox, root: str, attempt: Callable[[Laye
     except NeverBegan:
         if layer is Layer.COPY:
             raise
-    return await attempt(Layer.COPY)
+    result = await attempt(Layer.COPY)
+    sandbox.use_copies(root)
+    return result
 
 
 def _require_begun(launch: Launch, ended: ChildResult) -> None:

@@ -74,8 +74,8 @@ def _is_page(path: Path) -> bool:
 
 async def test_a_tool_that_a_call_names_says_how_it_is_shown(tmp_path: Path) -> None:
     toolbox = built_in_tools(None, command_timeout=5.0)
-    async with live_server(tmp_path) as guest:
-        shown = {name: await guest.ask("GET", f"/calls/{name}/display") for name in SPECS}
+    async with live_server(tmp_path) as client:
+        shown = {name: await client.ask("GET", f"/calls/{name}/display") for name in SPECS}
         assert {name for name, display in shown.items() if display["kind"] == "other"} == set()
         for name, display in shown.items():
             properties = SPECS[name].schema["properties"]
@@ -85,7 +85,7 @@ async def test_a_tool_that_a_call_names_says_how_it_is_shown(tmp_path: Path) -> 
             tool = toolbox.find(name)
             assert tool is not None and tool.problems(display["example"]) == [], name
         assert shown["move_file"]["subject"] == ["path", "to"]
-        gone = await guest.ask("GET", "/calls/no_such_tool/display")
+        gone = await client.ask("GET", "/calls/no_such_tool/display")
         assert gone == {"kind": "other", "subject": [], "target": [], "example": {}}
 
 

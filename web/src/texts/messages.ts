@@ -155,6 +155,7 @@ export const en = {
     delete: { does: "Delete", did: "Deleted" },
     run: { does: "Run", did: "Ran" },
   } as Record<string, { does: string; did: string }>,
+  wrapLines: "Wrap long lines",
 };
 
 export type Texts = typeof en;

@@ -25,7 +25,7 @@ from anycowork.api.gateway.proxy_headers import (
 from anycowork.api.gateway.usage_events import UsageEventFilter
 from anycowork.api.middleware.auth import ONE_MODEL, principal_in
 from anycowork.api.middleware.body import ClientGone, read_body
-from anycowork.chats.services import LiveAnswerPort, UpstreamPort, UpstreamsPort
+from anycowork.chats.server_ports import LiveAnswerPort, UpstreamPort, UpstreamsPort
 from anycowork.domain import principals
 from anycowork.domain.errors import AnyCoworkError, NoAnswerInTime, NotFound, ProviderFault, RequestFault
 from anycowork.domain.limited_requests import LimitedRequest, read_limited, with_bounds

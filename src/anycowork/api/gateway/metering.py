@@ -10,11 +10,11 @@ from typing import assert_never
 
 import msgspec
 
-from anycowork.chats.services import KeyLedger
 from anycowork.domain.errors import KeyLimitReached, KeyUsedUp
 from anycowork.domain.metering import NANOS, Account, Excess, Expected, KeyLimit, Price, Reservation, Used
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.domain.store_ports import KeyLedger
 
 BYTES_PER_TOKEN = 4
 GUESSED_COMPLETION = 4096

@@ -106,9 +106,22 @@ def summary(results: Sequence[ResultSummary], left: Sequence[str]) -> str:
     return "\n\n".join([head if not left else f"I stopped before the end. {head}", *lines])
 
 
+# What a result tells a model to do next begins with one of these. The person who reads the guide's answer is not that model.
+_FOR_MODELS = (
+    " Do not try ",
+    " Only the person can switch ",
+    ": read it with read_file first",
+    " Read it with read_file",
+)
+_DENIED = "The person denied this call ("
+
+
 def _reason(outcome: CallOutcome) -> str:
-    words = _short(outcome.text) or "no reason was given"
+    words = _short(_for_people(outcome.text)) or "no reason was given"
     match outcome.status:
+        case "denied" if words.startswith(_DENIED):
+            said = words.partition(" They said: ")[2]
+            return f"You did not allow it: {said}" if said else "You did not allow it."
         case "denied":
             return f"You did not allow it: {words}"
         case "refused":
@@ -117,6 +130,12 @@ def _reason(outcome: CallOutcome) -> str:
             return f"It was {outcome.status}: {words}"
         case _:
             return f"It failed: {words}"
+
+
+def _for_people(text: str) -> str:
+    for beginning in _FOR_MODELS:
+        text = text.partition(beginning)[0]
+    return text
 
 
 def _short(text: str) -> str:

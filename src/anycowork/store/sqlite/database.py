@@ -154,7 +154,7 @@ def _assemble(
         roots=SqliteWorkspaceRoots(reader, writer, clock),
         rules=rules,
         system_prompts=SqliteSystemPrompts(reader, writer, clock),
-        leases=SqliteLeases(writer),
+        leases=SqliteLeases(writer, clock),
         idempotency=SqliteIdempotency(reader, writer, clock),
         blobs=Blobs(reader, writer),
         retention=SqliteRetention(writer),

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
+from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow
 from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, Link
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn, TurnState
 from anycowork.domain.events import Record
@@ -166,6 +166,9 @@ class SqliteStore:
     async def approvals_of_call(self, call_id: str) -> list[Approval]:
         return approvals.of_call(self._reader, call_id)
 
+    async def decided_in_waiting_batches(self, chat_id: str) -> dict[str, ApprovalState]:
+        return approvals.decided_in_waiting_batches(self._reader, chat_id)
+
     async def question(self, message_id: str) -> QuestionRow | None:
         return questions_and_plans.question(self._reader, message_id)
 
@@ -232,6 +235,11 @@ class SqliteStore:
 
     async def snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot | None:
         return snapshots.find(self._reader, chat_id, snapshot_id)
+
+    async def snapshot_after_message(self, chat_id: str, message_id: str) -> str | None:
+        """Returns the chat's first snapshot that was taken before a change later than this message."""
+        seq = messages.number_of(self._reader, chat_id, message_id)
+        return None if seq is None else snapshots.first_after(self._reader, chat_id, seq)
 
     async def snapshots_page(
         self, chat_id: str, *, before: int | None = None, limit: int
