@@ -194,7 +194,7 @@ class _Keeping:
             journal=self._database.journal,
             store=store,
             rows=store,
-            workspaces=LocalWorkspaces(lambda root: self._database.leases.take(root, owner="bench")),
+            workspaces=LocalWorkspaces(lambda root: self._database.leases.take(root, owner="bench", seconds=60)),
             snapshots=self._snapshots,
             clock=_CLOCK,
         )

@@ -180,7 +180,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
     toolbox = ToolRegistry([LookUp(), *(tool for spec in built_in.specs() if (tool := built_in.find(spec.name)))])
     journal, store, roles = database.journal, database.store, RoleRegistry([])
     prompts = PromptService(database.system_prompts, toolbox)
-    workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner="bench"))
+    workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner="bench", seconds=60))
     snapshots = PackedSnapshots(Pack(folder / "snapshots"), database.retention, clock, quota_bytes=1 << 31)
     providers = OneProvider(provider)
 

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 
 from anycowork import __version__
 from anycowork.agent.file_mentions import FileMentions
+from anycowork.agent.live_questions import LiveQuestions
 from anycowork.agent.loop import Agent
 from anycowork.agent.model_caller import ModelCaller
 from anycowork.agent.plan_checks import PlanChecker
@@ -22,12 +23,15 @@ from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.fork_service import ForkService
+from anycowork.chats.job_audit import JobAudit
+from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
-from anycowork.chats.services import Services, Sessions
+from anycowork.chats.server_ports import Sessions
+from anycowork.chats.services import Services
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, waiting_stages
@@ -43,7 +47,9 @@ from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.coordinator import JobCoordinator
+from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.jobs.job_runner import JobRunner
+from anycowork.jobs.task_commits import TaskCommitter
 from anycowork.mcp.manager import McpManager
 from anycowork.mcp.stdio_transport import ServerLauncher
 from anycowork.permissions.budgets import CostOf
@@ -59,8 +65,10 @@ from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.egress import Egress
+from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.network import Network
 from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.task_workspaces import PrivateCopies
 from anycowork.sandbox.workspaces import LocalWorkspaces
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
@@ -86,6 +94,8 @@ from anycowork.workflows.workflow_service import WorkflowService
 NewCode = Callable[[float], str]
 """Makes a one-time sign-in code that is valid for this many seconds."""
 
+LEASE_OWNER = "local"  # the lock of the data folder lets only one server use this store
+LEASE_SECONDS = 60.0
 PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answer to begin
 
 
@@ -203,11 +213,21 @@ async def _build_services(
     scheduler = _build_scheduler(shared, clock, database, providers, recovery, tasks)
     await _recover(shared.sandbox_setup.staging, database, rollback, recovery, scheduler)
     chat_lock = ChatLock(journal=journal, store=store, scheduler=scheduler)
+    isolated = _build_isolated_tasks(settings, shared, database, clock)
     coordinator = JobCoordinator(
-        journal=journal, store=store, turns=chat_lock, agents=shared.agents, clock=clock, tasks=tasks
+        journal=journal,
+        store=store,
+        turns=chat_lock,
+        agents=shared.agents,
+        isolated=isolated,
+        clock=clock,
+        tasks=tasks,
+        parallel_tasks=shared.live_settings.parallel_tasks,
     )
     maintenance = Maintenance(receipts=database.idempotency, snapshots=snapshots, staging=shared.sandbox_setup.staging)
-    workflows = WorkflowService(files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles)
+    workflows = WorkflowService(
+        files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles, prompts=mcp.workflows
+    )
     chats = ChatService(
         chat_lock=chat_lock,
         store=store,
@@ -237,12 +257,24 @@ async def _build_services(
         chats=chats,
         queue=queue,
         forks=ForkService(chat_lock=chat_lock, chats=chats, rollback=rollback, store=store, clock=clock),
-        decisions=DecisionService(chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock),
+        decisions=DecisionService(
+            chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
+        ),
         jobs=JobService(
             chat_lock=chat_lock,
             store=store,
             agents=shared.agents,
             coordinator=coordinator,
+            isolated=isolated,
+            clock=clock,
+            cost_of=shared.live_settings.cost,
+        ),
+        job_audit=JobAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
+        job_commits=JobCommitService(
+            chat_lock=chat_lock,
+            store=store,
+            isolated=isolated,
+            rollback=rollback,
             clock=clock,
             cost_of=shared.live_settings.cost,
         ),
@@ -270,6 +302,7 @@ async def _build_services(
         find_workspace=shared.workspace_roots.find,
         streams=Streams(store, hub),
         roles=shared.roles,
+        toolbox=shared.toolbox,
         prompts=shared.prompts,
         providers=providers,
         connections=ModelConnections(shared.live_settings, providers, provider_keys),
@@ -303,6 +336,21 @@ async def _build_services(
     )
 
 
+def _build_isolated_tasks(settings: Settings, shared: "_Shared", database: Database, clock: Clock) -> IsolatedTasks:
+    workspaces, spare = shared.workspaces, CommandLimits().free_space
+    copies = PrivateCopies(
+        shared.sandbox_setup.staging, workspaces, most_bytes=settings.command_copy_bytes, spare=spare
+    )
+    committer = TaskCommitter(
+        journal=database.journal,
+        rows=database.store,
+        workspaces=workspaces,
+        snapshots=shared.snapshots,
+        clock=clock,
+    )
+    return IsolatedTasks(copies, committer)
+
+
 @value
 class _Shared:
     """The parts that several services use, built before any of them."""
@@ -317,12 +365,13 @@ class _Shared:
     trusted_files: TrustedFileStore
     prompts: PromptService
     agents: AgentRegistry
+    questions: LiveQuestions
 
 
 async def _build_shared(
     settings: Settings, clock: Clock, database: Database, providers: ProviderRegistry, egress: Egress
 ) -> _Shared:
-    workspace_roots = WorkspaceRoots(database, settings)
+    workspace_roots = WorkspaceRoots(database.roots, settings)
     await workspace_roots.register_default()
     sandbox_setup = await asyncio.to_thread(
         set_up_sandbox, settings.data_dir, DiskBudgets.of(settings), settings.sandbox_paths
@@ -341,13 +390,15 @@ async def _build_shared(
         workspace_roots=workspace_roots,
         sandbox_setup=sandbox_setup,
         workspaces=LocalWorkspaces(
-            lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=sandbox_setup.staging
+            lambda root: database.leases.take(root, owner=LEASE_OWNER, seconds=LEASE_SECONDS),
+            staging=sandbox_setup.staging,
         ),
         snapshots=PackedSnapshots(pack, database.retention, clock, quota_bytes=settings.snapshot_quota_bytes),
         toolbox=toolbox,
         live_settings=live_settings,
         trusted_files=trusted_files,
         prompts=PromptService(database.system_prompts, toolbox, trusted_files),
+        questions=LiveQuestions(journal=database.journal, clock=clock),
     )
 
 
@@ -371,6 +422,7 @@ def _build_scheduler(
         limits=shared.live_settings.limits,
         ask_when=shared.live_settings.ask_when,
         cost_of=shared.live_settings.cost,
+        questions=shared.questions,
     )
     jobs = JobRunner(
         journal=database.journal,
@@ -453,6 +505,7 @@ def build_agent(
     limits: Callable[[Autonomy], Limits],
     ask_when: Callable[[], AskWhen] = lambda: AskWhen.BEFORE,
     cost_of: CostOf = lambda used: None,
+    questions: LiveQuestions | None = None,
 ) -> Agent:
     journal, store = database.journal, database.store
     recorder = TurnRecorder(journal=journal, clock=clock)
@@ -467,6 +520,7 @@ def build_agent(
         roles=roles,
         clock=clock,
         cost_of=cost_of,
+        questions=questions,
     )
     return Agent(
         journal=journal,
@@ -500,7 +554,7 @@ async def serve(
     settings: Settings,
     *,
     ready: Callable[[ServerInfo, NewCode], None] | None = None,
-    heed_signals: bool = False,
+    handle_signals: bool = False,
 ) -> None:
     """Runs the data folder's only server until it is told to stop. `ready` gets a function that makes one-time sign-in codes.
 
@@ -528,4 +582,6 @@ async def serve(
         async with start_services(settings, clock, token=token) as services:
             tune_gc()
             known = partial(announce, services.services.sessions)
-            await serve_app(services.app, address, stopping=services.stopping, ready=known, heed_signals=heed_signals)
+            await serve_app(
+                services.app, address, stopping=services.stopping, ready=known, handle_signals=handle_signals
+            )

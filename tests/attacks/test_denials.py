@@ -269,3 +269,24 @@ async def _begin(client: LiveServer, chat: LiveChat, history: History) -> None:
     proposed = await client.ask("POST", f"{chat.path}/plans", {"plan": {"goal": "go", "steps": [step]}}, expect=201)
     await client.ask("POST", f"{chat.path}/plans/{proposed['message_id']}/approve", {})
     await chat.rest()
+
+
+@proves("APR-3")
+async def test_a_reader_who_comes_later_learns_what_was_decided_of_a_waiting_batch(tmp_path: Path) -> None:
+    batch = json.dumps([json.loads(call("create_file", path=f"{name}.txt", content="x")) for name in "abc"])
+    async with live_server(tmp_path, replies=[batch, "Done."]) as guest:
+        chat = await guest.chat()
+        await chat.send("make them")
+        waiting = await chat.approvals()
+        assert len(waiting) == 3, "the three calls are one batch"
+        wanted = [(waiting[0], "deny"), (waiting[1], "allow_once")]
+        decisions = [{"id": each["id"], "decision": decision} for each, decision in wanted]
+        await guest.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
+        listed = await guest.ask("GET", f"{chat.path}/approvals")
+        assert [each["id"] for each in listed["approvals"]] == [waiting[2]["id"]]
+        assert {each["tool_call_id"]: each["state"] for each in listed["decided"]} == {
+            waiting[0]["tool_call_id"]: "denied",
+            waiting[1]["tool_call_id"]: "allowed",
+        }
+        await chat.decide()
+        assert (await guest.ask("GET", f"{chat.path}/approvals")) == {"approvals": [], "decided": []}

@@ -170,7 +170,7 @@ async def test_a_private_copy_is_covered_as_it_was_copied(tmp_path: Path) -> Non
         (bench.root / "src/local.key").unlink()
         bench.write("src/later.key", SECRET)
         transaction.hide(hidden("**/*.key"))
-        assert {mask.place.path for mask in transaction.masks} == {"src/local.key"}
+        assert {mask.place.path for mask in transaction.covered.masks} == {"src/local.key"}
 
 
 async def test_a_closed_folder_that_a_command_could_open_is_covered_whole(filled: ToolWorkspace) -> None:

@@ -12,19 +12,19 @@ from support.spec import proves
 def test_a_chat_is_found_exported_and_imported_from_the_command_line(
     shared: tuple[CommandLine, ServeProcess], models: ScriptedModel, tmp_path: Path
 ) -> None:
-    desk = shared[0]
+    cli = shared[0]
     models.replies[:] = ["The otter swims."]
-    assert desk.type("run", "What does the animal do?").returncode == 0
-    found = desk.type("search", "otter", "--json")
+    assert cli.type("run", "What does the animal do?").returncode == 0
+    found = cli.type("search", "otter", "--json")
     assert found.returncode == 0, found.stderr
     [result] = json.loads(found.stdout)["results"]
-    assert "The otter swims." in desk.type("search", "otter").stdout
-    assert desk.type("search", "no-such-word").returncode == 1
+    assert "The otter swims." in cli.type("search", "otter").stdout
+    assert cli.type("search", "no-such-word").returncode == 1
     file = tmp_path / "chat.json"
-    done = desk.type("export", result["context_id"], "--format", "json", "--output", str(file))
+    done = cli.type("export", result["context_id"], "--format", "json", "--output", str(file))
     assert done.returncode == 0, done.stderr
-    assert "The otter swims." in desk.type("export", result["context_id"]).stdout
-    assert desk.type("export", "nobody").returncode == 2
+    assert "The otter swims." in cli.type("export", result["context_id"]).stdout
+    assert cli.type("export", "nobody").returncode == 2
     (tmp_path / "other").mkdir()
     elsewhere = CommandLine(tmp_path / "other")
     imported = elsewhere.type("import", str(file))

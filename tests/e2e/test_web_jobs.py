@@ -82,9 +82,9 @@ async def test_a_failed_task_is_shown_with_its_reason_and_tried_again(tmp_path):
 
 @proves("UI-4", "JOB-6")
 async def test_a_job_is_cancelled_from_its_page_after_a_question(tmp_path):
-    async with at_the_page(tmp_path, replies=[]) as (page, guest):
-        chat = await guest.chat()
-        job = await guest.ask("POST", f"{chat.path}/jobs", {"plan": plan(writing("a"))}, expect=202)
+    async with at_the_page(tmp_path, replies=[]) as (page, client):
+        chat = await client.chat()
+        job = await client.ask("POST", f"{chat.path}/jobs", {"plan": plan(writing("a"))}, expect=202)
         await page.goto(page.url.split("#")[0] + f"#/jobs/{job['id']}")
         await expect(page.get_by_role("link", name="Read and approve the plan in the chat")).to_be_visible()
         await page.get_by_role("button", name="Cancel the job").click()
@@ -93,7 +93,7 @@ async def test_a_job_is_cancelled_from_its_page_after_a_question(tmp_path):
         await page.get_by_role("button", name="Cancel the job").click()
         await asked.get_by_role("button", name="Cancel the job").click()
         await expect(page.get_by_role("main").get_by_text("cancelled", exact=True)).to_be_visible()
-        assert (await guest.ask("GET", f"/jobs/{job['id']}"))["status"] == "cancelled"
+        assert (await client.ask("GET", f"/jobs/{job['id']}"))["status"] == "cancelled"
 
 
 async def look(page, name):

@@ -12,7 +12,7 @@ import pytest
 
 from anycowork.checkpoints import snapshots
 from anycowork.checkpoints.pack import Pack
-from anycowork.domain.errors import NoRoom, NotKept, ToolFault
+from anycowork.domain.errors import NotEnoughSpace, NotKept, ToolFault
 from anycowork.domain.tools import Intent
 from anycowork.sandbox import transaction
 from anycowork.sandbox.private_copy import CannotCopy
@@ -139,7 +139,7 @@ async def test_a_restore_without_room_is_refused_before_anything_is_touched(disk
         first = await _changed(server)
         now = whole(server.root)
         ballast = fill(disk, leaving=150_000)
-        with pytest.raises(NoRoom, match=r"no space for the .* bytes .*Nothing was changed.* Free some"):
+        with pytest.raises(NotEnoughSpace, match=r"no space for the .* bytes .*Nothing was changed.* Free some"):
             await server.restore(first)
         assert whole(server.root) == now
         ballast.unlink()

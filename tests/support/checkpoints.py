@@ -103,7 +103,7 @@ async def recorded(
             await database.journal.write(Change(CHAT, (AddChat(chat, ANN.label()),)))
         pack = pack or Pack(folder / "data" / "snapshots")
         snapshots = PackedSnapshots(pack, database.retention, CLOCK, quota_bytes=quota)
-        workspaces = LocalWorkspaces(lambda path: database.leases.take(path, owner="test"))
+        workspaces = LocalWorkspaces(lambda path: database.leases.take(path, owner="test", seconds=60))
         cli = RollbackService(
             journal=database.journal,
             store=database.store,

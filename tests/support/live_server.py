@@ -180,7 +180,7 @@ async def served(server: RunningServer) -> AsyncIterator[str]:
                 ListenAddress("127.0.0.1", 0, 1.0),
                 stopping=server.stopping,
                 ready=port.set_result,
-                heed_signals=False,
+                handle_signals=False,
             )
         )
         try:

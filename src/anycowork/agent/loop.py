@@ -91,7 +91,6 @@ class Agent:
         if context.turn.steps - context.turn.steps_before >= limits.steps:
             raise TooManySteps(f"{_worked_on(context)} after {limits.steps} steps. Continue it, or send a message.")
         await self._steering.take(context)
-        await context.require_budget()
         context.turn = replace(context.turn, steps=context.turn.steps + 1)
         context.reply_stream = ReplyStream(
             journal=self._journal, chat_id=context.chat.id, turn_id=context.turn.id, message_id=self._clock.new_id()

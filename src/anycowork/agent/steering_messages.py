@@ -42,4 +42,4 @@ class Steering:
                 await context.write_buffer.write(self._journal, change)
             except NotFound:  # the person removed it in the meantime
                 continue
-            context.hear(message)
+            context.add_message(message)

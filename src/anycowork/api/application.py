@@ -23,10 +23,12 @@ from anycowork.api.router import Router
 from anycowork.api.routes import (
     approvals,
     audit,
+    call_display,
     chats,
     export,
     fork,
     health,
+    job_changes,
     jobs,
     keys,
     local_models,
@@ -64,9 +66,11 @@ NOUNS = (
     rules,
     questions,
     plans,
+    job_changes,
     jobs,
     snapshots,
     system_prompts,
+    call_display,
     audit,
     usage,
     providers,
@@ -120,9 +124,9 @@ class _HttpOnly:
 
 
 async def _acknowledge_lifespan(receive: Receive, send: Send) -> None:
-    for moment in ("startup", "shutdown"):
+    for phase in ("startup", "shutdown"):
         await receive()
-        await send({"type": f"lifespan.{moment}.complete"})
+        await send({"type": f"lifespan.{phase}.complete"})
 
 
 def _routes(services: Services, answers: Counter[int], passed_on: Counter[str]) -> FastAPI:

@@ -124,9 +124,9 @@ class ChatService:
             config = replace(
                 chat.config, model_id=model or chat.config.model_id, system_prompt_id=prompt, autonomy=level
             )
-            said = self._draft.autonomy(chat, level)
+            notice = self._draft.autonomy(chat, level)
             changed = SetChat(config=config, title=title, pinned=pinned, archived=archived)
-            await self._chat_lock.write(principal, chat_id, changed, *said)
+            await self._chat_lock.write(principal, chat_id, changed, *notice)
         return await require_chat(self._store, chat_id)
 
     def _require_autonomy(self, principal: Principal, autonomy: Autonomy | None) -> None:

@@ -3,6 +3,7 @@
 NEW_CHAT = "New chat"
 TITLE_LENGTH = 60
 _SHORTEST_SENTENCE = 12
+_READ = 4_000  # characters: a message can have millions of lines
 _FENCES = ("```", "~~~")
 _MARKERS = "#>*-+•|= \t"
 _OPENINGS = (
@@ -13,6 +14,7 @@ _OPENINGS = (
 
 def title_from(content: str) -> str:
     """Return the first sentence that says something: without code blocks, markup, greetings and "could you please"."""
+    content = content.lstrip()[:_READ]
     lines = [line for line in map(_plain, _prose(content)) if line]
     line = next((_without_openings(line) for line in lines if _without_openings(line)), None)
     if line is None:  # only code or only a greeting: better than nothing

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from anycowork import __version__
-from anycowork.cli import audit_group, jobs_group, mcp_group, model_group, workflow_group
+from anycowork.cli import agents_group, audit_group, jobs_group, mcp_group, model_group, workflow_group
 from anycowork.cli.options import (
     Allow,
     DataDir,
@@ -30,7 +30,7 @@ from anycowork.cli.options import (
     folder,
     merge_flags,
 )
-from anycowork.cli.run_options import RunOptions, ToldToPrograms, run_headless
+from anycowork.cli.run_options import JsonErrorCommand, RunOptions, run_headless
 from anycowork.client.stdio import OutputLost, abandon_stdout, make_stdio_usable
 
 app = typer.Typer(
@@ -44,6 +44,9 @@ app.add_typer(model_group.app, name="model")
 app.add_typer(mcp_group.app, name="mcp")
 app.add_typer(audit_group.app, name="audit")
 app.add_typer(jobs_group.app, name="jobs")
+app.command("agents", help=agents_group.AGENTS_HELP, short_help="Say which agents jobs can use.")(
+    agents_group.list_agents
+)
 
 
 class ExportChoice(StrEnum):
@@ -191,7 +194,7 @@ def serve(
     raise typer.Exit(_serve(merge_flags(context, {**flags, "open_browser": False if no_open else None})))
 
 
-@app.command(help=RUN_HELP, cls=ToldToPrograms)
+@app.command(help=RUN_HELP, cls=JsonErrorCommand)
 def run(
     context: typer.Context,
     request: Annotated[
@@ -236,10 +239,10 @@ def chat(
     model: Model = None,
     data_dir: DataDir = None,
 ) -> None:
-    from anycowork.tui.app import chat as talk
+    from anycowork.tui.app import chat as open_chat
 
     flags = merge_flags(context, {"workspace": workspace, "model": model, "data_dir": data_dir})
-    raise typer.Exit(talk(flags, os.environ, cwd=Path.cwd(), role=role, chat_id=chat_id, newest=newest))
+    raise typer.Exit(open_chat(flags, os.environ, cwd=Path.cwd(), role=role, chat_id=chat_id, newest=newest))
 
 
 @app.command(help=ACP_HELP, short_help="Serve an editor (Agent Client Protocol).")

@@ -11,7 +11,7 @@ from pydantic import JsonValue, SecretStr
 from anycowork.client.errors import ServerRefused as ServerRefused
 from anycowork.client.errors import ServerUnreachable as ServerUnreachable
 from anycowork.domain.messages import Json
-from anycowork.domain.principals import EDITOR_HEADER, editor_id
+from anycowork.domain.principals import EDITOR_HEADER, MCP_HOST_HEADER, program_id
 
 REQUEST_SECONDS = 30.0
 SILENCE_SECONDS = 90.0  # several heartbeats: a stream that is silent for so long is dead
@@ -22,14 +22,22 @@ class ServerClient:
     """Raises: ServerRefused, ServerUnreachable; from every call."""
 
     def __init__(
-        self, url: str, token: SecretStr, *, request_seconds: float = REQUEST_SECONDS, editor: str | None = None
+        self,
+        url: str,
+        token: SecretStr,
+        *,
+        request_seconds: float = REQUEST_SECONDS,
+        editor: str | None = None,
+        mcp_host: str | None = None,
     ) -> None:
-        """`editor` is the name of the editor that the requests come from; None for a person."""
+        """`editor` or `mcp_host` is the name of the program that the requests come from; None for a person."""
         self.url = url.rstrip("/")
         self._request_seconds = request_seconds
         self._headers = {"Authorization": f"Bearer {token.get_secret_value()}"}
         if editor is not None:
-            self._headers[EDITOR_HEADER] = editor_id(editor)
+            self._headers[EDITOR_HEADER] = program_id(editor, "editor")
+        if mcp_host is not None:
+            self._headers[MCP_HOST_HEADER] = program_id(mcp_host, "host")
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(headers=self._headers, trust_env=False)

@@ -5,7 +5,7 @@ from dataclasses import field
 from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow, QuestionState
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn
 from anycowork.domain.errors import RequestFault
-from anycowork.domain.events import BY_THE_HOUSE, NewEvent
+from anycowork.domain.events import SERVER_LABEL, NewEvent
 from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Json, Message
@@ -164,5 +164,5 @@ class Change:
     chat_id: str
     writes: tuple[Write, ...] = ()
     events: tuple[NewEvent, ...] = ()
-    principal: str = BY_THE_HOUSE
+    principal: str = SERVER_LABEL
     cause: str | None = None

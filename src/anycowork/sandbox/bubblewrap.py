@@ -28,7 +28,9 @@ _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 @value
 class SandboxView:
-    """What a command sees. `cache` is the workspace's cache, if it gets one, and `cache_kept` whether its writes there stay;
+    """What a command sees: at `root` the files of `source`, if that is another folder.
+
+    `cache` is the workspace's cache, if it gets one, and `cache_kept` whether its writes there stay;
     `packages` are the person's package caches; `environment` adds variables, such as those for the network; `masks` are the arguments
     that cover what it may not read, and `hidden_tools` those that cover credentials among the toolchains."""
 
@@ -42,6 +44,11 @@ class SandboxView:
     sight: "VisiblePaths" = field(default_factory=lambda: VisiblePaths())
     masks: tuple[str, ...] = ()
     hidden_tools: tuple[str, ...] = ()
+    source: str | None = None
+
+    @property
+    def lower(self) -> str:
+        return self.source or self.root
 
 
 @value
@@ -151,7 +158,7 @@ def _workspace(around: SandboxView) -> list[str]:
         case Layer.COPY:
             return ["--bind", str(around.stage.upper), around.root]
         case None:
-            return ["--ro-bind", around.root, around.root] if around.sight.workspace else []
+            return ["--ro-bind", around.lower, around.root] if around.sight.workspace else []
         case _:
             assert_never(around.stage.layer)
 
@@ -160,7 +167,7 @@ def _workspace_overlay(around: SandboxView) -> Overlay | None:
     if around.stage.layer is not Layer.OVERLAY:
         return None
     folder = _resolve(around.stage.folder.parent) / around.stage.folder.name
-    return Overlay((around.root,), around.root, upper=str(folder / "upper"), work=str(folder / "work"))
+    return Overlay((around.lower,), around.root, upper=str(folder / "upper"), work=str(folder / "work"))
 
 
 def _cache(around: SandboxView, scratch: str) -> list[str]:

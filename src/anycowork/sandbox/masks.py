@@ -6,12 +6,13 @@ to the resolved path.
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from anycowork.domain.errors import DeniedByRule, FileMissing, ToolFault, WrongKind
-from anycowork.domain.ports import ANYTHING_INSIDE, Hidden
+from anycowork.domain.ports import ANYTHING_INSIDE, Hidden, names_nothing
 from anycowork.domain.values import value
 from anycowork.sandbox.stage import Layer, Stage
 from anycowork.workspace.jail import Jail
@@ -28,13 +29,31 @@ class Mask:
     is_folder: bool
 
 
-def cover(jail: Jail, stage: Stage, hidden: Hidden) -> tuple[Mask, ...]:
-    """Prepares covers for everything hidden that a program in this stage would see. Blocking. Raises: DeniedByRule."""
+class KeyFiles(Protocol):
+    def masks(self, jail: Jail, withholds: Callable[[str], bool]) -> tuple[Mask, ...]:
+        """Returns what covers the key files that are withheld. Raises: DeniedByRule."""
+
+
+@value
+class Covered:
+    """What a program cannot read: `masks` are all of it, `key_files` those of them that no rule denies and nobody allowed."""
+
+    masks: tuple[Mask, ...] = ()
+    key_files: tuple[str, ...] = ()
+
+
+def cover(jail: Jail, stage: Stage, hidden: Hidden, key_files: KeyFiles) -> Covered:
+    """Prepares covers for everything that a program in this stage would see and may not read. Blocking. Raises: DeniedByRule."""
     # A private copy shows the state when it was made, whatever a person did to the workspace since.
-    masks = find_masks(Jail(str(stage.upper)) if stage.layer is Layer.COPY else jail, hidden)
-    if masks:
+    seen = Jail(str(stage.upper)) if stage.layer is Layer.COPY else jail
+    masks = find_masks(seen, hidden) if hidden.patterns else ()
+    withheld: tuple[Mask, ...] = ()
+    if hidden.withholds is not names_nothing:
+        found = key_files.masks(seen, hidden.withholds)
+        withheld = tuple(mask for mask in found if not any(each.place.holds(mask.place) for each in masks))
+    if masks or withheld:
         _make_covers(stage)
-    return masks
+    return Covered((*masks, *withheld), tuple(mask.place.path for mask in withheld))
 
 
 def find_masks(jail: Jail, hidden: Hidden) -> tuple[Mask, ...]:

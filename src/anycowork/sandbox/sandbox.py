@@ -17,6 +17,7 @@ from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
 from anycowork.sandbox.bubblewrap import HOME, Descriptors, SandboxView, VisiblePaths, bubblewrap_arguments, overlays
+from anycowork.sandbox.key_file_index import KeyFileIndex
 from anycowork.sandbox.limits import CommandLimits, counted, limited_shell
 from anycowork.sandbox.masks import Mask, cover_arguments, mask_arguments
 from anycowork.sandbox.mounts import LONGEST_OPTIONS, Overlay, mount_check
@@ -86,6 +87,7 @@ class Sandbox:
         self.layer = layer
         self.most_copied = most_copied
         self._uncovered: set[str] = set()
+        self.key_files = KeyFileIndex()
         self.limits = limits or CommandLimits()
         self._bwrap = bwrap
         self.toolchains = toolchains or Toolchains()
@@ -100,7 +102,7 @@ class Sandbox:
         """Starts the transaction of one command; at the end, uncommitted changes are dropped. Raises: ToolFault."""
         layer = layer or self.layer_for(jail.root)
         stage = await asyncio.to_thread(lambda: self.staging.open(runner_for(jail.root), layer))
-        transaction = Transaction(stage, jail, self.staging)
+        transaction = Transaction(stage, jail, self.staging, key_files=self.key_files)
         try:
             if layer is Layer.COPY:
                 transaction.copied = await run_uncancellable(lambda: self._copy_of(jail.root, stage))
@@ -138,6 +140,7 @@ class Sandbox:
         root: str,
         stage: Stage,
         *,
+        source: str | None = None,
         cache_kept: bool,
         environment: Mapping[str, str] | None = None,
         held_back: bool = False,
@@ -145,8 +148,9 @@ class Sandbox:
         sight: VisiblePaths | None = None,
         masks: tuple[Mask, ...] = (),
     ) -> Iterator[Launch]:
-        """With `held_back`, everything is set up, but the command waits for `let_go`. It cannot read `masks`. A command with its own
-        `sight`
+        """The workspace is at `root`, and comes from `source` if that is another folder.
+
+        With `held_back`, everything is set up, but the command waits for `let_go`. It cannot read `masks`. A command with its own `sight`
         is foreign code and shares no cache with the workspace's commands. Raises: ToolFault.
         """
         with ExitStack() as things:
@@ -163,6 +167,7 @@ class Sandbox:
             tools = self.toolchains_for(root, stage.runner) if sight is None else Toolchains()
             around = SandboxView(
                 root=root,
+                source=source,
                 stage=stage,
                 cache=cache,
                 cache_kept=cache_kept,

@@ -30,6 +30,8 @@ _KEPT = "kept"
 _RUNS = "runs"
 _HELD = "held"
 _CACHES = "caches"
+_COPIES = "copies"
+_ORIGIN = "origin"
 _PACKAGES = "-packages"
 PACKAGE_WORK = "packages"  # in a stage: what overlays over package caches need besides their layers
 MOST_CACHED = 4 << 30
@@ -200,6 +202,35 @@ class Staging:
         for place in (held, held.parent):
             sync_folder(place)
         return moved
+
+    def keep_copy(self, stage: Stage, origin: str) -> Path:
+        """Keeps the stage's private copy of the workspace `origin`, across restarts, until `drop_copy`. Returns where. Raises: OSError."""
+        copies = stage.folder.parent.parent / _COPIES
+        copies.mkdir(mode=0o711, exist_ok=True)
+        (stage.folder / _ORIGIN).write_bytes(os.fsencode(origin))
+        remove_tree(stage.work)
+        return stage.folder.rename(copies.resolve() / stage.id) / "upper"
+
+    def origin_of(self, root: str) -> str | None:
+        """Returns the workspace of which this folder is a private copy; None if it is none of ours."""
+        folder = Path(root).parent
+        if folder.parent not in self._copy_folders() or Path(root).name != "upper":
+            return None
+        try:
+            return os.fsdecode((folder / _ORIGIN).read_bytes())
+        except OSError:
+            return None
+
+    def drop_copy(self, root: str) -> None:
+        if self.origin_of(root) is not None:
+            remove_tree(Path(root).parent)
+
+    def copies(self) -> list[str]:
+        """Returns the folders of all private copies."""
+        return [str(folder / "upper") for base in self._copy_folders() for folder in base.glob("*")]
+
+    def _copy_folders(self) -> list[Path]:
+        return [(base / _COPIES).resolve() for base in (self._private, self._shared) if _is_ours(base)]
 
     def held(self) -> list[Path]:
         """Returns everything that waits for a person."""

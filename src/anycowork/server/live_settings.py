@@ -59,6 +59,9 @@ class LiveSettings:
             for name, entry in self._settings.agents.items()
         )
 
+    def parallel_tasks(self) -> int:
+        return self._settings.parallel_tasks
+
     def limits(self, autonomy: Autonomy) -> Limits:
         """How far a turn goes before a person continues it. Where nobody has to be asked, it goes further."""
         now = self._settings

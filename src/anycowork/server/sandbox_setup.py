@@ -112,19 +112,21 @@ class DiskBudgets:
         return cls(settings.command_copy_bytes, settings.command_cache_bytes, settings.kept_changes_bytes)
 
 
-USUAL_ROOM = DiskBudgets()
+DEFAULT_BUDGETS = DiskBudgets()
 
 
 @cache
-def set_up_sandbox(data_dir: Path, room: DiskBudgets = USUAL_ROOM, sandbox_paths: tuple[str, ...] = ()) -> SandboxSetup:
+def set_up_sandbox(
+    data_dir: Path, budgets: DiskBudgets = DEFAULT_BUDGETS, sandbox_paths: tuple[str, ...] = ()
+) -> SandboxSetup:
     """Tries the sandbox once, in the way commands use it. Blocking; creates the staging folder."""
     bubblewrap = find_bubblewrap()
     tools = visible_tools(data_dir, sandbox_paths, os.environ)
     packages = find_package_caches(os.environ, home=home_folder(), data_dir=data_dir)
     staging = Staging(
         data_dir / STAGING_FOLDER,
-        most_cached=room.cached,
-        most_kept=room.kept,
+        most_cached=budgets.cached,
+        most_kept=budgets.kept,
         own_etc={
             "gitconfig": git_identity(home_folder(), os.environ),
             TOOL_VERSIONS: tool_versions(home_folder(), os.environ),
@@ -134,7 +136,7 @@ def set_up_sandbox(data_dir: Path, room: DiskBudgets = USUAL_ROOM, sandbox_paths
     sandbox, why = (
         (None, "there is no bubblewrap")
         if bubblewrap is None
-        else _tried(bubblewrap, staging, tools, packages, room.copied)
+        else _tried(bubblewrap, staging, tools, packages, budgets.copied)
     )
     if sandbox is None:
         level = sandbox_level(inspect_kernel(), None)
@@ -144,7 +146,7 @@ def set_up_sandbox(data_dir: Path, room: DiskBudgets = USUAL_ROOM, sandbox_paths
     does_not = (
         *([_UNCOUNTED] if uncounted else []),
         *_ALWAYS_MISSING,
-        copied.format(why=why, most=room.copied),
+        copied.format(why=why, most=budgets.copied),
         *not_held,
     )
     return SandboxSetup(SandboxLevel.FULL, staging, sandbox, why, enforces=(*_ENFORCES, *held), does_not=does_not)
@@ -180,14 +182,14 @@ def usable_packages(sandbox: Sandbox, packages: PackageCaches) -> PackageCaches:
 
 @contextmanager
 def try_sandbox(
-    data_dir: Path, room: DiskBudgets = USUAL_ROOM, sandbox_paths: tuple[str, ...] = ()
+    data_dir: Path, budgets: DiskBudgets = DEFAULT_BUDGETS, sandbox_paths: tuple[str, ...] = ()
 ) -> Iterator[SandboxSetup]:
     """For a mere check: leaves nothing behind if there is no data folder yet."""
     if data_dir.is_dir():
-        yield set_up_sandbox(data_dir, room, sandbox_paths)
+        yield set_up_sandbox(data_dir, budgets, sandbox_paths)
         return
     with tempfile.TemporaryDirectory(prefix="anycowork-") as folder:
-        yield set_up_sandbox(Path(folder), room, sandbox_paths)
+        yield set_up_sandbox(Path(folder), budgets, sandbox_paths)
 
 
 def visible_tools(data_dir: Path, named: Sequence[str], environ: Mapping[str, str]) -> Toolchains:

@@ -1,7 +1,9 @@
 """Tool definitions stay on the server: no answer, no page and no card holds the catalogue of tools."""
 
+import re
 from pathlib import Path
 
+from anycowork.tools.toolbox import built_in_tools
 from support.live_server import LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
@@ -53,6 +55,38 @@ def test_page_holds_no_tool_definition() -> None:
     assert {name: found for name, text in sources.items() if (found := described(text))} == {}
     schemas = [name for name, text in sources.items() if "requires_approval" in text]
     assert schemas == []
+
+
+def test_page_knows_no_tool_by_name() -> None:
+    sources = {path.name: path.read_text("utf-8") for path in WEB.rglob("*.ts*") if _is_page(path)}
+    assert len(sources) > 100
+    named = {
+        name: found
+        for name, text in sources.items()
+        if (found := [tool for tool in SPECS if re.search(rf"""["'`]{tool}["'`]|\b{tool}:""", text)])
+    }
+    assert named == {}
+
+
+def _is_page(path: Path) -> bool:
+    return ".test." not in path.name and path.name != "api.gen.ts" and path.parent.name != "testing"
+
+
+async def test_a_tool_that_a_call_names_says_how_it_is_shown(tmp_path: Path) -> None:
+    toolbox = built_in_tools(None, command_timeout=5.0)
+    async with live_server(tmp_path) as client:
+        shown = {name: await client.ask("GET", f"/calls/{name}/display") for name in SPECS}
+        assert {name for name, display in shown.items() if display["kind"] == "other"} == set()
+        for name, display in shown.items():
+            properties = SPECS[name].schema["properties"]
+            assert isinstance(properties, dict)
+            assert display["subject"] and set(display["subject"]) <= set(properties), name
+            assert display["target"] and set(display["target"]) <= set(display["example"]), name
+            tool = toolbox.find(name)
+            assert tool is not None and tool.problems(display["example"]) == [], name
+        assert shown["move_file"]["subject"] == ["path", "to"]
+        gone = await client.ask("GET", "/calls/no_such_tool/display")
+        assert gone == {"kind": "other", "subject": [], "target": [], "example": {}}
 
 
 @proves("TOOL-1/3")

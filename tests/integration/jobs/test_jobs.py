@@ -6,7 +6,7 @@ import pytest
 
 from support.jobs import approved, new_job, plan, report, until, until_idle, writing
 from support.live_server import RequestRefused, live_server
-from support.scripted_model import call
+from support.scripted_model import Reply, call
 from support.spec import proves
 
 
@@ -205,11 +205,12 @@ async def test_job_is_cancelled_paused_and_resumed(tmp_path: Path) -> None:
 
 @proves("JOB-5")
 async def test_task_that_used_up_its_tokens_fails_without_another_attempt(tmp_path: Path) -> None:
-    replies = [call("list_directory", path="."), *[report("x")] * 9]
+    looks = Reply(call("list_directory", path="."), usage={"prompt_tokens": 3_500, "completion_tokens": 10})
+    replies = [looks, *[report("x")] * 9]
     async with live_server(tmp_path, replies=replies) as client:
         chat = await client.chat()
         steps = plan({"id": "a", "action": "look"})
-        job = await approved(client, chat, plan=steps, limits={"task": {"tokens": 10}})
+        job = await approved(client, chat, plan=steps, limits={"task": {"tokens": 4_000}})
         job = await until(client, chat, job["id"], "failed", "completed")
         [task] = job["tasks"]
         assert task["status"] == "failed" and task["error"]["code"] == "limit_reached" and task["attempt"] == 1

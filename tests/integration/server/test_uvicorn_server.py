@@ -20,7 +20,7 @@ async def served(app, stopping):
     port = asyncio.get_running_loop().create_future()
     async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
         place = ListenAddress("127.0.0.1", 0, grace_seconds=30)
-        tasks.create_task(serve_app(app, place, stopping=stopping, ready=port.set_result, heed_signals=False))
+        tasks.create_task(serve_app(app, place, stopping=stopping, ready=port.set_result, handle_signals=False))
         yield f"http://127.0.0.1:{await port}"
         stopping.set()
 

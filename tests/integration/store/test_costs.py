@@ -27,7 +27,7 @@ OF_A_STEP = {
 async def test_a_step_that_reads_takes_one_commit_and_writes_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write_buffer, "PATIENCE", 60.0)  # on a slow machine too, no read is a long one
+    monkeypatch.setattr(write_buffer, "FLUSH_SECONDS", 60.0)  # on a slow machine too, no read is a long one
     async with live_server(tmp_path, files={"a.txt": "hello\n"}) as client:
         short = await statements_of_a_turn(client, calls=SHORT)
         long = await statements_of_a_turn(client, calls=LONG)

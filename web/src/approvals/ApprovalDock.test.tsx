@@ -1,4 +1,4 @@
-import { act, fireEvent, render, screen, within } from "@testing-library/react";
+import { act, fireEvent, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
 import { approval, expectAccessible, show } from "../testing/room";
@@ -47,7 +47,7 @@ it("leaves the focus on the page once all is decided", () => {
       <ApprovalDock approvals={approvals} onDecide={() => Promise.resolve(true)} />
     </div>
   );
-  const { rerender } = render(room([TWO[0]]));
+  const { rerender } = show(room([TWO[0]]));
   screen.getByRole("button", { name: /^Allow once/ }).focus();
   rerender(room([]));
   expect(document.activeElement?.id).toBe("main");

@@ -2,7 +2,7 @@
 
 import { Check, CheckCheck, ChevronDown, ChevronUp, Hand, X } from "lucide-react";
 import { type MouseEvent, useEffect, useRef, useState } from "react";
-import { lookOfTool, subjectOf } from "../messages/tools";
+import { useToolLook } from "../messages/tools";
 import { ruleWords } from "../rules/words";
 import type { Decided } from "../state/acts";
 import { t } from "../texts/approvals";
@@ -143,6 +143,7 @@ function Place({
   of: number;
   onMove: (at: number) => void;
 }) {
+  const { does, subjectOf } = useToolLook(approval.tool);
   return (
     <span className="flex items-center font-normal">
       <IconButton
@@ -156,7 +157,7 @@ function Place({
       <span role="status" className="text-xs text-ink-2 tabular-nums">
         {t.of(at + 1, of)}
         <span className="sr-only">
-          : {lookOfTool(approval.tool).does} {subjectOf(approval.parameters) || approval.resource}
+          : {does} {subjectOf(approval.parameters) || approval.resource}
         </span>
       </span>
       <IconButton

@@ -4,7 +4,7 @@ import clsx from "clsx";
 import { Globe, Hourglass } from "lucide-react";
 import { useEffect, useState } from "react";
 import { DiffView } from "../messages/DiffView";
-import { lookOfTool, subjectOf } from "../messages/tools";
+import { useToolLook } from "../messages/tools";
 import { visible } from "../messages/visible";
 import { t } from "../texts/approvals";
 import { Button } from "../ui/Button";
@@ -33,7 +33,7 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
   useEffect(() => {
     if (whole) onShown();
   }, [whole]);
-  const { Icon, does } = lookOfTool(approval.tool);
+  const { Icon, does, subjectOf } = useToolLook(approval.tool);
   const reasons = approval.held
     ? approval.reasons.filter((reason) => !reason.startsWith(t.itHasRun))
     : approval.reasons; // said once
@@ -109,7 +109,7 @@ function isInHead(item: DisclosedItem, approval: Approval, subject: string): boo
 
 /** One that comes later, in a line; a press takes it first. The arrow keys reach it: Tab leads on to the answers. */
 export function ApprovalLine({ approval, onChoose }: { approval: Approval; onChoose: () => void }) {
-  const { Icon, does } = lookOfTool(approval.tool);
+  const { Icon, does, subjectOf } = useToolLook(approval.tool);
   const subject = subjectOf(approval.parameters) || approval.resource;
   return (
     <li>

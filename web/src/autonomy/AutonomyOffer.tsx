@@ -1,10 +1,11 @@
 import { ShieldCheck } from "lucide-react";
 import { useMemo, useState } from "react";
 import type { Autonomy, ChatView } from "../state/reduce";
+import { useToolDisplays } from "../state/tools";
 import { t } from "../texts/autonomy";
 import { Button } from "../ui/Button";
 import { useHoldsCommands } from "./AutonomySelector";
-import { offeredLevel, WORDS } from "./levels";
+import { allowedTools, offeredLevel, WORDS } from "./levels";
 
 const SAID: Partial<Record<Autonomy, string>> = {
   edits: t.youAllowedSeveralFileChanges,
@@ -14,7 +15,13 @@ const SAID: Partial<Record<Autonomy, string>> = {
 /** Offered once the same kind was allowed three times. "Not now" holds for as long as the page shows this chat. */
 export function AutonomyOffer({ view, onChoose }: { view: ChatView; onChoose: (autonomy: Autonomy) => void }) {
   const full = useHoldsCommands();
-  const level = useMemo(() => offeredLevel(view.messages, view.autonomy, full), [view.messages, view.autonomy, full]);
+  const allowed = useMemo(() => allowedTools(view.messages), [view.messages]);
+  const displays = useToolDisplays(allowed);
+  const level = offeredLevel(
+    allowed.map((tool) => displays[tool]?.kind ?? ""),
+    view.autonomy,
+    full,
+  );
   const [declined, setDeclined] = useState<readonly Autonomy[]>([]);
   if (!level || declined.includes(level)) return null;
   const { title, does } = WORDS[level];

@@ -3,11 +3,11 @@ import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { ToolCallCard } from "../messages/ToolCallCard";
 import { opened, reduceAll } from "../state/reduce";
-import { event, expectAccessible, message, show } from "../testing/room";
+import { event, expectAccessible, message, show, TOOLS } from "../testing/room";
 import type { Message, OpenChat } from "../wire/nouns";
 import { AutonomyOffer } from "./AutonomyOffer";
 import { AutonomySelector } from "./AutonomySelector";
-import { nextLevel, offeredLevel } from "./levels";
+import { allowedTools, nextLevel, offeredLevel } from "./levels";
 
 const chat = {
   id: "chat",
@@ -26,13 +26,18 @@ const allowed = (tool: string, at: number): Message =>
 const switched = message({ id: "s", role: "system", payload: { old_autonomy: "ask", new_autonomy: "edits" } as never });
 
 it("offers the level that would have asked less after three of a kind, and counts anew after a change", () => {
+  const offered = (messages: Message[], ...rest: ["ask" | "edits", boolean]) =>
+    offeredLevel(
+      allowedTools(messages).map((tool) => TOOLS[tool as keyof typeof TOOLS].kind),
+      ...rest,
+    );
   const edits = [1, 2, 3].map((at) => allowed("update_file", at));
   const commands = [4, 5, 6].map((at) => allowed("execute_command", at));
-  expect(offeredLevel(edits.slice(0, 2), "ask", true)).toBeNull();
-  expect(offeredLevel(edits, "ask", true)).toBe("edits");
-  expect(offeredLevel([...edits, switched], "edits", true)).toBeNull();
-  expect(offeredLevel(commands, "edits", true)).toBe("sandboxed");
-  expect(offeredLevel(commands, "edits", false)).toBeNull();
+  expect(offered(edits.slice(0, 2), "ask", true)).toBeNull();
+  expect(offered(edits, "ask", true)).toBe("edits");
+  expect(offered([...edits, switched], "edits", true)).toBeNull();
+  expect(offered(commands, "edits", true)).toBe("sandboxed");
+  expect(offered(commands, "edits", false)).toBeNull();
 });
 
 it("never steps to a level that the machine does not hold", () => {

@@ -1,6 +1,6 @@
 // Where a person writes. Enter sends, Shift+Enter makes a line; what is not sent is kept. Stop stands where Send stands.
 
-import { ArrowUp, CornerDownRight, ListPlus, Square, Workflow } from "lucide-react";
+import { ArrowUp, CornerDownRight, ListPlus, PencilLine, Square, Workflow } from "lucide-react";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { draftOf, keepDraft } from "../state/preferences";
 import { t } from "../texts/chat";
@@ -21,6 +21,8 @@ interface Props {
   sent: readonly string[];
   /** Whether the model that answers can be shown images. */
   images: boolean;
+  /** What the next message is about, said above the field. */
+  note?: string | null;
   onSend: (words: string, images: readonly Attached[]) => Promise<boolean>;
   /** While the agent works: the message waits until it has finished, or with `now` steers the turn. */
   onQueue: (words: string, when: "idle" | "now") => Promise<boolean>;
@@ -72,7 +74,7 @@ function atNothing(target: EventTarget | null): boolean {
   return target instanceof Element && target.matches("body, #main, [role='log'] > *");
 }
 
-export function Composer({ chatId, state, placeholder, sent, images, onSend, onQueue, onStop }: Props) {
+export function Composer({ chatId, state, placeholder, sent, images, note = null, onSend, onQueue, onStop }: Props) {
   const attached = useAttached(images);
   const [words, setWords] = useState(() => draftOf(chatId));
   const [sending, setSending] = useState(false);
@@ -93,7 +95,7 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onQ
     setBack(0);
     if (done) {
       write("");
-      attached.clear();
+      if (idle) attached.clear(); // only words can wait; images stay for the next message
     }
     if (isThumb())
       field.current?.blur(); // the keyboard on the screen would cover what comes
@@ -126,6 +128,11 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onQ
         {...attached.drop}
         className="shrink-0 rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm transition-shadow focus-within:border-ink-3 focus-within:ring-1 focus-within:ring-ink-3 focus-within:shadow-md"
       >
+        {note && (
+          <p role="status" className="flex items-center gap-1.5 px-2.5 pb-1.5 text-sm text-role">
+            <PencilLine size={14} aria-hidden className="shrink-0" /> {note}
+          </p>
+        )}
         <AttachedImages images={attached.images} onRemove={attached.remove} />
         <div className="flex items-end gap-2">
           {images && <ChooseImages onChoose={attached.add} />}

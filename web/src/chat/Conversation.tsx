@@ -1,6 +1,6 @@
 // What was said and done in a chat, what waits for the person, and where to write.
 
-import { useCallback, useEffect, useMemo } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { ApprovalDock } from "../approvals/ApprovalDock";
 import { AutonomyOffer } from "../autonomy/AutonomyOffer";
 import { JobDock } from "../jobs/JobDock";
@@ -52,7 +52,13 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
   useSeek(target);
   const runs = useMemo(() => runsOf(view), [view.messages, view.runs, view.state]);
   const [sending, send] = useSending();
-  const render = useRows(view, runs, onCompare, sending, send);
+  const [revised, setRevised] = useState<string | null>(null); // the plan that the person wants changed
+  const revising = revised !== null && revised === openPlan(view);
+  const revise = useCallback(() => {
+    setRevised(openPlan(useLive.getState().view ?? view));
+    focusComposer();
+  }, [view]);
+  const render = useRows(view, runs, onCompare, revise, sending, send);
   const run = runInHand(runs, view.state);
   const tail = (
     <div className="space-y-2">
@@ -115,7 +121,8 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
         <Composer
           chatId={view.id}
           state={view.state}
-          placeholder={t.message2(look.title)}
+          placeholder={revising ? t.whatShouldChange : t.message2(look.title)}
+          note={revising ? t.revisingThePlan : null}
           sent={sent}
           images={sees}
           onSend={(words, images) => attempt(acts.send(view.id, words, images))}
@@ -138,6 +145,7 @@ function useRows(
   view: ChatView,
   runs: Runs,
   onCompare: () => void,
+  onRevise: () => void,
   sending: string | null,
   send: Send,
 ): (row: Row) => React.ReactNode {
@@ -174,7 +182,7 @@ function useRows(
             sending={sending === row.key}
             onExecute={execute}
             onAnswer={answer}
-            onRevise={focusComposer}
+            onRevise={onRevise}
             onCompare={onCompare}
           />
         );

@@ -40,3 +40,10 @@ it("sums up in short words", () => {
   expect([short(999), short(1234), short(12_345), short(2_500_000)]).toEqual(["999", "1.2k", "12k", "2.5M"]);
   expect([money(0), money(0.001), money(1.5)]).toEqual(["$0", "< $0.01", "$1.50"]);
 });
+
+it("counts a request that was stopped before it told what it used", () => {
+  const stopped: ChatUsage = { ...USAGE, models: [used({ prompt: 0, completion: 0, cached: 0, reserved: 900 })] };
+  expect(tokensOf(stopped)).toBe(900);
+  const { container } = show(<Details usage={stopped} />);
+  expect(container.textContent).toContain("about 900 of stopped requests");
+});

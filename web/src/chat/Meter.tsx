@@ -73,6 +73,7 @@ export function Details({ usage }: { usage: ChatUsage }) {
             </p>
             <p className="text-xs text-ink-3 tabular-nums">
               {t.requests(used.requests)} · {t.tokensIn(used.prompt, used.cached)} · {t.tokensOut(used.completion)}
+              {used.reserved > 0 && ` · ${t.tokensUnreported(used.reserved)}`}
               {used.estimated && ` · ${t.estimated}`}
             </p>
           </li>

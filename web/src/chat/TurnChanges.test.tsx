@@ -61,3 +61,19 @@ it("is read file by file, by pointer or by key, and says how many were looked at
   expect(dialog.getByText("All 3 looked at")).toBeTruthy();
   await expectAccessible(document.body);
 });
+
+const wentBack = (snapshot: string, undo: string, paths: { restored?: string[]; deleted?: string[] }): Message =>
+  message({
+    id: undo,
+    role: "system",
+    payload: { restore: { snapshot, undo_snapshot: undo, restored: [], deleted: [], ...paths } } as never,
+  });
+
+it("names no file that was put back, and names it again once that is undone", () => {
+  const pathsOf = (...messages: Message[]) => changedSince([said, ...messages]).files.map(({ path }) => path);
+  const back = wentBack("s1", "s2", { restored: ["a.txt"] });
+  expect(pathsOf(did("a.txt"), did("b.txt"), back)).toEqual(["b.txt"]);
+  expect(pathsOf(did("a.txt"), wentBack("s1", "s2", { deleted: ["a.txt"] }))).toEqual([]);
+  expect(pathsOf(did("a.txt"), back, wentBack("s2", "s3", { restored: ["a.txt"] }))).toEqual(["a.txt"]);
+  expect(pathsOf(did("a.txt"), back, did("a.txt"))).toEqual(["a.txt"]);
+});

@@ -6,7 +6,7 @@ import { DiffCount } from "../messages/DiffView";
 import { type Diff, readDiff, together } from "../messages/diffs";
 import { t } from "../texts/chat";
 import { Button } from "../ui/Button";
-import { type Message, readToolResult } from "../wire/nouns";
+import { loose, type Message, readToolResult, text } from "../wire/nouns";
 
 const TurnReview = lazy(() => import("./TurnReview"));
 const NAMED = 3;
@@ -45,12 +45,39 @@ export function TurnChanges({ messages, onBack }: { messages: readonly Message[]
   );
 }
 
-/** Since the person last spoke: every file that a call changed, once; with a word about what is not known here. Pure. */
+/** Since the person last spoke: every file that a call changed and nobody put back, once; with a word about what is not known here. Pure. */
 export function changedSince(messages: readonly Message[]): Diff {
   const asked = messages.findLastIndex(({ role }) => role === "user");
-  const results = messages
-    .slice(asked + 1)
-    .map(({ message_type, payload }) => (message_type === "tool_result" ? readToolResult(payload)?.diff : null));
-  const diff = together(results.flatMap((text) => (text ? [readDiff(text)] : [])));
+  const since = messages.slice(asked + 1);
+  const back = restoredIn(since);
+  const results = since.flatMap(({ message_type, payload }, at) => {
+    const text = message_type === "tool_result" ? readToolResult(payload)?.diff : null;
+    if (!text) return [];
+    const diff = readDiff(text);
+    const files = diff.files.filter(({ path }) => !back.some((one) => one.at > at && one.paths.has(path)));
+    return [{ ...diff, files }];
+  });
+  const diff = together(results);
   return asked < 0 && !diff.rest ? { ...diff, rest: t.andWhatWasDoneBefore } : diff;
+}
+
+interface GoneBack {
+  at: number;
+  paths: ReadonlySet<string>;
+  undo: string;
+}
+
+/** Where these messages went back to an earlier state. Undoing that takes it out again. Pure. */
+function restoredIn(messages: readonly Message[]): GoneBack[] {
+  const found: GoneBack[] = [];
+  messages.forEach(({ payload }, at) => {
+    const restore = loose(loose(payload)["restore"]);
+    const paths = [restore["restored"], restore["deleted"]].flatMap((list) =>
+      Array.isArray(list) ? list.map(text) : [],
+    );
+    if (paths.length === 0) return;
+    if (found.at(-1)?.undo === text(restore["snapshot"])) found.pop();
+    else found.push({ at, paths: new Set(paths), undo: text(restore["undo_snapshot"]) });
+  });
+  return found;
 }

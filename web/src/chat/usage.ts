@@ -17,7 +17,7 @@ export function useUsage(chatId: string, spent: number | null, model: string | n
 }
 
 export function tokensOf(usage: ChatUsage): number {
-  return usage.models.reduce((sum, used) => sum + used.prompt + used.completion, 0);
+  return usage.models.reduce((sum, used) => sum + used.prompt + used.completion + used.reserved, 0);
 }
 
 /** null as soon as one model's price is not known: half a sum would mislead. */

@@ -1,4 +1,5 @@
-import { screen } from "@testing-library/react";
+import { screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
 import { show } from "../testing/room";
 import { targetOf } from "./links";
@@ -95,4 +96,33 @@ it("lets each block run the way of its own words", () => {
     "auto",
     null,
   ]); // a paragraph by its style
+});
+
+it("colours the lines of a diff", async () => {
+  const { container } = show(<Markdown text={"```diff\n-old\n+new\n```"} />);
+  await waitFor(() => expect(container.querySelector(".hljs-addition")?.textContent).toBe("+new"));
+  expect(container.querySelector(".hljs-deletion")?.textContent).toBe("-old");
+});
+
+it("draws formulas as MathML, and leaves money and code alone", async () => {
+  const text = "Of $x^2$ and \\(y\\): it costs $5 to $10, `$z$`.\n\n$$\n\\frac{a}{b}\n$$";
+  const { container } = show(<Markdown text={text} />);
+  await waitFor(() => expect(container.querySelectorAll("math")).toHaveLength(3));
+  expect(container.querySelector("msup")?.textContent).toBe("x2");
+  expect(container.querySelector("math[display=block] mfrac")).toBeTruthy();
+  expect(container.textContent).toContain("it costs $5 to $10");
+  expect([...container.querySelectorAll("code")].map((code) => code.textContent)).toEqual(["$z$"]);
+});
+
+it("shows a formula that cannot be read as it was written, and lets none of it act", async () => {
+  const { container } = show(<Markdown text={"$\\frac{$ and $\\href{javascript:alert(1)}{x}$"} />);
+  await waitFor(() => expect(container.querySelector("math")).toBeTruthy());
+  expect(container.querySelector("a, [href], [style]")).toBeNull();
+  expect(container.querySelector("code")?.textContent).toBe("\\frac{");
+});
+
+it("wraps long lines of code on request", async () => {
+  const { container } = show(<Markdown text={`\`\`\`\n${"long ".repeat(40)}\n\`\`\``} />);
+  await userEvent.click(screen.getByRole("button", { name: "Wrap long lines" }));
+  expect(container.querySelector("pre")?.className).toContain("whitespace-pre-wrap");
 });

@@ -4,12 +4,15 @@
 import { ExternalLink, ImageOff } from "lucide-react";
 import { lexer, type Token, type Tokens } from "marked";
 import { isValidElement, memo, type ReactNode, useMemo } from "react";
-import ReactMarkdown, { type Components } from "react-markdown";
+import ReactMarkdown, { type Components, type Options } from "react-markdown";
 import remarkGfm from "remark-gfm";
+import remarkMath from "remark-math";
 import { t } from "../texts/messages";
 import { Code } from "./Code";
 import { Diagram } from "./Diagram";
+import { Formula } from "./Formula";
 import { saysWhere, targetOf } from "./links";
+import { markMaths } from "./mathSource";
 
 export function Markdown({ text }: { text: string }) {
   const blocks = useMemo(() => blocksOf(text), [text]);
@@ -22,12 +25,12 @@ export function Markdown({ text }: { text: string }) {
   );
 }
 
-const PLUGINS = [remarkGfm];
+const PLUGINS: Options["remarkPlugins"] = [remarkGfm, [remarkMath, { singleDollarTextMath: false }]];
 
 const Block = memo(function Block({ source }: { source: string }) {
   return (
     <ReactMarkdown remarkPlugins={PLUGINS} components={COMPONENTS}>
-      {source}
+      {markMaths(source)}
     </ReactMarkdown>
   );
 });
@@ -83,6 +86,12 @@ const COMPONENTS: Components = {
   a: ({ href, children }) => <Link href={href} words={children} />,
   img: ({ src, alt }) => <NoImage src={typeof src === "string" ? src : undefined} alt={alt} />,
   pre: ({ children }) => <Fence>{children}</Fence>,
+  code: ({ children, className }) =>
+    className?.includes("math-inline") ? (
+      <Formula tex={plain(children)} block={false} />
+    ) : (
+      <code className={className}>{children}</code>
+    ),
   // The page's own heading is the chat's title: a model's begin below it.
   h1: ({ children }) => <h2 dir="auto">{children}</h2>,
   h2: ({ children }) => <h3 dir="auto">{children}</h3>,
@@ -133,6 +142,7 @@ function NoImage({ src, alt }: { src: string | undefined; alt: string | undefine
 
 function Fence({ children }: { children: ReactNode }) {
   if (!isValidElement<{ className?: string; children?: ReactNode }>(children)) return <pre>{children}</pre>;
+  if (children.props.className?.includes("math-display")) return <Formula tex={plain(children.props.children)} block />;
   const language = /language-([\w+#.-]+)/.exec(children.props.className ?? "")?.[1] ?? null;
   return <Code text={plain(children.props.children).replace(/\n$/, "")} language={language} />;
 }

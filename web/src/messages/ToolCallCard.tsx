@@ -10,7 +10,7 @@ import { readDiff } from "./diffs";
 import { Output } from "./Output";
 import { type CallStanding, StatusMark } from "./StatusMark";
 import { ToolResultCard } from "./ToolResultCard";
-import { lookOfTool, subjectOf } from "./tools";
+import { useToolLook } from "./tools";
 
 const SENTENCES: Record<CallStanding, string> = {
   running: t.noResultYet,
@@ -21,7 +21,7 @@ const SENTENCES: Record<CallStanding, string> = {
 
 export function ToolCallCard({ done, standing }: { done: Done; standing: CallStanding }) {
   const { call, result, output, seconds: took } = done;
-  const { Icon, does, did } = lookOfTool(call.tool);
+  const { Icon, does, did, subjectOf } = useToolLook(call.tool);
   const diff = result?.diff ? readDiff(result.diff) : null;
   const covered = result ? coveredBy(result.facts) : null;
   return (

@@ -3,6 +3,7 @@
 import { toJsxRuntime } from "hast-util-to-jsx-runtime";
 import bash from "highlight.js/lib/languages/bash";
 import css from "highlight.js/lib/languages/css";
+import diff from "highlight.js/lib/languages/diff";
 import go from "highlight.js/lib/languages/go";
 import java from "highlight.js/lib/languages/java";
 import javascript from "highlight.js/lib/languages/javascript";
@@ -21,6 +22,7 @@ import { Fragment, jsx, jsxs } from "react/jsx-runtime";
 const known = createLowlight({
   bash,
   css,
+  diff,
   go,
   java,
   javascript,
@@ -34,6 +36,7 @@ const known = createLowlight({
   yaml,
 });
 known.registerAlias({
+  diff: ["patch"],
   bash: ["sh", "shell", "zsh"],
   javascript: ["js", "jsx"],
   typescript: ["ts", "tsx"],

@@ -1,5 +1,5 @@
-// How a tool is named to people: a sign, what it does, what it did, and the thing it is about. Unknown tools keep their own name.
-
+// How a call is shown to people: a sign, what it does, what it did, and the thing it is about. The server says what kind of tool it
+// is: no tool is known here by name, and one of a kind that this page does not know keeps its own name.
 import {
   FilePlus2,
   FileSearch,
@@ -13,6 +13,7 @@ import {
   Trash2,
   Wrench,
 } from "lucide-react";
+import { type ToolDisplay, useToolDisplay } from "../state/tools";
 import { t } from "../texts/messages";
 import { text } from "../wire/nouns";
 
@@ -22,28 +23,32 @@ interface ToolLook {
   did: string;
 }
 
-const LOOKS: Record<string, ToolLook> = {
-  read_file: { Icon: FileSearch, does: t.read, did: t.read },
-  list_directory: { Icon: FolderOpen, does: t.list, did: t.listed },
-  grep: { Icon: FolderSearch, does: t.searchFor, did: t.searchedFor },
-  search_code: { Icon: FolderSearch, does: t.searchFor, did: t.searchedFor },
-  search_symbol: { Icon: FolderSearch, does: t.lookUp, did: t.lookedUp },
-  get_file_info: { Icon: Info, does: t.lookAt, did: t.lookedAt },
-  create_file: { Icon: FilePlus2, does: t.create, did: t.created },
-  update_file: { Icon: PencilLine, does: t.change, did: t.changed },
-  move_file: { Icon: MoveRight, does: t.move, did: t.moved },
-  delete_file: { Icon: Trash2, does: t.deleteIt, did: t.deleted },
-  execute_command: { Icon: SquareTerminal, does: t.run, did: t.ran },
+const ICONS: Record<string, LucideIcon> = {
+  read: FileSearch,
+  list: FolderOpen,
+  search: FolderSearch,
+  find: FolderSearch,
+  inspect: Info,
+  create: FilePlus2,
+  change: PencilLine,
+  move: MoveRight,
+  delete: Trash2,
+  run: SquareTerminal,
 };
 
-export function lookOfTool(tool: string): ToolLook {
-  return LOOKS[tool] ?? { Icon: Wrench, does: tool, did: tool };
+export function useToolLook(tool: string): ToolLook & { subjectOf: (parameters: Record<string, unknown>) => string } {
+  const display = useToolDisplay(tool);
+  return { ...lookOfTool(tool, display), subjectOf: (parameters) => subjectOf(parameters, display) };
 }
 
-export function subjectOf(parameters: Record<string, unknown>): string {
-  const { path, to, command, pattern, query, name } = parameters;
-  if (text(command)) return text(command);
-  if (text(path) && text(to)) return `${text(path)} → ${text(to)}`;
-  const subject = text(pattern) || text(query) || text(name) || text(path);
-  return subject === "." ? t.theWorkspace : subject;
+export function lookOfTool(tool: string, { kind }: ToolDisplay): ToolLook {
+  const verbs = t.kinds[kind];
+  return { Icon: ICONS[kind] ?? Wrench, does: verbs?.does ?? tool, did: verbs?.did ?? tool };
+}
+
+/** What the call is about; of a tool that says nothing about it, the first parameter that is a text. */
+export function subjectOf(parameters: Record<string, unknown>, { subject }: ToolDisplay): string {
+  const named = subject.map((name) => text(parameters[name])).filter(Boolean);
+  const words = named.length > 0 ? named.join(" → ") : (Object.values(parameters).map(text).find(Boolean) ?? "");
+  return words === "." ? t.theWorkspace : words;
 }

@@ -1,8 +1,9 @@
 // Which rule decides a call, and why, before anybody makes it. Nothing is run.
 
 import { Scale } from "lucide-react";
-import { useState } from "react";
+import { useDeferredValue, useState } from "react";
 import { useChats } from "../state/sidebar";
+import { useToolDisplay } from "../state/tools";
 import { t } from "../texts/rules";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
@@ -10,7 +11,7 @@ import { attempt } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { EffectMark } from "./EffectMark";
-import { subjectHint, supposedParameters, TOOLS } from "./supposed";
+import { subjectHint, supposedParameters } from "./supposed";
 import { ruleWords } from "./words";
 
 type Explained = components["schemas"]["ExplainedShape"];
@@ -18,14 +19,15 @@ type Explained = components["schemas"]["ExplainedShape"];
 export function Explain() {
   const { waiting, others } = useChats("");
   const chats = [...waiting, ...others];
-  const [tool, setTool] = useState<string>("update_file");
+  const [tool, setTool] = useState("");
   const [subject, setSubject] = useState("");
   const [chosen, setChosen] = useState<string | null>(null);
   const [told, setTold] = useState<Explained | null>(null);
+  const display = useToolDisplay(useDeferredValue(tool.trim()));
   const chatId = chosen ?? chats[0]?.id;
   const ask = () => {
     setTold(null);
-    const call = { tool: tool.trim(), parameters: supposedParameters(tool.trim(), subject), context_id: chatId };
+    const call = { tool: tool.trim(), parameters: supposedParameters(display, subject), context_id: chatId };
     void attempt(given(api.POST("/rules/explain", { body: { call } as never })).then(setTold));
   };
   if (!chatId) return <p className="text-sm text-ink-3">{t.aCallBelongsToA}</p>;
@@ -45,7 +47,7 @@ export function Explain() {
         <Field label={t.toolOfTheCall}>
           <input
             required
-            list="tools"
+            placeholder={t.toolHint}
             value={tool}
             onChange={({ target }) => setTool(target.value)}
             className={`${INPUT} font-mono`}
@@ -54,7 +56,7 @@ export function Explain() {
         <Field label={t.fileCommandOrParametersAs}>
           <input
             required
-            placeholder={subjectHint(tool)}
+            placeholder={subjectHint(display)}
             value={subject}
             onChange={({ target }) => setSubject(target.value)}
             className={`${INPUT} font-mono`}
@@ -75,11 +77,6 @@ export function Explain() {
           </Button>
         </div>
       </div>
-      <datalist id="tools">
-        {TOOLS.map((name) => (
-          <option key={name} value={name} />
-        ))}
-      </datalist>
       {told && <Verdict told={told} />}
     </form>
   );

@@ -13,7 +13,7 @@ type Wish = components["schemas"]["NewRule"];
 /** A rule is tried on past calls before it is written. */
 export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel: () => void }) {
   const { data: workspaces = [] } = useWorkspaces();
-  const [tool, setTool] = useState("update_file");
+  const [tool, setTool] = useState("");
   const [resource, setResource] = useState("");
   const [effect, setEffect] = useState<Wish["effect"]>("ask");
   const [workspace, setWorkspace] = useState("");
@@ -67,6 +67,7 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
         <Field label={t.tool}>
           <input
             required
+            placeholder={t.toolHint}
             value={tool}
             onChange={({ target }) => setTool(target.value)}
             className={`${INPUT} font-mono`}

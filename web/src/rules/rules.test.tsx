@@ -1,6 +1,6 @@
 import { screen } from "@testing-library/react";
 import { expect, it } from "vitest";
-import { expectAccessible, show } from "../testing/room";
+import { expectAccessible, show, TOOLS } from "../testing/room";
 import { Verdict } from "./Explain";
 import { Foreseen } from "./Foreseen";
 import { supposedParameters } from "./supposed";
@@ -12,10 +12,11 @@ it.each([
   ["move_file", "a.md → old/a.md", { path: "a.md", to: "old/a.md" }],
   ["move_file", "a.md -> old/a.md", { path: "a.md", to: "old/a.md" }],
   ["create_file", "a.md", { path: "a.md", content: "" }],
-  ["their_tool", '{"city": "Oslo"}', { city: "Oslo" }],
+  ["delete_file", '{"city": "Oslo"}', { city: "Oslo" }],
+  ["grep", "src", { pattern: ".", path: "src" }],
   ["read_file", "{odd name", { path: "{odd name" }],
 ])("reads %s on %s as a call", (tool, subject, parameters) => {
-  expect(supposedParameters(tool, subject)).toEqual(parameters);
+  expect(supposedParameters(TOOLS[tool as keyof typeof TOOLS], subject)).toEqual(parameters);
 });
 
 it("says who decided and why", async () => {

@@ -3,7 +3,7 @@
 import { History, Layers, Undo2 } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { DiffCount, DiffView } from "../messages/DiffView";
-import { lookOfTool, subjectOf } from "../messages/tools";
+import { useToolLook } from "../messages/tools";
 import { t } from "../texts/checkpoints";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
@@ -185,7 +185,7 @@ function ChangeLine({
   onBack: () => void;
 }) {
   const { before, after } = change;
-  const look = lookOfTool(call?.tool ?? "");
+  const look = useToolLook(call?.tool ?? "");
   const Icon = before.restores ? History : look.Icon;
   return (
     <li className="rounded-xl border border-line px-3 py-2.5">
@@ -193,7 +193,7 @@ function ChangeLine({
         <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
         <span className="min-w-0 flex-1 truncate">
           {before.restores ? t.wentBack : look.did || t.aChange}{" "}
-          {call && <code className="font-mono text-[13px]">{subjectOf(call.parameters)}</code>}
+          {call && <code className="font-mono text-[13px]">{look.subjectOf(call.parameters)}</code>}
         </span>
         {after && <DiffCount added={after.additions} removed={after.deletions} />}
         <time className="text-xs text-ink-3 tabular-nums">{clock(before.created_at)}</time>

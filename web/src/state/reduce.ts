@@ -3,6 +3,7 @@
 import {
   type Approval,
   type ChatState,
+  type DecidedCall,
   type EndReason,
   loose,
   type Message,
@@ -89,6 +90,7 @@ export function opened(
   messages: readonly Message[],
   approvals: readonly Approval[],
   lastSeq: number,
+  decided: readonly DecidedCall[] = [],
 ): ChatView {
   return {
     id: chat.id,
@@ -100,7 +102,7 @@ export function opened(
     drafts: [],
     printed: {},
     approvals,
-    decided: {},
+    decided: Object.fromEntries(decided.map(({ tool_call_id, state }) => [tool_call_id, state])),
     question: chat.waiting_for.question,
     plans: {},
     spent: lastSeq,
@@ -157,6 +159,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
         state: "idle",
         turn: null,
         ending: event.reason,
+        spent: event.seq, // a request that was stopped tells nothing of its own
         stopped: stoppedBy(event.reason, view.role),
         drafts: [],
         printed: {},

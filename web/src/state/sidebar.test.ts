@@ -69,3 +69,10 @@ it("a plan and a stopped turn count as waiting until the agent works again", () 
   expect(withHeard(planned, [event("turn-started", 2, { state: "running" })]).waiting).toBeNull();
   expect(withHeard(idle, [event("turn-ended", 1, { reason: "answered", state: "idle" })]).waiting).toBeNull();
 });
+
+it("counts a chat as waiting until the last of several calls is decided and runs", () => {
+  const asked = event("permission-request", 4, { state: "awaiting_approval", approval: approval() });
+  const decided = event("permission-decided", 5, { approval: { id: "a1", state: "allowed" } });
+  expect(withHeard(CHAT, [asked, decided])).toMatchObject({ state: "awaiting_approval", waiting: "approval" });
+  expect(withHeard(CHAT, [asked, decided, event("tool-result", 6)])).toMatchObject({ state: "running", waiting: null });
+});

@@ -129,7 +129,8 @@ function heard(queries: QueryClient, event: WireEvent): void {
     .some(([, list]) => list?.pages.some((page) => page.contexts.some(({ id }) => id === event.chat_id)));
   useHeard.setState((all) => ({ ...all, [event.chat_id]: [...(all[event.chat_id] ?? []), event].slice(-KEPT) }));
   // A new chat, or one that just got its title from its first message.
-  if (!known || event.type === "turn-started") hinted(queries);
+  // A decision: whether other calls of the same reply still wait is in the record, not in the event.
+  if (!known || event.type === "turn-started" || event.type === "permission-decided") hinted(queries);
   notify(event);
 }
 
@@ -146,10 +147,8 @@ export function updated(chat: Chat, event: WireEvent): Chat {
       return { ...chat, state: event.state, waiting: "question", updated_at: event.at };
     case "question-answered":
       return chat.state === "awaiting_answer" ? { ...chat, state: "running", waiting: null } : chat;
-    case "permission-decided":
-      return chat.state === "awaiting_approval" && text(loose(event.approval)["state"]) === "allowed"
-        ? { ...chat, state: "running", waiting: null }
-        : chat;
+    case "tool-result": // a decided call runs once no other call of its reply waits
+      return chat.state === "awaiting_approval" ? { ...chat, state: "running", waiting: null } : chat;
     case "role-changed":
       return {
         ...chat,

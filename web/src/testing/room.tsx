@@ -4,6 +4,7 @@ import { type RenderResult, render } from "@testing-library/react";
 import axe from "axe-core";
 import type { ReactNode } from "react";
 import { expect } from "vitest";
+import type { ToolDisplay } from "../state/tools";
 import type { Approval, Message, Role, WireEvent } from "../wire/nouns";
 
 export const ROLES = [
@@ -31,10 +32,28 @@ export const ROLES = [
   },
 ] as unknown as Role[];
 
+const display = (kind: string, target: string[], example: object, subject = target) =>
+  ({ kind, subject, target, example }) as ToolDisplay;
+
+/** As the server describes them. */
+export const TOOLS = {
+  read_file: display("read", ["path"], { path: "notes/today.md" }),
+  list_directory: display("list", ["path"], { path: "notes" }),
+  grep: display("search", ["path"], { pattern: ".", path: "notes" }, ["pattern"]),
+  create_file: display("create", ["path"], { path: "notes/today.md", content: "" }),
+  update_file: display("change", ["path"], { path: "notes/today.md", content: "" }),
+  move_file: display("move", ["path", "to"], { path: "notes/a.md", to: "archive/a.md" }),
+  delete_file: display("delete", ["path"], { path: "notes/today.md" }),
+  execute_command: display("run", ["command"], { command: "git status" }),
+};
+
 export function show(node: ReactNode): RenderResult {
   const queries = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: Infinity } } });
   queries.setQueryData(["roles"], { roles: ROLES });
-  return render(<QueryClientProvider client={queries}>{node}</QueryClientProvider>);
+  for (const [tool, display] of Object.entries(TOOLS)) queries.setQueryData(["tool", tool], display);
+  return render(node, {
+    wrapper: ({ children }) => <QueryClientProvider client={queries}>{children}</QueryClientProvider>,
+  });
 }
 
 export function message(parts: Partial<Message> = {}): Message {

@@ -1,5 +1,5 @@
 // What jsdom lacks and a browser has.
-import { cleanup } from "@testing-library/react";
+import { cleanup, configure } from "@testing-library/react";
 import { afterEach } from "vitest";
 
 Object.assign(HTMLDialogElement.prototype, {
@@ -19,4 +19,5 @@ globalThis.ResizeObserver ??= class {
   disconnect() {}
 };
 
+configure({ asyncUtilTimeout: 20_000 }); // bounded, and not a race on a machine that is busy
 afterEach(() => cleanup());

@@ -158,6 +158,9 @@ export const en = {
     `${more ? "More than " : ""}${count === 1 ? "1 file" : `${count} files`} changed`,
   removeImage: (name: string) => `Remove ${name || "the pasted image"}`,
   isWorking: (title: string) => `${title} is working`,
+  tokensUnreported: (tokens: number) => `about ${number(tokens)} of stopped requests`,
+  whatShouldChange: "What should change in the plan?",
+  revisingThePlan: "Say what should change: the agent then proposes another plan.",
 };
 
 export type Texts = typeof en;

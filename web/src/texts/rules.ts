@@ -36,6 +36,7 @@ export const en = {
   decide: "decide",
   everything: "everything",
   effects: { allow: "allow", ask: "ask", deny: "deny" },
+  toolHint: "The name that a call shows",
 };
 
 export type Texts = typeof en;

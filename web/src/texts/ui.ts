@@ -64,6 +64,7 @@ export const en = {
   reconnecting: "Reconnecting; nothing will be missed.",
   now: "now",
   shortest: "0.1 s",
+  stillWaiting: (count: number) => (count === 1 ? "1 more is waiting." : `${count} more are waiting.`),
 };
 
 export type Texts = typeof en;

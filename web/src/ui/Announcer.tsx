@@ -39,6 +39,8 @@ export function boundary(before: ChatView, now: ChatView): string | null {
       now.approvals.length,
     );
   }
+  if (now.approvals.length > 0 && now.approvals.length < before.approvals.length)
+    return t.stillWaiting(now.approvals.length);
   const run = now.state.startsWith("awaiting") ? null : runBoundary(before, now);
   if (run) return run;
   if (now.state === before.state) return null;

@@ -178,3 +178,12 @@ it("says the same words once, however often they are true", () => {
   for (const words of ["The server does not answer.", "Saved.", "The server does not answer."]) say(words);
   expect(useToasts.getState().toasts.map(({ words }) => words)).toEqual(["Saved.", "The server does not answer."]);
 });
+
+it("announces how many calls still wait when one of several is decided", () => {
+  const two = reduceAll(VIEW, [
+    event("permission-request", 4, { approval: approval({ id: "a1" }) }),
+    event("permission-request", 5, { approval: approval({ id: "a2" }) }),
+  ]);
+  const one = reduceAll(two, [event("permission-decided", 6, { approval: { id: "a1", state: "allowed" } })]);
+  expect(boundary(two, one)).toBe("1 more is waiting.");
+});

@@ -10,6 +10,7 @@ export type OpenChat = Schemas["OpenChat"];
 export type ChatState = Schemas["ChatState"];
 export type EndReason = Extract<WireEvent, { type: "turn-ended" }>["reason"];
 export type Approval = Schemas["ApprovalShape"];
+export type DecidedCall = Schemas["DecidedCallShape"];
 export type Disclosure = Schemas["DisclosureShape"];
 export type DisclosedItem = Schemas["DisclosedItemShape"];
 export type Decision = Schemas["Decision"];

@@ -49,7 +49,7 @@ class NewMessage(Boundary):
 
     @field_validator("content")
     @classmethod
-    def _says_something(cls, content: str) -> str:
+    def _require_text(cls, content: str) -> str:
         if not content.strip():
             raise ValueError("must not be empty")
         return content

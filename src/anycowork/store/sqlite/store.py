@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
+from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow
 from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, Link
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn, TurnState
 from anycowork.domain.events import Record
@@ -141,6 +141,9 @@ class SqliteStore:
         found = turns.current(self._reader, chat_id)
         return None if found is None else self._running.current_state(found)
 
+    async def current_turns(self, chat_id: str) -> list[Turn]:
+        return [self._running.current_state(turn) for turn in turns.all_current(self._reader, chat_id)]
+
     async def newest_turn(self, chat_id: str) -> Turn | None:
         found = turns.newest(self._reader, chat_id)
         return None if found is None else self._running.current_state(found)
@@ -163,11 +166,14 @@ class SqliteStore:
     async def approvals_of_call(self, call_id: str) -> list[Approval]:
         return approvals.of_call(self._reader, call_id)
 
+    async def decided_in_waiting_batches(self, chat_id: str) -> dict[str, ApprovalState]:
+        return approvals.decided_in_waiting_batches(self._reader, chat_id)
+
     async def question(self, message_id: str) -> QuestionRow | None:
         return questions_and_plans.question(self._reader, message_id)
 
-    async def open_question(self, chat_id: str) -> QuestionRow | None:
-        return questions_and_plans.open_question(self._reader, chat_id)
+    async def open_question(self, chat_id: str, *, turn_id: str | None = None) -> QuestionRow | None:
+        return questions_and_plans.open_question(self._reader, chat_id, turn_id=turn_id)
 
     async def plan(self, message_id: str) -> PlanRow | None:
         return questions_and_plans.plan(self._reader, message_id)
@@ -242,6 +248,12 @@ class SqliteStore:
 
     async def changes_since(self, snapshot: Snapshot) -> list[RecordedChange]:
         return snapshots.changes_since(self._reader, snapshot)
+
+    async def changes_in(self, workspace: str) -> list[RecordedChange]:
+        return snapshots.changes_in(self._reader, workspace)
+
+    async def changes_of_turns(self, turn_ids: Sequence[str], workspace: str) -> list[RecordedChange]:
+        return snapshots.changes_of_turns(self._reader, turn_ids, workspace)
 
     async def change_of(self, snapshot: Snapshot) -> RecordedChange | None:
         return snapshots.change(self._reader, snapshot.change_id)
