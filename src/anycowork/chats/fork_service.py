@@ -14,7 +14,7 @@ from anycowork.domain.journal import AddChat, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.ports import Clock, Store
 from anycowork.domain.principals import Principal, Scope
-from anycowork.domain.snapshots import Outlook, Restored
+from anycowork.domain.snapshots import Restored, RestorePreview
 from anycowork.domain.values import replace, value
 
 _AT_ONCE = 500  # messages of one transaction: other chats are written in between
@@ -76,7 +76,7 @@ class ForkService:
         snapshot_id = await self._store.snapshot_after_message(chat_id, wish.message_id)
         if snapshot_id is None:  # nothing was changed since
             principal.require(Scope.DECIDE)
-            return RollbackResult(Restored(), Outlook((), {}))
+            return RollbackResult(Restored(), RestorePreview((), {}))
         request = RollbackRequest(dry_run=dry_run, overwrite=wish.overwrite)
         return await self._rollback.restore(principal, chat_id, snapshot_id, request)
 
