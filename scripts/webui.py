@@ -3,6 +3,8 @@ build hook uses it too.
 
     python scripts/webui.py build      builds it, or fails
     python scripts/webui.py offer      builds it where there is a Node and a network; says so where there is not
+    python scripts/webui.py check      format and lint
+    python scripts/webui.py format     formats it, and fixes what lint can fix safely
     python scripts/webui.py test       types and unit tests
 """
 
@@ -23,6 +25,7 @@ STAMP = BUILT / ".stamp"
 INSTALLED = WEB / "node_modules" / ".installed"
 OLDEST_NODE = (22, 18)
 WISHES = ("auto", "require", "skip")
+_BIOME = WEB / "node_modules" / "@biomejs" / "biome" / "bin" / "biome"
 _NOT_SOURCE = ("node_modules", "dist", "coverage")
 
 
@@ -117,6 +120,21 @@ def source_hash() -> str:
     return digest.hexdigest()
 
 
+def check() -> None:
+    """Format and lint, changing nothing. Raises: NoNode, NoNetwork, BuildFailed."""
+    install(quiet=True)
+    try:
+        _run(_BIOME, "ci", "--colors=off", "--log-level=warn")
+    except BuildFailed:
+        raise BuildFailed("web/ is not formatted or fails lint. Run: python scripts/webui.py format") from None
+
+
+def format() -> None:
+    """Formats the source, and fixes what lint can fix safely. Raises: NoNode, NoNetwork, BuildFailed."""
+    install()
+    _run(_BIOME, "check", "--write")
+
+
 def test() -> None:
     """Types, then every unit test. Raises: NoNode, BuildFailed."""
     install()
@@ -205,6 +223,10 @@ def main(arguments: list[str]) -> int:
                 build()
             case ["offer"]:
                 offer(os.environ.get("ANYCOWORK_WEB", "auto"))
+            case ["check"]:
+                check()
+            case ["format"]:
+                format()
             case ["test"]:
                 test()
             case _:

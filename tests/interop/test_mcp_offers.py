@@ -28,9 +28,9 @@ ANY = {"type": "object", "properties": {"schema": {"type": "object"}}, "required
 TOOLS = [offered("elicit", ANY), offered("wait"), offered("grow"), offered("roots")]
 
 
-async def connected(guest: LiveServer, folder: Path, **config: Any) -> dict[str, Any]:
-    await guest.ask("POST", "/mcp/servers", raw_server(folder, TOOLS, **config), expect=201)
-    shown = await guest.ask("POST", "/mcp/servers/raw/connect", {})
+async def connected(client: LiveServer, folder: Path, **config: Any) -> dict[str, Any]:
+    await client.ask("POST", "/mcp/servers", raw_server(folder, TOOLS, **config), expect=201)
+    shown = await client.ask("POST", "/mcp/servers/raw/connect", {})
     assert shown["status"] == "ready", shown.get("error")
     return shown
 
@@ -39,7 +39,7 @@ async def allowed(chat: LiveChat, *, until: str) -> None:
     """Sends, allows what asks, and waits for this event."""
     await chat.send("Go.")
     decisions = [{"id": one["id"], "decision": "allow_once"} for one in await chat.approvals()]
-    await chat.guest.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
+    await chat.client.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
     await seen(chat, until)
 
 
@@ -55,13 +55,13 @@ async def seen(chat: LiveChat, kind: str, *, after: int | None = None) -> dict[s
 async def test_resources_are_listed_and_read_with_the_persons_consent(tmp_path: Path) -> None:
     replies = [call("raw__resources_read"), "Listed.", call("raw__resources_read", uri="notes://one"), "Read."]
     offer_more(tmp_path / "far", RESOURCES)
-    async with live_server(tmp_path, replies=replies) as guest:
-        await connected(guest, tmp_path / "far")
-        listed = (await guest.ask("GET", "/mcp/resources"))["resources"]
+    async with live_server(tmp_path, replies=replies) as client:
+        await connected(client, tmp_path / "far")
+        listed = (await client.ask("GET", "/mcp/resources"))["resources"]
         assert [(one["server"], one["uri"]) for one in listed] == [("raw", "notes://one"), ("raw", "notes://two")]
         assert all(one["name"].isprintable() for one in listed)
         for expected in ("notes://one (one) text/plain The first note.", "content of notes://one"):
-            chat = await guest.chat()
+            chat = await client.chat()
             await allowed(chat, until="turn-ended")
             assert (await chat.of_type("tool_result"))[-1]["content"].startswith(expected)
 
@@ -70,12 +70,12 @@ async def test_resources_are_listed_and_read_with_the_persons_consent(tmp_path: 
 async def test_a_planner_reads_resources_only_if_the_person_marked_it(tmp_path: Path) -> None:
     replies = [call("raw__resources_read", uri="notes://one"), "Done."] * 2
     offer_more(tmp_path / "far", RESOURCES)
-    async with live_server(tmp_path, replies=replies) as guest:
-        await connected(guest, tmp_path / "far")
+    async with live_server(tmp_path, replies=replies) as client:
+        await connected(client, tmp_path / "far")
         for read_only, status in (([], "refused"), (["resources/read"], "ok")):
-            await guest.ask("DELETE", "/mcp/servers/raw", expect=204)
-            await connected(guest, tmp_path / "far", read_only=read_only)
-            chat = await guest.chat(role="planner")
+            await client.ask("DELETE", "/mcp/servers/raw", expect=204)
+            await connected(client, tmp_path / "far", read_only=read_only)
+            chat = await client.chat(role="planner")
             await chat.send("Go.")
             assert [one["status"] for one in await chat.results()] == [status]
 
@@ -83,11 +83,11 @@ async def test_a_planner_reads_resources_only_if_the_person_marked_it(tmp_path: 
 @proves("MCP-3")
 async def test_prompts_are_workflows_that_pass_the_gate(tmp_path: Path) -> None:
     offer_more(tmp_path / "far", prompts=PROMPTS)
-    async with live_server(tmp_path, replies=["Hello to all."]) as guest:
-        shown = await connected(guest, tmp_path / "far")
+    async with live_server(tmp_path, replies=["Hello to all."]) as client:
+        shown = await connected(client, tmp_path / "far")
         assert any("Bad name!" in problem for problem in shown["problems"])
-        chat = await guest.chat()
-        listed = (await guest.ask("GET", f"/workflows?context_id={chat.id}"))["workflows"]
+        chat = await client.chat()
+        listed = (await client.ask("GET", f"/workflows?context_id={chat.id}"))["workflows"]
         (found,) = [one for one in listed if one["source"] == "mcp"]
         assert (found["name"], [one["name"] for one in found["parameters"]]) == ("raw__greet", ["topic", "tone"])
         await chat.send('/raw__greet topic="the {{tone}} world"')
@@ -108,82 +108,82 @@ CHOICE = {
 @proves("MCP-3")
 async def test_what_a_server_asks_is_a_question_that_only_a_person_answers(tmp_path: Path) -> None:
     replies = [call("raw__elicit", schema=CHOICE), "Done.", "Fine."]
-    async with live_server(tmp_path, replies=replies) as guest:
-        await connected(guest, tmp_path / "far", timeout=20)
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies) as client:
+        await connected(client, tmp_path / "far", timeout=20)
+        chat = await client.chat()
         await allowed(chat, until="question")
         assert (await chat.show())["state"] == "awaiting_answer"
-        await guest.ask("POST", f"{chat.path}/messages", {"content": "S"}, expect=409)
+        await client.ask("POST", f"{chat.path}/messages", {"content": "S"}, expect=409)
         for given in ({"value": "S"}, {"custom": "many"}, {"custom": "3"}):
             question = (await chat.of_type("question"))[-1]
             assert "'raw'" in question["payload"]["context"]
             after = (await chat.show())["last_seq"]
-            await guest.ask("POST", f"{chat.path}/questions/{question['id']}/answer", given)
+            await client.ask("POST", f"{chat.path}/questions/{question['id']}/answer", given)
             await seen(chat, "turn-ended" if given == {"custom": "3"} else "question", after=after)
         told = json.loads((await chat.of_type("tool_result"))[-1]["content"])
         assert told == {"action": "accept", "content": {"count": 3, "size": "S"}}
         await chat.send("And?")
-        prompts = json.dumps(guest.model.requests[-1]["messages"])
+        prompts = json.dumps(client.model.requests[-1]["messages"])
         assert "Which one?" not in prompts and "many" not in prompts
 
 
 @proves("MCP-3", "APR-8")
 async def test_a_question_that_nobody_answers_is_withdrawn_when_the_turn_is_stopped(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[call("raw__elicit", schema=EMPTY), "Done."]) as guest:
-        await connected(guest, tmp_path / "far")
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[call("raw__elicit", schema=EMPTY), "Done."]) as client:
+        await connected(client, tmp_path / "far")
+        chat = await client.chat()
         await allowed(chat, until="question")
         (question,) = await chat.of_type("question")
-        await guest.ask("POST", f"{chat.path}/stop", {})
+        await client.ask("POST", f"{chat.path}/stop", {})
         assert (await chat.show())["state"] == "idle"
         with pytest.raises(RequestRefused, match=": 409 "):
-            await guest.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"value": "anycowork:yes"})
+            await client.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"value": "anycowork:yes"})
         assert [one["status"] for one in await chat.results()] == ["cancelled"]
 
 
 @proves("MCP-1")
 async def test_the_workspace_is_the_servers_only_root(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[call("raw__roots"), "Done."]) as guest:
-        await connected(guest, tmp_path / "far")
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[call("raw__roots"), "Done."]) as client:
+        await connected(client, tmp_path / "far")
+        chat = await client.chat()
         await allowed(chat, until="turn-ended")
         told = json.loads((await chat.of_type("tool_result"))[-1]["content"])
-        assert [root["uri"] for root in told["roots"]] == [guest.workspace.as_uri()]
+        assert [root["uri"] for root in told["roots"]] == [client.workspace.as_uri()]
 
 
 @proves("MCP-1")
 async def test_tools_that_a_server_says_have_changed_are_listed_again(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[call("raw__grow"), "Done."]) as guest:
-        await connected(guest, tmp_path / "far")
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[call("raw__grow"), "Done."]) as client:
+        await connected(client, tmp_path / "far")
+        chat = await client.chat()
         await chat.send("Go.")
         offer(tmp_path / "far", [*TOOLS, offered("late")])
         await chat.decide()
         names: list[str] = []
         async with asyncio.timeout(20):
             while "late" not in names:
-                (shown,) = (await guest.ask("GET", "/mcp/servers"))["servers"]
+                (shown,) = (await client.ask("GET", "/mcp/servers"))["servers"]
                 names = [tool["name"] for tool in shown["tools"]]
 
 
 @proves("MCP-1")
 async def test_a_stopped_turn_cancels_the_call_at_the_server(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[call("raw__wait"), "Done."]) as guest:
-        await connected(guest, tmp_path / "far")
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[call("raw__wait"), "Done."]) as client:
+        await connected(client, tmp_path / "far")
+        chat = await client.chat()
         await chat.send("Go.")
         (approval,) = await chat.approvals()
         decisions = [{"id": approval["id"], "decision": "allow_once"}]
-        await guest.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
-        await logged(guest, "the call is there")
-        await guest.ask("POST", f"{chat.path}/stop", {})
-        await logged(guest, "the call was cancelled")
+        await client.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
+        await logged(client, "the call is there")
+        await client.ask("POST", f"{chat.path}/stop", {})
+        await logged(client, "the call was cancelled")
 
 
-async def logged(guest: LiveServer, line: str) -> None:
+async def logged(client: LiveServer, line: str) -> None:
     """Until the server has printed this line."""
     log: list[str] = []
     async with asyncio.timeout(20):
         while line not in log:
-            (shown,) = (await guest.ask("GET", "/mcp/servers"))["servers"]
+            (shown,) = (await client.ask("GET", "/mcp/servers"))["servers"]
             log = shown["log"]

@@ -253,16 +253,14 @@ class ToolRunner:
         if intend is None and not admitted.tool.spec.read_only:  # it was treated as a read before the tools changed
             return ToolResult.failed(_tools_changed())
         named = _named_by(context.plan, admitted.plan_step) if context.plan else names_nothing
-        tool_context = context.tool_context(
-            admitted.permissions, intend=intend, named=named, hidden=admitted.policy.hidden
-        )
+        tool_context = context.tool_context(admitted.permissions, intend=intend, named=named, hidden=admitted.hidden)
         if hold is not None:
             tool_context = replace(
                 tool_context,
                 progress=progress,
                 named_network=admitted.policy.named_literally,
                 check_changes=lambda changes: self._gate.check_changes(
-                    call, changes, context.workspace.root, autonomy=admitted.autonomy
+                    call, changes, context.workspace.origin, autonomy=admitted.autonomy
                 ),
                 hold=hold,
                 asks_at_commit=admitted.asks_at_commit,

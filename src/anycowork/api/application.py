@@ -23,8 +23,11 @@ from anycowork.api.router import Router
 from anycowork.api.routes import (
     approvals,
     audit,
+    call_display,
     chats,
+    export,
     health,
+    job_changes,
     jobs,
     keys,
     local_models,
@@ -34,8 +37,10 @@ from anycowork.api.routes import (
     plans,
     providers,
     questions,
+    queue,
     roles,
     rules,
+    search,
     session,
     settings,
     snapshots,
@@ -50,15 +55,20 @@ from anycowork.chats.services import Services
 
 NOUNS = (
     chats,
+    export,
     messages,
+    queue,
+    search,
     roles,
     approvals,
     rules,
     questions,
     plans,
+    job_changes,
     jobs,
     snapshots,
     system_prompts,
+    call_display,
     audit,
     usage,
     providers,
@@ -112,9 +122,9 @@ class _HttpOnly:
 
 
 async def _acknowledge_lifespan(receive: Receive, send: Send) -> None:
-    for moment in ("startup", "shutdown"):
+    for phase in ("startup", "shutdown"):
         await receive()
-        await send({"type": f"lifespan.{moment}.complete"})
+        await send({"type": f"lifespan.{phase}.complete"})
 
 
 def _routes(services: Services, answers: Counter[int], passed_on: Counter[str]) -> FastAPI:

@@ -65,6 +65,7 @@ class _RestoreProgress:
         self._kept: list[str] = []
         self._faults: dict[str, str] = {}
         self._unsynced: dict[WorkspacePath, list[str]] = {}
+        self._links: list[WorkspacePath] = []
 
     def attempt(self, undo: Undo, step: Step) -> None:
         if undo.path in self._faults or undo.path in self._kept:
@@ -119,6 +120,8 @@ class _RestoreProgress:
             if not _in_the_way(undo):
                 self._require_expected(place, undo)
             os.rename(temporary, place.name, src_dir_fd=parent, dst_dir_fd=parent)
+        if undo.target.kind is Kind.SYMLINK:
+            self._links.append(place)
         self._unsynced.setdefault(place.parent, []).append(undo.path)
         self._restored.append(undo.path)
 
@@ -133,9 +136,10 @@ class _RestoreProgress:
                 with self._folder.jail.folder(folder, flags=os.O_RDONLY) as fd, translate_os_errors(folder.path):
                     os.fsync(fd)
             except (FileMissing, WrongKind):
-                continue  # it was deleted or replaced by a file: the folder above records that
+                continue  # it was deleted or replaced: the folder above records that
             except (ToolFault, OutsideWorkspace) as error:
-                self._faults.update(dict.fromkeys(paths, error.message))
+                if not any(link.holds(folder) for link in self._links):
+                    self._faults.update(dict.fromkeys(paths, error.message))
 
     def result(self) -> Restored:
         return Restored(

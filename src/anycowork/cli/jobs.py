@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from anycowork.cli.job_outcome import JobTracker
+from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.cli.run_progress import TextReporter
 from anycowork.client.connect import ServerAddress, with_server
@@ -29,7 +30,7 @@ def ask_server(
     cwd: Path,
     as_json: bool,
     follow: bool = False,
-    body: Mapping[str, str] | None = None,
+    body: Mapping[str, object] | None = None,
 ) -> int:
     """Prints what the server answers, and with `follow` what becomes of the job; the exit code."""
 
@@ -89,6 +90,15 @@ def _lines(found: Json) -> Iterator[str]:
         for job in jobs:
             if isinstance(job, dict):
                 yield f"{job['id']}  {job['status']!s:<18} {str(job['request'])[:80]}"
+        return
+    if "agents" in found:
+        yield from agent_lines(found)
+        return
+    if "steps" in found and "request" not in found:
+        yield from audit_lines(found)
+        return
+    if "diff" in found and "request" not in found:
+        yield from diff_lines(found)
         return
     yield f"{found['id']}  {found['status']}: {found['request']}"
     tasks = found.get("tasks")

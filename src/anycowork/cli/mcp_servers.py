@@ -49,7 +49,7 @@ def list_servers(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd
         assert isinstance(servers, list)
         for server in servers:
             if isinstance(server, dict):
-                _tell(server)
+                _print_server(server)
         if not servers:
             stdout().line("No MCP servers. `anycowork mcp add` adds one.")
         return EXIT_CODES[RunEnding.DONE]
@@ -73,11 +73,11 @@ def remove(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
 
 async def _test(client: ServerClient, name: str) -> int:
     shown = await client.post(f"/mcp/servers/{quote(name, safe='')}/connect")
-    _tell(shown)
+    _print_server(shown)
     return EXIT_CODES[RunEnding.DONE if shown.get("status") == "ready" else RunEnding.FAILED]
 
 
-def _tell(server: Json) -> None:
+def _print_server(server: Json) -> None:
     name, status, tools = server["name"], server["status"], server["tools"]
     stdout().line(strip_controls(f"{name}: {status}{f' ({error})' if (error := server.get('error')) else ''}"))
     for tool in tools if isinstance(tools, list) else []:

@@ -51,6 +51,10 @@ class ServerClient:
     async def get(self, path: str) -> Json:
         return await self._ask("GET", path)
 
+    async def get_bytes(self, path: str) -> bytes:
+        """Returns the body as it was sent."""
+        return await self._send("GET", path)
+
     async def post(self, path: str, body: Mapping[str, JsonValue] | None = None) -> Json:
         return await self._ask("POST", path, body or {})
 
@@ -93,6 +97,9 @@ class ServerClient:
                         yield data
 
     async def _ask(self, method: str, path: str, body: Mapping[str, JsonValue] | None = None) -> Json:
+        return _object(await self._send(method, path, body))
+
+    async def _send(self, method: str, path: str, body: Mapping[str, JsonValue] | None = None) -> bytes:
         limit = aiohttp.ClientTimeout(total=self._request_seconds)
         try:
             async with self._session.request(method, self.url + path, json=body, timeout=limit) as response:
@@ -101,7 +108,7 @@ class ServerClient:
             raise ServerUnreachable(_GONE.format(url=self.url)) from error
         if response.status >= 400:
             raise _answered(response.status, content)
-        return _object(content)
+        return content
 
 
 _GONE = "The server at {url} does not answer any more. `anycowork doctor` says whether one runs; the chat is kept."

@@ -140,6 +140,10 @@ class Settings(BaseModel):
         ),
     ] = Field(default_factory=dict)
 
+    parallel_tasks: Annotated[
+        Count, SettingSpec("tasks of a job that run at the same time at most", changeable=True)
+    ] = 4
+
     # limits of a turn
     max_steps: Annotated[Count, SettingSpec("tool calls in a turn", changeable=True)] = 10
     turn_seconds: Annotated[Seconds, SettingSpec("seconds of work in a turn", changeable=True)] = 300.0

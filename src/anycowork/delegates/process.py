@@ -45,13 +45,14 @@ async def delegate_process(
         launch = things.enter_context(
             sandbox.launch(
                 start_words(held=False),
-                transaction.jail.root,
+                transaction.jail.origin,
                 transaction.stage,
+                source=transaction.jail.root,
                 cache_kept=False,
                 environment=proxy_environment(reach) if reach else None,
                 held_back=reach is not None,
                 sight=VisiblePaths(program.places, workspace=True),
-                masks=transaction.masks,
+                masks=transaction.covered.masks,
             )
         )
         launch.status.watch()

@@ -79,4 +79,4 @@ def program_id(name: str, otherwise: str) -> str:
     return "".join(signs).strip("-") or otherwise
 
 
-HOUSE = Principal(id="house", kind=PrincipalKind.WORKER, name="AnyCowork itself")
+SERVER_PRINCIPAL = Principal(id="house", kind=PrincipalKind.WORKER, name="AnyCowork itself")

@@ -15,6 +15,33 @@ _READING = frozenset({Permission.READ_FILES})
 _CHANGING_FILES = frozenset({Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES})
 
 
+class ToolKind(StrEnum):
+    """What a tool does, in one word. Screens choose a sign and a verb by it, and need no tool's name."""
+
+    READ = "read"
+    LIST = "list"
+    SEARCH = "search"
+    FIND = "find"
+    INSPECT = "inspect"
+    CREATE = "create"
+    CHANGE = "change"
+    MOVE = "move"
+    DELETE = "delete"
+    RUN = "run"
+    OTHER = "other"
+
+
+@value
+class ToolDisplay:
+    """How screens show a call. `subject` names the parameters that say what the call is about, `target` those that rules match.
+    `example` holds the parameters of a complete call."""
+
+    kind: ToolKind = ToolKind.OTHER
+    subject: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+    example: dict[str, JsonValue] = field(default_factory=dict, hash=False)
+
+
 @value
 class ToolSpec:
     """The description of a tool for the prompt, the gate and the records. `schema` is the JSON schema of its parameters.
@@ -44,6 +71,7 @@ class ToolSpec:
         None  # the MCP server that offers it. Its effect lies outside, so no file of the workspace changes
     )
     delegate: str | None = None  # the agent of another vendor that it runs, on a private copy of the workspace
+    display: ToolDisplay = ToolDisplay()
 
     @property
     def read_only(self) -> bool:

@@ -60,7 +60,7 @@ class McpTool:
         asked = request_parameters(self._definition, prepared.parameters)
         if asked is None:
             return self._listed()
-        root = None if tool_context.hidden.patterns else tool_context.workspace.root
+        root = None if tool_context.hidden.patterns else tool_context.workspace.origin
         try:
             async with self._sessions.session_for(root) as session:
                 answer = await session.request(

@@ -13,8 +13,14 @@ afterEach(() => vi.restoreAllMocks());
 function house() {
   const now = { ...FILE };
   const posted = vi.fn();
-  vi.spyOn(api, "GET").mockImplementation((async () => ({ data: { workspaces: [{ root: "/p", supplies: [{ ...now }] }] }, response: new Response() })) as never);
-  vi.spyOn(api, "POST").mockImplementation((async (_: string, { body }: { body: { trust: { sha256: string | null } } }) => {
+  vi.spyOn(api, "GET").mockImplementation((async () => ({
+    data: { workspaces: [{ root: "/p", supplies: [{ ...now }] }] },
+    response: new Response(),
+  })) as never);
+  vi.spyOn(api, "POST").mockImplementation((async (
+    _: string,
+    { body }: { body: { trust: { sha256: string | null } } },
+  ) => {
     posted(body);
     const fits = body.trust.sha256 === null || body.trust.sha256 === now.sha256;
     if (fits) now.trusted = body.trust.sha256 !== null;

@@ -22,7 +22,14 @@ const model = (parts: Partial<Model>): Model => ({
 
 const line = (parts: Partial<Model>) => {
   const on = { onPull: vi.fn(), onCancel: vi.fn(), onRemove: vi.fn() };
-  return { on, ...show(<ul><ModelLine model={model(parts)} {...on} /></ul>) };
+  return {
+    on,
+    ...show(
+      <ul>
+        <ModelLine model={model(parts)} {...on} />
+      </ul>,
+    ),
+  };
 };
 
 it("says what a model costs and cannot do before it is fetched", async () => {

@@ -1,8 +1,9 @@
 import { type ReactNode, useEffect, useRef } from "react";
+import { SidebarButton } from "../chat/SidebarButton";
+import { FolderForm } from "../chat/WorkspaceMenu";
 import { Rules } from "../rules/Rules";
 import { useWorkspaces } from "../state/queries";
-import { FolderForm } from "../chat/WorkspaceMenu";
-import { SidebarButton } from "../chat/SidebarButton";
+import { t } from "../texts/settings";
 import { say } from "../ui/toasts";
 import { Trust } from "../workflows/Trust";
 import { Answers } from "./Answers";
@@ -20,35 +21,35 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
     <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
       <header className="sticky top-0 z-10 flex h-14 shrink-0 items-center gap-2 border-b border-line bg-paper px-2 sm:px-4">
         <SidebarButton onClick={onSidebar} />
-        <h1 className="text-[15px] font-semibold">Settings</h1>
+        <h1 className="text-[15px] font-semibold">{t.settings}</h1>
         <Parts />
       </header>
       <div className="mx-auto w-full max-w-2xl space-y-10 px-4 pt-4 pb-16 sm:px-6">
-        <Section id="answers" title="Models" about="Models that agents work with. A key is stored for you alone and never shown again.">
+        <Section id="answers" title={t.models2} about={t.modelsThatAgentsWorkWith}>
           <Answers />
         </Section>
-        <Section id="local" title="A model on this machine" about="Small, slow and private: nothing it reads leaves the house.">
+        <Section id="local" title={t.aModelOnThisMachine} about={t.smallSlowAndPrivateNothing}>
           <LocalModels />
         </Section>
-        <Section id="folders" title="Folders" about="Agents work in these folders and nowhere else. What a folder brings along to steer them is used once you trusted its content.">
+        <Section id="folders" title={t.folders} about={t.agentsWorkInTheseFolders}>
           <Folders />
         </Section>
-        <Section id="rules" title="Rules" about="Standing answers. A denial wins over everything; where no rule speaks, you are asked.">
+        <Section id="rules" title={t.rules} about={t.standingAnswersADenialWins}>
           <Rules />
         </Section>
-        <Section id="keys" title="Client keys" about="For editors and programs that use AnyCowork as a model server, at /v1. A key opens that and nothing else.">
+        <Section id="keys" title={t.clientKeys} about={t.forEditorsAndProgramsThat}>
           <Keys />
         </Section>
-        <Section id="plugins" title="Plugins" about="Tools of others. Nothing is used because it is installed; what you switch on runs in the sandbox and asks like every tool.">
+        <Section id="plugins" title={t.plugins} about={t.toolsOfOthersNothingIs}>
           <Plugins />
         </Section>
-        <Section id="safety" title="Safety" about="What holds a command that an agent runs.">
+        <Section id="safety" title={t.safety} about={t.whatHoldsACommandThat}>
           <Sandbox />
         </Section>
-        <Section id="limits" title="How far a turn may go" about="A turn that reaches a limit ends and says so.">
+        <Section id="limits" title={t.howFarATurnMay} about={t.aTurnThatReachesA}>
           <Limits />
         </Section>
-        <Section id="browser" title="This browser" about="Kept here, not on the server.">
+        <Section id="browser" title={t.thisBrowser} about={t.keptHereNotOnThe}>
           <Appearance />
         </Section>
       </div>
@@ -57,20 +58,20 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
 }
 
 const PARTS: readonly (readonly [id: string, title: string])[] = [
-  ["answers", "Models"],
-  ["folders", "Folders"],
-  ["rules", "Rules"],
-  ["keys", "Client keys"],
-  ["plugins", "Plugins"],
-  ["safety", "Safety"],
-  ["limits", "Limits"],
-  ["browser", "This browser"],
+  ["answers", t.models2],
+  ["folders", t.folders],
+  ["rules", t.rules],
+  ["keys", t.clientKeys],
+  ["plugins", t.plugins],
+  ["safety", t.safety],
+  ["limits", t.limits],
+  ["browser", t.thisBrowser],
 ];
 
 /** The way to each part, always in reach. A link that is followed twice leads there twice. */
 function Parts() {
   return (
-    <nav aria-label="Parts of the settings" className="ml-2 flex min-w-0 gap-1 overflow-x-auto">
+    <nav aria-label={t.partsOfTheSettings} className="ml-2 flex min-w-0 gap-1 overflow-x-auto">
       {PARTS.map(([id, title]) => (
         <a
           key={id}
@@ -114,7 +115,7 @@ export function Folders() {
           <li key={root}>
             <p className="truncate font-mono text-[13px]">{root}</p>
             {supplies.length > 0 && (
-              <ul aria-label={`Supplied by ${root}`} className="my-2 space-y-3 border-l border-line pl-3.5">
+              <ul aria-label={t.suppliedBy(root)} className="my-2 space-y-3 border-l border-line pl-3.5">
                 {supplies.map((file) => (
                   <li key={file.path}>
                     <Trust workspace={root} file={file} />
@@ -125,7 +126,7 @@ export function Folders() {
           </li>
         ))}
       </ul>
-      <FolderForm onAdded={(root) => say(`Added ${root}.`)} />
+      <FolderForm onAdded={(root) => say(t.added(root))} />
     </div>
   );
 }

@@ -7,7 +7,12 @@ import { KeyForm, type NewKey, Secret } from "./Keys";
 
 it("shows a new key once, with the word that it is stored nowhere", async () => {
   const onDone = vi.fn();
-  const { container } = show(<Secret made={{ id: "k", name: "editor", created_at: "2026-01-02T03:04:05Z", key: "ack_secret" } as NewKey} onDone={onDone} />);
+  const { container } = show(
+    <Secret
+      made={{ id: "k", name: "editor", created_at: "2026-01-02T03:04:05Z", key: "ack_secret" } as NewKey}
+      onDone={onDone}
+    />,
+  );
   expect(screen.getByLabelText("The new key").textContent).toBe("ack_secret");
   expect(screen.getByRole("status").textContent).toContain("stored nowhere");
   await expectAccessible(container);
@@ -31,7 +36,11 @@ it("makes a key with the limits that were named, and none with those that cannot
 });
 
 it("reads limits strictly, and says them shortly", () => {
-  for (const words of ["0", "-1", "x", "NaN", "Infinity", "1e13"]) expect(readLimits({ tokens_per_day: words })).toBeNull();
+  for (const words of ["0", "-1", "x", "NaN", "Infinity", "1e13"])
+    expect(readLimits({ tokens_per_day: words })).toBeNull();
   expect(readLimits({ tokens_per_day: " 1000 ", spend_per_day: "" })).toEqual({ tokens_per_day: 1000 });
-  expect(limitWords({ requests_per_minute: 60, tokens_per_day: null, spend_per_day: 2.5 })).toEqual(["60 a minute", "$2.50 a day"]);
+  expect(limitWords({ requests_per_minute: 60, tokens_per_day: null, spend_per_day: 2.5 })).toEqual([
+    "60 a minute",
+    "$2.50 a day",
+  ]);
 });

@@ -3,8 +3,8 @@ import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
 import { setPreference } from "../state/preferences";
 import { expectAccessible, show } from "../testing/room";
-import { Shortcuts } from "./Shortcuts";
 import { conflict, keysOf, pressed, setKeys, useHotkeys } from "./hotkeys";
+import { Shortcuts } from "./Shortcuts";
 
 beforeEach(() => setPreference("keys", "{}"));
 

@@ -18,7 +18,7 @@ from starlette.types import Scope as Asked
 from anycowork.api.asgi import header, send_bytes
 from anycowork.api.middleware.allowed_hosts import AllowedHosts
 from anycowork.api.middleware.auth_throttle import AuthThrottle
-from anycowork.chats.services import ClientKeysPort, Sessions
+from anycowork.chats.server_ports import Sessions
 from anycowork.domain.errors import NotAllowed, Unauthenticated
 from anycowork.domain.principals import (
     EDITOR_HEADER,
@@ -29,6 +29,7 @@ from anycowork.domain.principals import (
     acp_client,
     mcp_host,
 )
+from anycowork.domain.store_ports import ClientKeysPort
 
 OWNER = Principal(id="owner", kind=PrincipalKind.PERSON, name="The owner of this server")
 CLIENT_KEY_PREFIX = "sk-ac-"

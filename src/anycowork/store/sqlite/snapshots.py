@@ -1,7 +1,7 @@
 """The snapshots tables: the paths that a change touched, their state, and the contents that are still needed."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from anycowork.domain.snapshots import Kind, PathImage, RecordedChange, Snapshot, SnapshotMoment
 from anycowork.store.sqlite.writer import Writer
@@ -52,8 +52,10 @@ def find(connection: Connection, chat_id: str, snapshot_id: str) -> Snapshot | N
 
 
 def page(connection: Connection, chat_id: str, *, before: int | None, limit: int) -> tuple[list[Snapshot], int | None]:
+    """Returns those of the chat's own workspace, not of the private copies that tasks work in."""
     rows = connection.execute(
-        f"SELECT {_FIELDS} FROM snapshots WHERE chat_id = ? AND position < ? AND moment <> 'meant' ORDER BY position DESC LIMIT ?",
+        f"SELECT {_FIELDS} FROM snapshots WHERE chat_id = ? AND position < ? AND moment <> 'meant'"
+        " AND workspace = (SELECT workspace FROM chats WHERE chats.id = chat_id) ORDER BY position DESC LIMIT ?",
         (chat_id, _NO_END if before is None else before, limit + 1),
     ).fetchall()
     found = [_snapshot(row, ()) for row in reversed(rows[:limit])]
@@ -68,6 +70,24 @@ def changes_since(connection: Connection, snapshot: Snapshot) -> list[RecordedCh
     rows = connection.execute(
         "SELECT change_id FROM snapshots WHERE workspace = ? AND position >= ? AND moment = 'before' ORDER BY position",
         (snapshot.workspace, snapshot.position),
+    ).fetchall()
+    found = (change(connection, change_id) for (change_id,) in rows)
+    return [each for each in found if each is not None]
+
+
+def changes_in(connection: Connection, workspace: str) -> list[RecordedChange]:
+    rows = connection.execute(
+        "SELECT change_id FROM snapshots WHERE workspace = ? AND moment = 'before' ORDER BY position", (workspace,)
+    ).fetchall()
+    found = (change(connection, change_id) for (change_id,) in rows)
+    return [each for each in found if each is not None]
+
+
+def changes_of_turns(connection: Connection, turn_ids: Sequence[str], workspace: str) -> list[RecordedChange]:
+    marks = ", ".join("?" for _ in turn_ids)
+    rows = connection.execute(
+        f"SELECT change_id FROM snapshots WHERE workspace = ? AND moment = 'before' AND turn_id IN ({marks}) ORDER BY position",
+        (workspace, *turn_ids),
     ).fetchall()
     found = (change(connection, change_id) for (change_id,) in rows)
     return [each for each in found if each is not None]

@@ -1,11 +1,9 @@
 """Anthropic's official SDK against a server that speaks its API: words, thinking, usage, and every way it can fail."""
 
 from contextlib import aclosing
-from pathlib import Path
 
 import pytest
 
-from anycowork.config.settings import ProviderEntry
 from anycowork.domain.errors import (
     BadKey,
     BrokenStream,
@@ -21,10 +19,8 @@ from anycowork.providers.discovery import from_environment
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.upstream import Upstream
 from anycowork.providers.registry import ProviderRegistry
-from support.live_server import live_server
 from support.provider_client import SECRET, all_of, asking, finish_of, reasoning_of, text_of, usage_of
 from support.scripted_anthropic import FailsMidway, Refused, ScriptedAnthropic, Spoken
-from support.scripted_model import call
 
 TALK = ModelRequest(
     model="claude-test",
@@ -128,19 +124,3 @@ def test_a_key_in_the_environment_is_enough():
     registry = ProviderRegistry([found], environment={"ANTHROPIC_API_KEY": "sk-ant"})
     assert registry.find(None)[0].name == "anthropic" and registry.upstreams() == []
     assert "sk-ant" not in str(registry.describe())
-
-
-async def test_a_turn_runs_on_it_with_the_strict_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("CLAUDE_KEY", SECRET)
-    replies = [Spoken(call("read_file", path="a.txt")), Spoken("It says one.")]
-    async with ScriptedAnthropic(replies) as server:
-        entry = ProviderEntry(name="claude", kind="anthropic", base_url=server.base_url, api_key_env="CLAUDE_KEY")
-        async with live_server(
-            tmp_path, files={"a.txt": "one\n"}, providers=(entry,), model="claude/claude-test"
-        ) as guest:
-            chat = await guest.chat()
-            await chat.send("what does it say?")
-            assert (await chat.last())["content"] == "It says one."
-            assert "one" in server.requests[1]["messages"][-1]["content"][0]["text"]
-            first, second = (request["system"][0]["text"] for request in server.requests)
-            assert first == second, "the cached prefix is the same, byte for byte"

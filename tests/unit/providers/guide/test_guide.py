@@ -1,4 +1,4 @@
-"""The guide in conversation: each test plays the house's part and answers what the guide says next."""
+"""The guide in conversation: each test plays the server and answers what the guide says next."""
 
 import json
 from collections.abc import Callable
@@ -107,6 +107,20 @@ def a_result(tool: str, remark: str | None) -> Message:
 def test_what_did_not_work_is_said_plainly(status: str, words: str):
     said = Talk("create a.txt with hi").result("boom", status).says
     assert said == f"Not done: Create `a.txt` with `hi`. {words}"
+
+
+def test_what_a_result_tells_models_is_not_repeated_to_people() -> None:
+    denied = "The person denied this call (create_file on a.txt).{} Do not try it again; find another way or ask."
+    forbidden = "Planner may not call 'create_file' (needs create_files). Only the person can switch to a role that may; do not try this call again."
+    by_rule = "A rule denies /a.txt. A rule is final. Do not try this call again; find another way."
+    talk = "create a.txt with hi"
+    assert Talk(talk).result(denied.format(""), "denied").says.endswith("with `hi`. You did not allow it.")
+    assert (
+        Talk(talk).result(denied.format(" They said: “later”"), "denied").says.endswith("You did not allow it: “later”")
+    )
+    for text in (forbidden, by_rule):
+        said = Talk(talk).result(text, "refused").says
+        assert "try" not in said and "the person" not in said.lower() and "It was refused: " in said
 
 
 @pytest.mark.parametrize(
