@@ -22,6 +22,7 @@ from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
@@ -257,6 +258,7 @@ async def _build_services(
     services = Services(
         chats=chats,
         queue=queue,
+        forks=ForkService(chat_lock=chat_lock, chats=chats, rollback=rollback, store=store, clock=clock),
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
         ),

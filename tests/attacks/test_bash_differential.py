@@ -54,6 +54,8 @@ KEPT = [
 MISSED = [
     "time \\-p <<< a",
     "time '-p' a",
+    "bash $IFSe -c 'nohup rm x'",
+    "sh $X -c 'rm x'",
 ]
 
 

@@ -9,7 +9,7 @@ from playwright.async_api import Page, expect
 
 from e2e.browsing import a_browser, a_page, violations
 from support.live_server import LiveServer, live_server
-from support.scripted_model import Reply
+from support.scripted_model import Reply, call
 from support.spec import proves
 
 
@@ -123,3 +123,26 @@ async def test_messages_typed_while_the_agent_works_wait_survive_a_reload_and_ar
     log = page.get_by_role("log")
     await expect(log).to_contain_text("second")
     await expect(log).not_to_contain_text("never")
+
+
+@proves("UI-7")
+async def test_a_message_is_edited_and_sent_again_with_the_files_of_then(page: Page, client: LiveServer) -> None:
+    client.model.replies += [call("create_file", path="two.txt", content="two\n"), "Two is there."]
+    chat = await client.chat(title="Numbers")
+    await client.ask("PATCH", chat.path, {"autonomy": "edits"})
+    await chat.send("make two")
+    await page.goto(f"{client.url}/#/chat/{chat.id}")
+    client.model.replies += ["Three, then."]
+    own = page.get_by_role("article", name="You")
+    await own.hover()
+    await own.get_by_role("button", name="Edit and resend").click()
+    dialog = page.get_by_role("dialog", name="Edit and resend")
+    await dialog.get_by_label("New message").fill("make three")
+    await dialog.get_by_label("Restore the files as they were then").check()
+    await expect(dialog.get_by_role("region", name="What would change")).to_contain_text("two.txt")
+    assert await violations(page) == []
+    await dialog.get_by_role("button", name="Send").click()
+    await expect(page.get_by_text("Three, then.")).to_be_visible()
+    assert chat.id not in page.url and not (client.workspace / "two.txt").exists()
+    await expect(page.get_by_role("log")).to_contain_text("make three")
+    assert "make three" not in str(await chat.messages()), "the first chat stays as it was"

@@ -26,6 +26,7 @@ from anycowork.api.routes import (
     call_display,
     chats,
     export,
+    fork,
     health,
     job_changes,
     jobs,
@@ -56,6 +57,7 @@ from anycowork.chats.services import Services
 NOUNS = (
     chats,
     export,
+    fork,
     messages,
     queue,
     search,

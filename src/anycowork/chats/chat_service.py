@@ -91,7 +91,7 @@ class ChatService:
     ) -> Chat:
         principal.require(Scope.SEND)
         definition = self._roles.require(role or Role.ACTOR)
-        self._require_model(model)
+        self.require_model(model)
         await self._require_prompt(system_prompt_id)
         root = await self._find_workspace(workspace)
         now = self._clock.now()
@@ -116,7 +116,7 @@ class ChatService:
         """Change the chat's settings. Raises: NoSuchModel, Invalid, Conflict if the autonomy needs a sandbox that is not available."""
         principal.require(Scope.SEND)
         self._require_autonomy(principal, autonomy)
-        self._require_model(model)
+        self.require_model(model)
         await self._require_prompt(system_prompt_id)
         async with self._chat_lock.exclusive(chat_id) as chat:
             prompt = system_prompt_id or chat.config.system_prompt_id
@@ -246,7 +246,8 @@ class ChatService:
             await self._image_bytes.put(given.data)
         return {"images": [image.to_json() for image in known]}
 
-    def _require_model(self, model: str | None) -> None:
+    def require_model(self, model: str | None) -> None:
+        """Raises: Invalid if there is no such model. None is the default model."""
         if model is None:
             return
         try:

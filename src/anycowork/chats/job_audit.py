@@ -57,7 +57,7 @@ class JobAudit:
         assert isinstance(steps, list) and isinstance(steps[0], dict), "a task is one step"
         return {
             **known,
-            "files": sorted(set(_files(calls))),
+            "files": [*sorted(set(_files(calls)))],
             "commands": [*_commands(calls)],
             **{key: steps[0][key] for key in ("done", "untouched", "check")},
             "unplanned": found["unplanned"],

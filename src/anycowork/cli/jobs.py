@@ -37,7 +37,9 @@ def ask_server(
     async def work(address: ServerAddress) -> int:
         async with ServerClient(address.url, address.token) as client:
             before = await _last_number(client, path) if follow else 0
-            found = await client.get(path) if method == "GET" else await client.post(path, dict(body or {}))
+            found = (
+                await client.get(path) if method == "GET" else await client.post(path, msgspec.to_builtins(body or {}))
+            )
             if not follow:
                 _print(found, as_json=as_json)
                 return EXIT_CODES[RunEnding.DONE]

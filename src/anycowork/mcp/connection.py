@@ -48,6 +48,7 @@ class _WorkspaceSession:
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     users: int = 0
     used_at: float = 0.0
+    key_files: frozenset[str] = frozenset()
 
 
 class McpConnection:
@@ -161,14 +162,23 @@ class McpConnection:
         held.users += 1
         try:
             async with held.opening:
-                if held.session is None or held.session.closed.is_set():
-                    held.session = self._new_session(root)
-                    await held.session.open(self._tasks)
-            yield held.session
+                session = await self._workspace_session(held, root)
+            yield session
         finally:
             held.users -= 1
             held.used_at = asyncio.get_running_loop().time()
             self._wake.set()
+
+    async def _workspace_session(self, held: _WorkspaceSession, root: str) -> McpSession:
+        """Starts the program anew if key files came into the workspace since: what is mounted cannot be covered any more."""
+        key_files = await asyncio.to_thread(self._launcher.key_files, root)
+        if held.session is not None and not held.session.closed.is_set():
+            if key_files <= held.key_files:
+                return held.session
+            await held.session.aclose()
+        held.session, held.key_files = self._new_session(root), key_files
+        await held.session.open(self._tasks)
+        return held.session
 
     async def _main_session(self) -> McpSession:
         if self._task is None:

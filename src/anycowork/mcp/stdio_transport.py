@@ -15,13 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anycowork.domain.errors import ToolFault
+from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import wanted_destinations
+from anycowork.domain.ports import Hidden
 from anycowork.domain.values import value
 from anycowork.mcp.program import ServerProgram, start_words
 from anycowork.sandbox.bubblewrap import VisiblePaths
 from anycowork.sandbox.egress import Egress, proxy_environment
+from anycowork.sandbox.masks import Covered, cover
 from anycowork.sandbox.proxy import Reach
 from anycowork.sandbox.sandbox import Sandbox
+from anycowork.sandbox.stage import Stage
+from anycowork.workspace.jail import Jail
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
 LONGEST_LINE = 4_000_000
 _MOST_LOGGED = 200
 _SECONDS_TO_END = 2.0
+_KEY_FILES = Hidden(withholds=is_key_file)
 log = logging.getLogger(__name__)
 
 
@@ -56,7 +62,10 @@ class ServerLauncher:
         lines: "LineLog",
         ended: Callable[[], None],
     ) -> AsyncIterator["TransportStreams"]:
-        """While the block runs, the program does. `root` it sees read-only; None: no workspace. Raises: ToolFault, OSError."""
+        """While the block runs, the program does. `root` it sees read-only and without its key files; None: no workspace.
+
+        Raises: ToolFault, OSError.
+        """
         async with AsyncExitStack() as things:
             if self.sandbox is None:
                 process = things.enter_context(started_process(program.argv, env=_bare_environment(program), fds=()))
@@ -64,6 +73,7 @@ class ServerLauncher:
             else:
                 stage = await things.enter_async_context(self.sandbox.read_only(root or "/"))
                 reach = Reach(wanted_destinations(network), wanted_destinations(network)) if network else None
+                covered = await self._covered(root, stage)
                 launch = things.enter_context(
                     self.sandbox.launch(
                         start_words(held=root is not None),
@@ -73,6 +83,7 @@ class ServerLauncher:
                         environment=proxy_environment(reach) if reach else None,
                         held_back=reach is not None,
                         sight=VisiblePaths(program.places, workspace=root is not None),
+                        masks=covered.masks,
                     )
                 )
                 launch.status.watch()
@@ -82,6 +93,17 @@ class ServerLauncher:
                 process = things.enter_context(started_process(launch.argv, env={}, fds=launch.fds))
                 first = program.first_line
             yield await things.enter_async_context(_streams(process, first, lines, ended))
+
+    def key_files(self, root: str) -> frozenset[str]:
+        """The key files that a program started now would not see. Blocking. Raises: ToolFault."""
+        if self.sandbox is None:
+            return frozenset()
+        return frozenset(mask.place.path for mask in self.sandbox.key_files.masks(Jail(root), is_key_file))
+
+    async def _covered(self, root: str | None, stage: Stage) -> Covered:
+        if root is None or self.sandbox is None:
+            return Covered()
+        return await asyncio.to_thread(cover, Jail(root), stage, _KEY_FILES, self.sandbox.key_files)
 
 
 class LineLog:

@@ -40,7 +40,7 @@ class Readiness(StrEnum):
 class ProviderRegistry:
     """Implements the `Providers` port. The guide is always there; it is the default only while nothing else is.
 
-    Keys are looked up for each request: in `stored_key` (keys that a person pasted, by provider name) first, then in `environment`. Raises:
+    Keys are looked up for each request: in `stored_key` (pasted keys, by provider and address) first, then in `environment`. Raises:
     Invalid for two providers of one name.
     """
 
@@ -50,7 +50,7 @@ class ProviderRegistry:
         *,
         default: str | None = None,
         environment: Mapping[str, str],
-        stored_key: Callable[[str], str | None] = lambda provider: None,
+        stored_key: Callable[[str, str | None], str | None] = lambda provider, address: None,
         timeouts: Timeouts | None = None,
         backoff: Backoff | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -256,7 +256,9 @@ class ProviderRegistry:
 
     def _key(self, config: ProviderConfig) -> str | None:
         variable = config.api_key_env
-        return self._stored_key(config.name) or (self._environment.get(variable) if variable else None)
+        return self._stored_key(config.name, _address(config)) or (
+            self._environment.get(variable) if variable else None
+        )
 
     def _described(self, config: ProviderConfig, chosen: str | None) -> Json:
         status = self._readiness(config)

@@ -104,6 +104,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/context/{chat_id}/fork": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fork Chat
+         * @description The new chat has the messages up to this one: a person's own message is left out, any other is included.
+         *
+         *     What someone else changed meanwhile is a conflict: 409 with the list, and nothing changed.
+         */
+        post: operations["fork_chat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/context/{chat_id}/messages": {
         parameters: {
             query?: never;
@@ -4441,6 +4463,33 @@ export interface components {
             /** System Prompt Id */
             system_prompt_id?: string | null;
         };
+        /**
+         * NewFork
+         * @description `files`: `none` leaves them as they are, `restore` takes them back to that moment; `overwrite` names paths where someone else's
+         *     change may be lost. `content` is sent in the new chat at once: an edited message, or the same again with another `model`.
+         */
+        NewFork: {
+            /** Message Id */
+            message_id: string;
+            /**
+             * Files
+             * @default none
+             * @enum {string}
+             */
+            files: "none" | "restore";
+            /** Overwrite */
+            overwrite?: string[];
+            /**
+             * Dry Run
+             * @description Only say what restoring the files would do.
+             * @default false
+             */
+            dry_run: boolean;
+            /** Content */
+            content?: string | null;
+            /** Model */
+            model?: string | null;
+        };
         /** NewImage */
         NewImage: {
             /**
@@ -7834,6 +7883,278 @@ export interface operations {
                      *       "error": {
                      *         "code": "storage_failed",
                      *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    fork_chat: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewFork"];
+            };
+        };
+        responses: {
+            /** @description With `dry_run`. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RestoredShape"];
+                };
+            };
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatShape"];
+                };
+            };
+            /** @description The body is not valid JSON. Send one JSON object. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "bad_json",
+                     *         "message": "The body is not valid JSON. Send one JSON object.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive within 30 seconds. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "too_slow",
+                     *         "message": "The body did not arrive within 30 seconds.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A turn is running in this chat. Wait for its end, or stop it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "turn_running",
+                     *         "message": "A turn is running in this chat. Wait for its end, or stop it.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This snapshot's content was pruned to make room for newer ones. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "snapshot_pruned",
+                     *         "message": "This snapshot's content was pruned to make room for newer ones.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is larger than 10485760 bytes. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "too_large",
+                     *         "message": "The body is larger than 10485760 bytes.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The disk is full; nothing was changed. Free some space and try again. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "disk_full",
+                     *         "message": "The disk is full; nothing was changed. Free some space and try again.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from anycowork.domain.snapshots import Kind, PathImage, RecordedChange, Snapshot, SnapshotMoment
+from anycowork.store.sqlite.columns import from_json_text
 from anycowork.store.sqlite.writer import Writer
 
 Connection = sqlite3.Connection
@@ -60,6 +61,18 @@ def page(connection: Connection, chat_id: str, *, before: int | None, limit: int
     ).fetchall()
     found = [_snapshot(row, ()) for row in reversed(rows[:limit])]
     return found, found[0].position if len(rows) > limit else None
+
+
+def first_after(connection: Connection, chat_id: str, seq: int) -> str | None:
+    """Returns the first snapshot before a change whose record is later than this number."""
+    rows = connection.execute(
+        "SELECT body FROM records WHERE chat_id = ? AND seq > ? AND type = 'snapshot' ORDER BY seq", (chat_id, seq)
+    )
+    for (body,) in rows:
+        taken = from_json_text(body).get("snapshot")
+        if isinstance(taken, dict) and taken.get("moment") == SnapshotMoment.BEFORE.value:
+            return str(taken["id"])
+    return None
 
 
 _NO_END = 2**62

@@ -236,6 +236,11 @@ class SqliteStore:
     async def snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot | None:
         return snapshots.find(self._reader, chat_id, snapshot_id)
 
+    async def snapshot_after_message(self, chat_id: str, message_id: str) -> str | None:
+        """Returns the chat's first snapshot that was taken before a change later than this message."""
+        seq = messages.number_of(self._reader, chat_id, message_id)
+        return None if seq is None else snapshots.first_after(self._reader, chat_id, seq)
+
     async def snapshots_page(
         self, chat_id: str, *, before: int | None = None, limit: int
     ) -> tuple[list[Snapshot], int | None]:
