@@ -37,7 +37,7 @@ export function Welcome({ providers }: { providers: readonly Provider[] }) {
           {t.goOnWithTheGuide}
         </Button>
         <a
-          href="#/settings/answers"
+          href="#/settings/models"
           className="inline-flex min-h-9 items-center rounded-lg border border-line-strong/70 px-3 text-sm font-medium hover:bg-sunken"
         >
           {t.connectAModel}
@@ -63,7 +63,7 @@ function Answering({ words }: { words: string }) {
   return (
     <p className="mt-8 text-center text-xs text-ink-3">
       {words} ·{" "}
-      <a href="#/settings/answers" className="underline underline-offset-2 hover:text-ink">
+      <a href="#/settings/models" className="underline underline-offset-2 hover:text-ink">
         {t.whoAnswers}
       </a>
     </p>
