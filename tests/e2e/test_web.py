@@ -48,6 +48,9 @@ async def test_a_newcomer_walks_from_the_first_page_to_a_changed_file_without_a_
         )
 
         plan = page.get_by_label("Plan", exact=True)
+        await plan.get_by_role("button", name="Ask for changes").click()
+        await expect(page.get_by_text("Say what should change")).to_be_visible()
+        await expect(page.get_by_label("Message", exact=True)).to_be_focused()
         await plan.get_by_role("button", name="Edit").click()
         await plan.get_by_label("What to do in step 1").fill("Create `hello.txt` with `Good day!`")
         await plan.get_by_role("button", name="Execute edited plan").click()
@@ -306,9 +309,11 @@ async def test_a_change_is_taken_back_after_a_look_and_the_way_back_is_undone(tm
         await page.get_by_role("button", name="Go back", exact=True).click()
         await expect(page.get_by_text("Files were restored to an earlier state")).to_be_visible()
         assert not (guest.workspace / "a.txt").exists()
+        await expect(page.get_by_label("Changed in this turn")).to_be_hidden()
         await page.get_by_role("button", name="Undo").click()
         await expect(page.get_by_text("Files were restored to an earlier state")).to_have_count(2)
         assert (guest.workspace / "a.txt").read_text() == "first\n"
+        await expect(page.get_by_label("Changed in this turn")).to_contain_text("a.txt")
 
 
 @proves("UI-5")

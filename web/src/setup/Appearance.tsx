@@ -81,7 +81,12 @@ export function Appearance() {
         <span id="notices" className="flex-1">
           {t.tellMeWhenSomethingWaits}
         </span>
-        <Button aria-labelledby="notices" aria-pressed={notices} onClick={() => void toggle(notices)}>
+        <Button
+          id="notices-on"
+          aria-labelledby="notices notices-on"
+          aria-pressed={notices}
+          onClick={() => void toggle(notices)}
+        >
           {notices ? t.on : t.off}
         </Button>
       </div>
@@ -91,7 +96,8 @@ export function Appearance() {
           {t.withASoftSound}
         </span>
         <Button
-          aria-labelledby="sound"
+          id="sound-on"
+          aria-labelledby="sound sound-on"
           aria-pressed={sound}
           onClick={() => {
             setPreference("sound", sound ? "off" : "on");
