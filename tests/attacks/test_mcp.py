@@ -290,11 +290,11 @@ async def test_what_cannot_be_meant_is_refused(tmp_path: Path, config: dict[str,
 async def test_a_server_reads_no_key_file_of_the_workspace(tmp_path: Path) -> None:
     """Not even one that came after the server had started: then it is started again without it."""
     code = "for name in ('.env', 'late.pem', 'a.txt'):\n  try:\n    tell(Path(name).read_text())\n  except OSError as e:\n    tell(e)"
-    async with with_server(tmp_path, [*go(code), *go(code)], read_only=["attempt"]) as (guest, _):
-        (guest.workspace / ".env").write_text("PASSWORD=hunter2\n")
-        chat = await guest.chat(role="planner")
+    async with with_server(tmp_path, [*go(code), *go(code)], read_only=["attempt"]) as (client, _):
+        (client.workspace / ".env").write_text("PASSWORD=hunter2\n")
+        chat = await client.chat(role="planner")
         told = await attempted(chat)
         assert "old" in told and "hunter2" not in told
-        (guest.workspace / "late.pem").write_text("-----BEGIN PRIVATE KEY-----\nhunter2\n")
+        (client.workspace / "late.pem").write_text("-----BEGIN PRIVATE KEY-----\nhunter2\n")
         told = await attempted(chat)
         assert "old" in told and "hunter2" not in told

@@ -239,7 +239,7 @@ async def test_at_phone_width_the_chats_are_a_drawer(tmp_path):
         await expect(page.get_by_role("navigation", name="Chats")).to_be_hidden()
 
 
-async def test_a_link_to_a_chat_opens_it_and_a_wrong_token_is_said_at_the_door(tmp_path):
+async def test_a_link_to_a_chat_opens_it_and_a_wrong_token_is_refused(tmp_path):
     async with at_the_page(tmp_path, replies=["Here."]) as (page, client):
         await start_chat(page, "where?")
         await expect(page.get_by_text("Here.")).to_be_visible()

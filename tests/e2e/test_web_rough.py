@@ -237,7 +237,7 @@ async def test_in_a_tunnel_words_are_kept_the_reason_is_said_and_all_goes_on_aft
 
 
 @proves("UI-6")
-async def test_a_house_reached_by_its_name_over_plain_http_works_as_well(tmp_path):
+async def test_a_server_reached_by_its_name_over_plain_http_works_as_well(tmp_path):
     """Browsers give such a page less: no randomUUID, no clipboard."""
     async with (
         live_server(tmp_path, replies=[WRITE, "Written."], allowed_hosts=("house.example",)) as client,

@@ -12,7 +12,7 @@ from support.server import ChildServer, child_server
 from support.spec import proves
 
 LINES, END = 6, "(end)"
-PATIENCE = 20.0
+TIMEOUT = 20.0
 
 
 def next_line(body: Body) -> str:
@@ -54,13 +54,13 @@ async def test_a_turn_killed_at_every_step_is_continued_and_does_nothing_twice(
 
 
 async def asked(requests: list[Body], times: int) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while len(requests) < times:
             await asyncio.sleep(0.002)  # it is asked in another thread, which tells nobody
 
 
 async def until_idle(chat: LiveChat) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while (await chat.show())["state"] != "idle":
             async for event in chat.follow():
                 if event["type"] == "turn-ended" and event["reason"] == "answered":

@@ -18,7 +18,7 @@ from support.server import child_server
 from support.spec import proves
 from support.stored import opened
 
-TASKS, PATIENCE = 14, 60.0
+TASKS, TIMEOUT = 14, 60.0
 ROUNDS = int(os.environ.get("ANYCOWORK_KILL_ROUNDS", "1"))  # `make test-kills` asks for many; each is fifteen kills
 GONE = (aiohttp.ClientError, ConnectionError, TimeoutError)
 
@@ -54,7 +54,7 @@ async def test_job_survives_kills_at_random_moments_and_no_finished_task_runs_tw
             )
             await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
             killed, seen_done = 0, Counter[str]()
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 while killed < kills:
                     await asyncio.sleep(moments.uniform(0.0, 0.12))  # the random moment is the point of this test
                     server.restart()
