@@ -75,7 +75,7 @@ async def test_an_actor_is_asked_for_every_tool_whatever_its_hints_say(tmp_path:
         assert await chat.results() == []
 
 
-@proves("MCP-2")
+@proves("MCP-2", "TOOL-1/5")
 async def test_a_denied_tool_and_one_beside_the_allowed_ones_do_not_exist(tmp_path: Path) -> None:
     replies = [call("raw__add", a=1, b=2), call("raw__die"), "Done."]
     async with with_server(tmp_path, replies, allowed=["die", "attempt"], denied=["die"]) as (client, shown):

@@ -138,7 +138,7 @@ async def test_a_cut_line_is_said_and_after_it_nothing_is_missing_or_doubled(tmp
         await expect(page.get_by_label("Conversation").get_by_text("say it", exact=True)).to_have_count(1)
 
 
-@proves("UI-6", "EVT-2")
+@proves("UI-6", "EVT-2/4")
 async def test_two_tabs_follow_one_chat_over_one_stream(tmp_path):
     async with (
         live_server(tmp_path, replies=["First.", "Second."]) as client,
