@@ -294,3 +294,23 @@ async def test_a_reader_who_comes_later_learns_what_was_decided_of_a_waiting_bat
         }
         await chat.decide()
         assert (await client.ask("GET", f"{chat.path}/approvals")) == {"approvals": [], "decided": []}
+
+
+@proves("APR-10", "LOOP-11")
+@pytest.mark.parametrize("decision", ["deny", "deny_always"])
+async def test_continuing_a_turn_does_not_run_what_was_denied_in_it(tmp_path: Path, decision: str) -> None:
+    """Not even if a rule allows everything by then: the model asks once more for the same, and a person is asked or it is refused."""
+    delete = call("delete_file", path="keep.txt")
+    replies = [delete, call("read_file", path="junk.txt"), delete, "Done.", "Done.", "Done."]
+    async with live_server(tmp_path, replies=replies, files=FILES, max_steps=2) as client:
+        chat = await client.chat()
+        await chat.send("delete it")
+        await chat.decide(decision)
+        assert (await chat.show())["continuable"]["reason"] == "limit"
+        await client.ask("POST", "/rules", ANYTHING, expect=201)
+        await client.ask("PATCH", chat.path, {"autonomy": "sandboxed"})
+        await client.ask("POST", f"{chat.path}/continue", expect=202)
+        await chat.rest()
+        assert (client.workspace / "keep.txt").read_text() == "keep"
+        statuses = [result["status"] for result in await chat.results()]
+        assert "ok" not in [statuses[0], *statuses[2:]]

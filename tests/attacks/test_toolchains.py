@@ -256,6 +256,11 @@ async def test_a_program_that_exists_outside_is_named_with_the_setting(home: Hom
     result = await home.bench.call("execute_command", command="tool9 --version")
     assert "sandbox_paths" in result.content and result.facts["not_visible"] == str(home.folder / "hidden/tool9")
     assert "sandbox_paths" not in (await home.bench.call("execute_command", command="no-such-tool")).content
+    home.program("open/tool8", "x")
+    (home.folder / "open").chmod(0o777)
+    home.find("open")
+    said = await home.run("tool8")
+    assert "refused: everybody can write to it" in said and "sandbox_paths" not in said
 
 
 @proves("TOOL-4")

@@ -23,7 +23,7 @@ def next_line(body: Body) -> str:
     return call("update_file", path="log.txt", edits=edits) if done < LINES else "All lines are written."
 
 
-@proves("LOOP-11", "OPS-2")
+@proves("LOOP-11/4", "OPS-2")
 async def test_a_turn_killed_at_every_step_is_continued_and_does_nothing_twice(
     fork_server: ForkServer, tmp_path: Path
 ) -> None:

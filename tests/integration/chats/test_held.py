@@ -77,7 +77,7 @@ async def test_stopping_withdraws_the_question_and_drops_the_changes(tmp_path: P
         assert message["payload"]["status"] == "cancelled" and "had run" in message["content"]
 
 
-@proves("SNAP-4", "APR-4")
+@proves("SNAP-4", "APR-4/2")
 @pytest.mark.parametrize("decision", ["allow_once", "deny"])
 async def test_what_waits_is_still_there_after_a_restart(tmp_path: Path, decision: str) -> None:
     async with live_server(tmp_path, replies=[STEER, "Done."]) as client:

@@ -166,7 +166,7 @@ async def test_reading_passes_but_a_rule_or_a_key_file_makes_it_ask(tmp_path: Pa
         assert [r["status"] for r in await chat.results()] == ["ok", "ok", "denied"]
 
 
-@proves("APR-4", "LOOP-6/1")
+@proves("APR-4/1", "APR-4/2", "LOOP-6/1")
 async def test_a_batch_is_asked_at_once_reads_included(tmp_path: Path) -> None:
     batch = create("a") + call("read_file", path="k.pem") + create("b")
     async with live_server(tmp_path, replies=[batch, "Done."], files={"k.pem": "key"}) as client:
@@ -205,7 +205,7 @@ async def test_a_rule_that_asks_or_denies_is_stronger_than_an_approved_plan(tmp_
         assert [(i["resource"], i["outside_plan"]) for i in await chat.approvals()] == [("/asked.txt", False)]
 
 
-@proves("APR-7")
+@proves("APR-7/1")
 async def test_explain_names_the_rule_that_decides_and_runs_nothing(tmp_path: Path) -> None:
     async with live_server(tmp_path, files={"a.txt": "a"}) as client:
         chat, planner = await client.chat(), await client.chat(role="planner")
@@ -252,7 +252,7 @@ async def test_explaining_an_unknown_tool_lists_no_tools(tmp_path: Path) -> None
         assert (error["param"], error["message"]) == ("call.tool", "There is no tool 'nothing'.")
 
 
-@proves("APR-7")
+@proves("APR-7/2")
 async def test_preview_shows_past_calls_and_saves_nothing(tmp_path: Path) -> None:
     replies = [create("src/a"), call("read_file", path="src/a"), call("execute_command", command="git status"), "Done."]
     async with live_server(tmp_path, replies=replies) as client:
