@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from anycowork.api.application import create_api
+from anycowork.domain.events import EventType, Record
 from support.spec import proves
 
 
@@ -92,7 +93,7 @@ class OneStream:
 
     async def follow(self, chat_id, *, after):
         try:
-            yield b"id: 1\nevent: message\ndata: {}\n\n"
+            yield [Record(chat_id, 1, EventType.MESSAGE, b"{}")]
             await asyncio.Event().wait()
         finally:
             self.closed = True
