@@ -94,7 +94,7 @@ def _ours(ground: Ground, provider: str) -> dict[str, float]:
 
 @contextmanager
 def _our_gateway(ground: Ground, provider: str) -> Iterator[tuple[int, str, str, str]]:
-    """The whole house, with a client key that has every limit; and the owner's token."""
+    """The whole server, with a client key that has every limit; and the owner's token."""
     settings = {
         "OPENAI_BASE_URL": f"{provider}/v1",
         "ANYCOWORK_MODEL": "openai/stub",

@@ -136,18 +136,18 @@ async def new_chat(database: Database) -> str:
 class Workplace:
     database: Database
     hub: Hub
-    desk: ChatService
+    cli: ChatService
     resting: "Resting"
 
     async def open_chat(self) -> Chat:
-        return await self.desk.open_chat(
+        return await self.cli.open_chat(
             PERSON, title="Bench", workspace=None, role=None, model=None, system_prompt_id=None
         )
 
     async def turn(self, chat: Chat) -> None:
         """One message in, and the agent at rest again."""
         ended = self.resting.next_end_of(chat.id)
-        await self.desk.send(PERSON, chat.id, "Look all the words up, one after the other.")
+        await self.cli.send(PERSON, chat.id, "Look all the words up, one after the other.")
         await asyncio.wait_for(ended, 120)
 
 
@@ -180,7 +180,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
     toolbox = ToolRegistry([LookUp(), *(tool for spec in built_in.specs() if (tool := built_in.find(spec.name)))])
     journal, store, roles = database.journal, database.store, RoleRegistry([])
     prompts = PromptService(database.system_prompts, toolbox)
-    workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner="bench"))
+    workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner="bench", seconds=60))
     snapshots = PackedSnapshots(Pack(folder / "snapshots"), database.retention, clock, quota_bytes=1 << 31)
     providers = OneProvider(provider)
 
@@ -244,7 +244,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
                 tasks=tasks,
                 find_workspace=find_workspace,
             )
-            desk = ChatService(
+            cli = ChatService(
                 chat_lock=ChatLock(journal=journal, store=store, scheduler=scheduler),
                 store=store,
                 roles=roles,
@@ -256,6 +256,6 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
                 image_bytes=database.blobs,
             )
             tune_gc()
-            yield Workplace(database, hub, desk, resting)
+            yield Workplace(database, hub, cli, resting)
     finally:
         await database.aclose()

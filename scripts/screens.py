@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from playwright.async_api import Page, expect
 
-from e2e.browsing import DESK, PHONE, at_the_page, look_at_usage, start_chat  # the lines above make these importable
+from e2e.browsing import DESKTOP, PHONE, at_the_page, look_at_usage, start_chat  # the lines above make these importable
 from support.scripted_model import Reply, Script, call
 
 SCREENS = Path(__file__).resolve().parents[1] / "docs" / "screens"
@@ -332,7 +332,7 @@ WALKS: dict[str, tuple[Walk, list[Script]]] = {
     "shortcuts": (shortcuts, [ANSWER]),
     "start-workflow": (start_workflow, []),
 }
-LOOKS = {"light": (DESK, False), "dark": (DESK, True), "phone": (PHONE, False)}
+LOOKS = {"light": (DESKTOP, False), "dark": (DESKTOP, True), "phone": (PHONE, False)}
 
 
 async def main(wanted: list[str]) -> None:

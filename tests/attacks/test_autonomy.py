@@ -38,17 +38,17 @@ ALWAYS = {
 }
 
 
-async def chat_at(guest: LiveServer, level: str, **given: Any) -> LiveChat:
-    chat = await guest.chat(**given)
-    await guest.ask("PATCH", chat.path, {"autonomy": level}, expect=200)
+async def chat_at(client: LiveServer, level: str, **given: Any) -> LiveChat:
+    chat = await client.chat(**given)
+    await client.ask("PATCH", chat.path, {"autonomy": level}, expect=200)
     return chat
 
 
 async def state_after(tmp_path: Path, level: str, reply: str, *rules: dict[str, str], **given: Any) -> str:
-    async with live_server(tmp_path, replies=[reply, *["Done."] * 4], files=FILES) as guest:
+    async with live_server(tmp_path, replies=[reply, *["Done."] * 4], files=FILES) as client:
         for rule in rules:
-            await guest.ask("POST", "/rules", {"scope": "global", **rule}, expect=201)
-        chat = await chat_at(guest, level, **given)
+            await client.ask("POST", "/rules", {"scope": "global", **rule}, expect=201)
+        chat = await chat_at(client, level, **given)
         return str((await chat.send("go"))["state"])
 
 
@@ -83,33 +83,33 @@ async def test_rules_that_ask_or_deny_and_the_role_are_stronger(tmp_path: Path) 
 @proves("APR-9", "APR-10/5")
 async def test_autonomy_chosen_after_a_denial_does_not_run_the_call(tmp_path: Path) -> None:
     batch = json.dumps([json.loads(call("create_file", path=name, content="x")) for name in ("no.txt", "yes.txt")])
-    async with live_server(tmp_path, replies=[batch, "Done."]) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[batch, "Done."]) as client:
+        chat = await client.chat()
         await chat.send("go")
         ids = {item["resource"]: item["id"] for item in await chat.approvals()}
         for path, decision in (("/no.txt", "deny"), ("/yes.txt", "allow_once")):
             body = {"decisions": [{"id": ids[path], "decision": decision}]}
-            await guest.ask("POST", f"{chat.path}/approvals", body)
-            await guest.ask("PATCH", chat.path, {"autonomy": "edits"})
+            await client.ask("POST", f"{chat.path}/approvals", body)
+            await client.ask("PATCH", chat.path, {"autonomy": "edits"})
         await chat.rest()
-        assert not (guest.workspace / "no.txt").exists() and (guest.workspace / "yes.txt").exists()
+        assert not (client.workspace / "no.txt").exists() and (client.workspace / "yes.txt").exists()
 
 
 @proves("APR-9")
 async def test_change_is_recorded_shown_and_holds_at_once_and_after_a_restart(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[EDITS["create"], "Done."]) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[EDITS["create"], "Done."]) as client:
+        chat = await client.chat()
         assert (await chat.show())["config"]["autonomy"] == "ask"
-        await guest.ask("PATCH", chat.path, {"autonomy": "all"}, expect=422)
-        changed = await guest.ask("PATCH", chat.path, {"autonomy": "edits"})
+        await client.ask("PATCH", chat.path, {"autonomy": "all"}, expect=422)
+        changed = await client.ask("PATCH", chat.path, {"autonomy": "edits"})
         assert changed["config"]["autonomy"] == "edits"
         assert (await chat.last())["payload"] == {"old_autonomy": "ask", "new_autonomy": "edits"}
         await chat.send("go")
         assert (await chat.results())[0]["facts"]["allowed_by"] == "autonomy:edits"
-    async with live_server(tmp_path, replies=[call("create_file", path="c.txt", content="x"), "Done."]) as guest:
-        again = LiveChat(guest, await guest.ask("GET", chat.path))
+    async with live_server(tmp_path, replies=[call("create_file", path="c.txt", content="x"), "Done."]) as client:
+        again = LiveChat(client, await client.ask("GET", chat.path))
         assert (await again.send("go"))["state"] == "idle"
-        await guest.ask("PATCH", chat.path, {"autonomy": "ask"})
+        await client.ask("PATCH", chat.path, {"autonomy": "ask"})
         assert (await again.show())["config"]["autonomy"] == "ask"
 
 
@@ -118,19 +118,19 @@ async def test_changes_of_a_command_to_control_files_and_secrets_are_held(tmp_pa
     for number, path in enumerate(("AGENTS.md", "made.pem")):
         (at := tmp_path / str(number)).mkdir()
         script = f"open({path!r}, 'w').write('x')\n"
-        async with live_server(at, replies=[RUN_SCRIPT, "Done."], files={"make.py": script}) as guest:
-            chat = await chat_at(guest, "sandboxed")
+        async with live_server(at, replies=[RUN_SCRIPT, "Done."], files={"make.py": script}) as client:
+            chat = await chat_at(client, "sandboxed")
             assert (await chat.send("go"))["state"] == "awaiting_approval"
-            assert (await chat.approvals())[0]["held"] and not (guest.workspace / path).exists()
+            assert (await chat.approvals())[0]["held"] and not (client.workspace / path).exists()
 
 
 @proves("APR-9")
 async def test_sandboxed_is_not_offered_without_a_full_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox_setup, "find_bubblewrap", lambda: None)
-    async with live_server(tmp_path, replies=[RUN["ls"], "Done."]) as guest:
-        chat = await guest.chat()
-        refused = await guest.ask("PATCH", chat.path, {"autonomy": "sandboxed"}, expect=409)
+    async with live_server(tmp_path, replies=[RUN["ls"], "Done."]) as client:
+        chat = await client.chat()
+        refused = await client.ask("PATCH", chat.path, {"autonomy": "sandboxed"}, expect=409)
         assert "sandbox level is not 'full'" in refused["error"]["message"]
         assert (await chat.show())["config"]["autonomy"] == "ask"
-        await guest.ask("PATCH", chat.path, {"autonomy": "edits"})
+        await client.ask("PATCH", chat.path, {"autonomy": "edits"})
         assert (await chat.send("go"))["state"] == "awaiting_approval"

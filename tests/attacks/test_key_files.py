@@ -38,10 +38,10 @@ SEARCHES: list[tuple[str, dict[str, Any]]] = [
 async def told(tmp_path: Path, tool: str, parameters: dict[str, Any], *rules: dict[str, str]) -> dict[str, Any]:
     """The result of a planner's call that nobody was asked for."""
     tmp_path.mkdir(exist_ok=True)
-    async with live_server(tmp_path, replies=[call(tool, **parameters), "Done."], files=FILES) as guest:
+    async with live_server(tmp_path, replies=[call(tool, **parameters), "Done."], files=FILES) as client:
         for rule in rules:
-            await guest.ask("POST", "/rules", {"effect": "allow", "scope": "global", **rule}, expect=201)
-        chat = await guest.chat(role="planner")
+            await client.ask("POST", "/rules", {"effect": "allow", "scope": "global", **rule}, expect=201)
+        chat = await client.chat(role="planner")
         assert (await chat.send("look around"))["state"] == "idle"
         return (await chat.of_type("tool_result"))[0]
 
@@ -80,10 +80,10 @@ async def test_key_file_asks_although_a_rule_allows_its_folder_and_always_names_
     tmp_path: Path, tool: str
 ) -> None:
     parameters = {"path": ".env", **({"pattern": "P"} if tool == "grep" else {})}
-    async with live_server(tmp_path, replies=[call(tool, **parameters), "Done."], files=FILES) as guest:
+    async with live_server(tmp_path, replies=[call(tool, **parameters), "Done."], files=FILES) as client:
         rule = {"tool": tool, "resource": "/*", "effect": "allow", "scope": "global"}
-        await guest.ask("POST", "/rules", rule, expect=201)
-        chat = await guest.chat(role="planner")
+        await client.ask("POST", "/rules", rule, expect=201)
+        chat = await client.chat(role="planner")
         await chat.send("read it")
         (approval,) = await chat.approvals()
         assert approval["risk"] == "high" and approval["proposed_rule"]["resource"] == "/.env"
@@ -106,8 +106,8 @@ COMMANDS = [
 @pytest.mark.parametrize("command", COMMANDS)
 async def test_command_that_may_name_a_key_file_asks_before_it_runs(tmp_path: Path, command: str) -> None:
     replies = [call("execute_command", command=command), "Done."]
-    async with live_server(tmp_path, replies=replies, files=FILES, ask="at_commit") as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies, files=FILES, ask="at_commit") as client:
+        chat = await client.chat()
         assert (await chat.send("run it"))["state"] == "awaiting_approval"
         assert (await chat.approvals())[0]["held"] is False and SECRET not in str(await chat.messages())
 

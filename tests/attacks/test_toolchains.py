@@ -266,7 +266,7 @@ async def test_git_commits_with_the_persons_name_and_nothing_else_of_theirs(home
     )
     text = git_identity(home.folder, {})
     data = home.bench.root.parent / "data"
-    home.bench.sandbox.staging = Staging(data / "staging2", data / "shared2", gitconfig=text)
+    home.bench.sandbox.staging = Staging(data / "staging2", data / "shared2", own_etc={"gitconfig": text})
     said = await home.run("git init -q . 2>&1; git config --list --show-origin; cat /etc/gitconfig")
     assert "user.email=ada@example.org" in said and "name" in said
     assert "SECRETKEY" not in said and "helper" not in said and "GOT" not in said

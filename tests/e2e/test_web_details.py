@@ -16,16 +16,16 @@ LINES = "\n\n".join(f"line {number}" for number in range(120))
 @proves("UI-6")
 async def test_a_turn_goes_on_when_its_tab_is_closed(tmp_path):
     held = asyncio.Event()
-    async with at_the_page(tmp_path, replies=[Reply("Done while you were away.", hold=held)]) as (page, guest):
+    async with at_the_page(tmp_path, replies=[Reply("Done while you were away.", hold=held)]) as (page, client):
         other = await page.context.new_page()
         await other.goto(page.url)
         await start_chat(other, "work")
         address = other.url
-        await guest.model.asked(1)
+        await client.model.asked(1)
         await other.close()
         held.set()
-        [listed] = (await guest.ask("GET", "/context"))["contexts"]
-        await LiveChat(guest, listed).rest()
+        [listed] = (await client.ask("GET", "/context"))["contexts"]
+        await LiveChat(client, listed).rest()
         await page.goto(address)
         await expect(page.get_by_text("Done while you were away.")).to_be_visible()
 

@@ -20,7 +20,7 @@ BATCHES = ["\n".join(map(change, PATHS[start : start + 20])) for start in (0, 20
 
 @proves("UI-3", "UI-5", "UI-6")
 async def test_a_change_of_forty_files_is_read_by_keyboard_and_taken_back_at_once(tmp_path):
-    async with at_the_page(tmp_path, replies=[*BATCHES, "Done."], files=FILES, viewport=LAPTOP) as (page, guest):
+    async with at_the_page(tmp_path, replies=[*BATCHES, "Done."], files=FILES, viewport=LAPTOP) as (page, client):
         await start_chat(page, "Multiply everywhere")
         for first in (0, 20):
             place = page.get_by_label("Approvals").get_by_role("status")
@@ -50,4 +50,4 @@ async def test_a_change_of_forty_files_is_read_by_keyboard_and_taken_back_at_onc
         await expect(back).to_be_in_viewport(ratio=1)
         await back.click()
         await expect(page.get_by_text("The files were restored.")).to_be_visible()
-    assert {path: (guest.workspace / path).read_text() for path in PATHS} == FILES
+    assert {path: (client.workspace / path).read_text() for path in PATHS} == FILES

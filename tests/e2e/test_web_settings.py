@@ -12,10 +12,10 @@ from support.spec import proves
 
 @proves("UI-5", "APR-7")
 async def test_a_person_asks_which_rule_decides_before_any_call_is_made(tmp_path):
-    async with at_the_page(tmp_path, replies=["Hello."], files={"notes/a.md": "a\n"}) as (page, guest):
+    async with at_the_page(tmp_path, replies=["Hello."], files={"notes/a.md": "a\n"}) as (page, client):
         await start_chat(page, "hi")
         await expect(page.get_by_text("Hello.")).to_be_visible()
-        await guest.ask(
+        await client.ask(
             "POST", "/rules", {"tool": "update_file", "resource": "/notes/*", "effect": "deny", "scope": "global"}
         )
         await page.goto(page.url.split("#")[0] + "#/settings/permissions")
@@ -34,7 +34,7 @@ async def test_a_person_asks_which_rule_decides_before_any_call_is_made(tmp_path
 @proves("UI-5")
 async def test_a_rule_is_tried_on_past_calls_before_it_is_written(tmp_path):
     replies = [call("read_file", path="a.md"), "Read."]
-    async with at_the_page(tmp_path, replies=replies, files={"a.md": "a\n"}) as (page, guest):
+    async with at_the_page(tmp_path, replies=replies, files={"a.md": "a\n"}) as (page, client):
         await start_chat(page, "read it")
         await expect(page.get_by_text("Read.", exact=True)).to_be_visible()
         await page.goto(page.url.split("#")[0] + "#/settings/permissions")
@@ -46,12 +46,12 @@ async def test_a_rule_is_tried_on_past_calls_before_it_is_written(tmp_path):
         await expect(page.get_by_text("1 of the last 1 calls, 1 differently")).to_be_visible()
         await expect(page.get_by_text("read_file /a.md")).to_be_visible()
         assert await violations(page) == []
-        assert (await guest.ask("GET", "/rules"))["rules"] == []
+        assert (await client.ask("GET", "/rules"))["rules"] == []
 
 
 @proves("UI-5")
 async def test_a_client_key_is_made_shown_once_and_revoked(tmp_path):
-    async with at_the_page(tmp_path, replies=["From the model."]) as (page, guest):
+    async with at_the_page(tmp_path, replies=["From the model."]) as (page, client):
         await page.goto(page.url.split("#")[0] + "#/settings/api-keys")
         await page.get_by_label("What the key is for").fill("editor")
         await page.keyboard.press("Enter")
@@ -59,7 +59,7 @@ async def test_a_client_key_is_made_shown_once_and_revoked(tmp_path):
         assert await violations(page) == []
         body = {"model": "scripted", "messages": [{"role": "user", "content": "hi"}]}
         as_editor = {"headers": {"Authorization": f"Bearer {key}"}}
-        answered = await guest.ask("POST", "/v1/chat/completions", body, **as_editor)
+        answered = await client.ask("POST", "/v1/chat/completions", body, **as_editor)
         assert answered["choices"][0]["message"]["content"] == "From the model."
 
         await page.get_by_role("button", name="Done").click()
@@ -68,12 +68,12 @@ async def test_a_client_key_is_made_shown_once_and_revoked(tmp_path):
         assert key not in await page.content()
         await page.get_by_role("button", name="Revoke the key editor").click()
         await expect(page.get_by_text(re.compile("opens nothing any more"))).to_be_visible()
-        await guest.ask("POST", "/v1/chat/completions", body, expect=401, **as_editor)
+        await client.ask("POST", "/v1/chat/completions", body, expect=401, **as_editor)
 
 
 @proves("UI-5", "GW-1")
 async def test_a_client_key_gets_its_limits_from_the_form(tmp_path):
-    async with at_the_page(tmp_path) as (page, guest):
+    async with at_the_page(tmp_path) as (page, client):
         await page.goto(page.url.split("#")[0] + "#/settings/api-keys")
         await page.get_by_label("What the key is for").fill("editor")
         await page.get_by_role("button", name="Limits").click()
@@ -85,7 +85,7 @@ async def test_a_client_key_gets_its_limits_from_the_form(tmp_path):
         await page.get_by_role("button", name="Create key").click()
         await page.get_by_role("button", name="Done").click()
         await expect(page.get_by_text("60 a minute · 100,000 tokens a day")).to_be_visible()
-        [key] = (await guest.ask("GET", "/keys"))["keys"]
+        [key] = (await client.ask("GET", "/keys"))["keys"]
         assert key["limits"] == {"requests_per_minute": 60, "tokens_per_day": 100_000, "spend_per_day": None}
 
 
@@ -123,7 +123,7 @@ WORD_TOOLS = """
 async def test_a_plugin_is_switched_on_and_off_and_one_that_fails_says_why(tmp_path):
     install(tmp_path / "data" / "plugins", "words", WORD_TOOLS)
     install(tmp_path / "data" / "plugins", "broken", "    raise RuntimeError('It is not ready.')\n")
-    async with at_the_page(tmp_path) as (page, guest):
+    async with at_the_page(tmp_path) as (page, client):
         await page.goto(page.url.split("#")[0] + "#/settings/plugins")
         section = page.get_by_role("region", name="Plugins")
         await section.get_by_role("button", name="words: turn on").click()
@@ -131,10 +131,10 @@ async def test_a_plugin_is_switched_on_and_off_and_one_that_fails_says_why(tmp_p
         await section.get_by_role("button", name="broken: turn on").click()
         await expect(section.get_by_label("What is wrong with broken")).to_be_visible()
         assert await violations(page) == []
-        assert (await guest.ask("GET", "/settings"))["plugins"] == ["words", "broken"]
+        assert (await client.ask("GET", "/settings"))["plugins"] == ["words", "broken"]
         await section.get_by_role("button", name="words: turn off").click()
         await expect(section.get_by_text("off", exact=True)).to_be_visible()
-        assert (await guest.ask("GET", "/settings"))["plugins"] == ["broken"]
+        assert (await client.ask("GET", "/settings"))["plugins"] == ["broken"]
 
 
 @proves("MOD-1", "MOD-2")

@@ -82,25 +82,25 @@ def test_going_back_to_any_moment_of_any_history_gives_that_very_tree(
 
 
 async def _any_history(folder: Path, layer: Layer, steps: list[tuple[str, str, str]], chosen: int) -> None:
-    async with recorded(folder, layer=layer) as house:
-        _furnish(house.root)
+    async with recorded(folder, layer=layer) as server:
+        _furnish(server.root)
         moments = []
         for step in steps:
-            was = whole(house.root)
-            if (before := await _taken(house, *step)) is not None:
+            was = whole(server.root)
+            if (before := await _taken(server, *step)) is not None:
                 moments.append((before, was))
             else:
-                assert whole(house.root) == was, f"{step} changed something that was not kept"
+                assert whole(server.root) == was, f"{step} changed something that was not kept"
         if not moments:
             return
-        latest = whole(house.root)
+        latest = whole(server.root)
         before, was = moments[chosen % len(moments)]
-        answer = await house.restore(before)
-        assert whole(house.root) == was and not answer.done.conflicts
-        assert (house.root / ".git/config").read_text() == "[core]\n"
+        answer = await server.restore(before)
+        assert whole(server.root) == was and not answer.done.conflicts
+        assert (server.root / ".git/config").read_text() == "[core]\n"
         if answer.undo_snapshot is not None:
-            await house.restore(answer.undo_snapshot)
-            assert whole(house.root) == latest
+            await server.restore(answer.undo_snapshot)
+            assert whole(server.root) == latest
 
 
 def _furnish(root: Path) -> None:
@@ -111,10 +111,10 @@ def _furnish(root: Path) -> None:
     (root / "build/out.o").write_bytes(b"\0old")
 
 
-async def _taken(house: Recorded, tool: str, first: str, second: str) -> Snapshot | None:
+async def _taken(server: Recorded, tool: str, first: str, second: str) -> Snapshot | None:
     """The snapshot before the step; None if it was refused or changed nothing."""
     if tool == "execute_command":
-        return await house.command(first)
+        return await server.command(first)
     parameters = {"path": first}
     if tool in ("create_file", "update_file"):
         parameters["content"] = second
@@ -122,12 +122,12 @@ async def _taken(house: Recorded, tool: str, first: str, second: str) -> Snapsho
         parameters["to"] = second
     try:
         if tool == "update_file":
-            house.bench.read.clear()
-            if (house.root / first).is_file() and not (house.root / first).is_symlink():
-                await house.bench.call("read_file", path=first)
-        if not await house.call(tool, **parameters):
+            server.bench.read.clear()
+            if (server.root / first).is_file() and not (server.root / first).is_symlink():
+                await server.bench.call("read_file", path=first)
+        if not await server.call(tool, **parameters):
             return None
     except OutsideWorkspace:  # a name, or a link on the way, that no tool follows
         return None
-    listed, _ = await house.database.store.snapshots_page(CHAT, limit=2)
+    listed, _ = await server.database.store.snapshots_page(CHAT, limit=2)
     return listed[0]

@@ -34,25 +34,25 @@ def answer(body: Body) -> str:
 
 @proves("JOB-6")
 async def test_job_survives_kills_at_random_moments_and_no_finished_task_runs_twice(
-    seed: ForkServer, tmp_path: Path
+    fork_server: ForkServer, tmp_path: Path
 ) -> None:
     moments = random.Random(1414)
     steps = [writing(f"t{n}", *([f"t{n - 1}"] if n % 3 else [])) for n in range(TASKS)]
     with (
         serve_in_thread(mind=answer) as model,
-        child_server(seed, tmp_path, model_url=model.base_url) as server,
+        child_server(fork_server, tmp_path, model_url=model.base_url) as server,
     ):
-        async with server.visit() as guest:
-            chat = await guest.chat()
-            job = await guest.ask("POST", f"{chat.path}/jobs", {"plan": plan(*steps)}, expect=202)
-            await guest.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
+        async with server.connect() as client:
+            chat = await client.chat()
+            job = await client.ask("POST", f"{chat.path}/jobs", {"plan": plan(*steps)}, expect=202)
+            await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
             kills, seen_done = 0, Counter[str]()
             async with asyncio.timeout(PATIENCE):
                 while kills < KILLS:
                     await asyncio.sleep(moments.uniform(0.0, 0.12))  # the random moment is the point of this test
                     server.restart()
                     kills += 1
-                    shown = await guest.ask("GET", f"/jobs/{job['id']}")
+                    shown = await client.ask("GET", f"/jobs/{job['id']}")
                     seen_done |= Counter(t["id"] for t in shown["tasks"] if t["status"] == "completed")
                 while True:
                     try:
@@ -62,7 +62,7 @@ async def test_job_survives_kills_at_random_moments_and_no_finished_task_runs_tw
                         break
                     except GONE:
                         continue
-            shown = await guest.ask("GET", f"/jobs/{job['id']}")
+            shown = await client.ask("GET", f"/jobs/{job['id']}")
             events = await chat.events("turn-ended")
         assert shown["status"] == "completed", shown["error"]
         assert [task["status"] for task in shown["tasks"]] == ["completed"] * TASKS

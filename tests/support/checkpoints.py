@@ -29,12 +29,12 @@ CHAT = "c1"
 
 @dataclass
 class Recorded:
-    """`desk` is the real one; `change` stands for any changing call."""
+    """`service` is the real one; `change` stands for any changing call."""
 
     bench: ToolWorkspace
     database: Database
     snapshots: PackedSnapshots
-    desk: RollbackService
+    cli: RollbackService
 
     @property
     def root(self) -> Path:
@@ -86,7 +86,7 @@ class Recorded:
 
     async def restore(self, snapshot: Snapshot | str, **wish: object) -> RollbackResult:
         id_ = snapshot if isinstance(snapshot, str) else snapshot.id
-        return await self.desk.restore(ANN, CHAT, id_, RollbackRequest(**wish))  # type: ignore[arg-type]  # a test's own words
+        return await self.cli.restore(ANN, CHAT, id_, RollbackRequest(**wish))  # type: ignore[arg-type]  # a test's own words
 
 
 @asynccontextmanager
@@ -103,8 +103,8 @@ async def recorded(
             await database.journal.write(Change(CHAT, (AddChat(chat, ANN.label()),)))
         pack = pack or Pack(folder / "data" / "snapshots")
         snapshots = PackedSnapshots(pack, database.retention, CLOCK, quota_bytes=quota)
-        workspaces = LocalWorkspaces(lambda path: database.leases.take(path, owner="test"))
-        desk = RollbackService(
+        workspaces = LocalWorkspaces(lambda path: database.leases.take(path, owner="test", seconds=60))
+        cli = RollbackService(
             journal=database.journal,
             store=database.store,
             rows=database.store,
@@ -112,8 +112,8 @@ async def recorded(
             snapshots=snapshots,
             clock=CLOCK,
         )
-        await desk.settle_after_crash()
-        yield Recorded(ToolWorkspace(root, outside, layer=layer), database, snapshots, desk)
+        await cli.settle_after_crash()
+        yield Recorded(ToolWorkspace(root, outside, layer=layer), database, snapshots, cli)
 
 
 def whole(folder: Path) -> Mapping[str, tuple[int, bytes | str | None]]:

@@ -16,7 +16,7 @@ import anycowork
 
 SOURCE = Path(anycowork.__file__).parents[1]
 PATIENCE = 5.0
-WHOLE_PROCESS = 60.0  # starting an interpreter with the whole house on a busy machine
+WHOLE_PROCESS = 60.0  # starting an interpreter with the whole server on a busy machine
 _OURS = ("ANYCOWORK_", "OPENAI_", "ANTHROPIC_")
 
 

@@ -26,6 +26,8 @@ import { holdStrayFiles } from "./ui/strayFiles";
 import { Toaster } from "./ui/Toaster";
 import { say } from "./ui/toasts";
 
+const JobPage = lazy(() => import("./jobs/JobPage"));
+const JobsPage = lazy(() => import("./jobs/JobsPage"));
 const SettingsPage = lazy(() => import("./setup/SettingsPage"));
 const IDLE = 200; // ms after the start page is drawn
 const ChatPage = lazy(loadChatPage);
@@ -136,6 +138,14 @@ function Pages({ onSidebar }: { onSidebar: () => void }) {
         </Route>
         <Route path="/chat/:id/:message?">
           {({ id, message }) => <ChatPage key={id} chatId={id} messageId={message ?? null} onSidebar={onSidebar} />}
+        </Route>
+        <Route path="/jobs">
+          <JobsPage onSidebar={onSidebar} />
+        </Route>
+        <Route path="/jobs/:id/:task?">
+          {({ id, task }) => (
+            <JobPage key={id} jobId={id} taskId={task ? decodeURIComponent(task) : null} onSidebar={onSidebar} />
+          )}
         </Route>
         <Route path="/settings/:part?">
           {({ part }) => <SettingsPage part={part ?? null} onSidebar={onSidebar} />}

@@ -40,7 +40,7 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
   const roles = useRoles();
   const chatId = useLive((live) => live.chatId);
   const running = useLive((live) => live.view !== null && live.view.state !== "idle");
-  const { waiting, others } = useChats("");
+  const { waiting, pinned, others } = useChats("");
   const older = useSought(useDeferredValue(sought.trim()));
   return useMemo(() => {
     const go = (hash: string) => () => {
@@ -81,7 +81,7 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
         note: String(waiting.length),
         run: onWaiting,
       });
-    const listed = [...waiting, ...others];
+    const listed = [...waiting, ...pinned, ...others];
     const known = new Set(listed.map(({ id }) => id));
     for (const chat of [...listed, ...older.filter(({ id }) => !known.has(id))]) {
       commands.push({
@@ -131,5 +131,5 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
       { id: "shortcuts", words: t.keyboardShortcuts, icon: <Keyboard size={SIZE} aria-hidden />, run: onShortcuts },
     );
     return commands;
-  }, [roles, chatId, running, waiting, others, older, onWaiting, onShortcuts, onSidebar]);
+  }, [roles, chatId, running, waiting, pinned, others, older, onWaiting, onShortcuts, onSidebar]);
 }

@@ -22,6 +22,7 @@ from anycowork.agent.reply_parser import (
     read_reply,
 )
 from anycowork.agent.reply_stream import Reply, ReplyStream
+from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
@@ -44,6 +45,7 @@ class Agent:
         toolrunner: ToolRunner,
         checker: PlanChecker,
         file_mentions: FileMentions,
+        steering: Steering,
         clock: Clock,
         limits: Callable[[Autonomy], Limits],
     ) -> None:
@@ -53,6 +55,7 @@ class Agent:
         self.toolrunner = toolrunner
         self._checker = checker
         self._file_mentions = file_mentions
+        self._steering = steering
         self._clock = clock
         self._limits = limits
 
@@ -87,7 +90,7 @@ class Agent:
             return await self._run_calls(context, limits)
         if context.turn.steps - context.turn.steps_before >= limits.steps:
             raise TooManySteps(f"{_worked_on(context)} after {limits.steps} steps. Continue it, or send a message.")
-        await context.require_budget()
+        await self._steering.take(context)
         context.turn = replace(context.turn, steps=context.turn.steps + 1)
         context.reply_stream = ReplyStream(
             journal=self._journal, chat_id=context.chat.id, turn_id=context.turn.id, message_id=self._clock.new_id()

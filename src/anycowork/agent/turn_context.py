@@ -1,7 +1,8 @@
 """The state of a running turn: read from the journal at the start of each segment, and updated while the segment runs."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from types import MappingProxyType
@@ -16,7 +17,7 @@ from anycowork.agent.write_buffer import WriteBuffer
 from anycowork.domain.chats import Chat, Limits, Turn
 from anycowork.domain.errors import AnyCoworkError, FileExists, RepeatedCall, StepNotReady
 from anycowork.domain.events import NewEvent
-from anycowork.domain.journal import Write
+from anycowork.domain.journal import Reserve, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Toolbox, ToolContext, Workspace, names_nothing
@@ -31,8 +32,14 @@ _EMPTY = sha256().hexdigest()
 _CIRCLE = 12  # calls: a model that repeats one of the last so many is going in circles
 
 
-async def unlimited() -> None:
+@asynccontextmanager
+async def unlimited(reserve: Reserve) -> AsyncIterator[None]:
     """The budget of a turn that has none."""
+    yield
+
+
+async def nothing() -> None:
+    """Does nothing."""
 
 
 @dataclass(slots=True)
@@ -51,7 +58,10 @@ class TurnContext:
     policy: TurnPolicy = CHAT_POLICY
     extra_prompt: str = ""  # what the agent's own configuration adds to the system prompt
     limits: Limits | None = None  # instead of the settings'
-    require_budget: Callable[[], Awaitable[None]] = unlimited  # before each request to a model; raises LimitReached
+    # Around the write of each reservation; raises LimitReached if the budget has no room for it.
+    reserving: Callable[[Reserve], AbstractAsyncContextManager[None]] = unlimited
+    read_history: Callable[[int | None], Awaitable[str]] | None = None  # for a worker, which does not see the chat
+    before_end: Callable[[], Awaitable[None]] = nothing  # before the policy ends the turn
     system_prompt: str | None = None
     reply_stream: ReplyStream | None = None
     rejected_answers: int = 0  # how often an answer was rejected
@@ -81,9 +91,14 @@ class TurnContext:
         self._results = InjectionDetector(spec.name for spec in self.toolbox.specs() if not spec.read_only)
         known, self.calls = self.calls, []
         self.issue(known)
-        said = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
-        self._user_text = "\n".join(said)  # no other user message can arrive while the segment runs
+        texts = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
+        self._user_text = "\n".join(texts)  # while the segment runs, `add_message` adds to it
         self.finished_steps = self.progress.count_finished() if self.progress else 0
+
+    def add_message(self, message: Message) -> None:
+        """Take a message that the person sent while the turn runs."""
+        self.history.append(message)
+        self._user_text = f"{self._user_text}\n{message.content}"
 
     def reject_answer(self) -> None:
         """Count a rejected answer; a small model must call a tool next."""
@@ -175,6 +190,7 @@ class TurnContext:
             intend=intend,
             named=named,
             hidden=hidden,
+            history=self.read_history,
         )
 
     def _learn(self, call: Call) -> None:

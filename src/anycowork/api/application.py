@@ -25,7 +25,10 @@ from anycowork.api.routes import (
     audit,
     call_display,
     chats,
+    export,
+    fork,
     health,
+    job_changes,
     jobs,
     keys,
     local_models,
@@ -35,8 +38,10 @@ from anycowork.api.routes import (
     plans,
     providers,
     questions,
+    queue,
     roles,
     rules,
+    search,
     session,
     settings,
     snapshots,
@@ -51,12 +56,17 @@ from anycowork.chats.services import Services
 
 NOUNS = (
     chats,
+    export,
+    fork,
     messages,
+    queue,
+    search,
     roles,
     approvals,
     rules,
     questions,
     plans,
+    job_changes,
     jobs,
     snapshots,
     system_prompts,
@@ -114,9 +124,9 @@ class _HttpOnly:
 
 
 async def _acknowledge_lifespan(receive: Receive, send: Send) -> None:
-    for moment in ("startup", "shutdown"):
+    for phase in ("startup", "shutdown"):
         await receive()
-        await send({"type": f"lifespan.{moment}.complete"})
+        await send({"type": f"lifespan.{phase}.complete"})
 
 
 def _routes(services: Services, answers: Counter[int], passed_on: Counter[str]) -> FastAPI:

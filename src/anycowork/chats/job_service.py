@@ -1,20 +1,33 @@
 """Jobs as people ask for them: created, approved, paused, resumed, cancelled, retried and looked at. The coordinator does the rest."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import field
 
 from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.chat_title import NEW_CHAT, title_from
 from anycowork.chats.plans import AS_SHOWN, PlanEdits, approved_plan, proposed_plan
-from anycowork.chats.record_factory import NEW_CHAT, RecordFactory, require_idle, title_from
+from anycowork.chats.record_factory import RecordFactory, require_idle
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import PlanRow, PlanState
 from anycowork.domain.chats import Chat, ChatState
 from anycowork.domain.errors import Conflict, Invalid, NotFound
 from anycowork.domain.events import NewEvent
-from anycowork.domain.jobs import Job, JobLimits, JobStatus, JobTask, OnFailure, job_json, tasks_of
+from anycowork.domain.jobs import (
+    CommitMode,
+    Job,
+    JobLimits,
+    JobStatus,
+    JobTask,
+    OnFailure,
+    continued,
+    job_json,
+    raced,
+    tasks_of,
+)
 from anycowork.domain.journal import ApprovePlan, SetChat, Write
 from anycowork.domain.messages import Json, MessageType, Speaker
-from anycowork.domain.plan import Plan
+from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.plan_status import PlanStatus
 from anycowork.domain.ports import Clock, Store
 from anycowork.domain.principals import Principal, Scope
@@ -23,6 +36,7 @@ from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace, value
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.coordinator import JobCoordinator
+from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.jobs.job_usage import usage_json
 from anycowork.permissions.budgets import CostOf
 
@@ -36,6 +50,8 @@ class NewJob:
     on_failure: OnFailure = OnFailure.RETRY
     parallel: int = 1
     limits: JobLimits = JobLimits()
+    commit: CommitMode = CommitMode.TASK
+    race: tuple[str, ...] = ()
 
 
 class JobService:
@@ -46,6 +62,7 @@ class JobService:
         store: Store,
         agents: AgentRegistry,
         coordinator: JobCoordinator,
+        isolated: IsolatedTasks,
         clock: Clock,
         cost_of: CostOf,
     ) -> None:
@@ -53,6 +70,7 @@ class JobService:
         self._store = store
         self._agents = agents
         self._coordinator = coordinator
+        self._isolated = isolated
         self._clock = clock
         self._cost_of = cost_of
         self._draft = RecordFactory(clock)
@@ -86,6 +104,8 @@ class JobService:
         if (wanted.request is None) == (wanted.plan is None):
             raise Invalid("Send exactly one of 'request' (to be planned) or 'plan'.", param="request")
         plan = await asyncio.to_thread(proposed_plan, wanted.plan) if wanted.plan is not None else None
+        if wanted.race:
+            plan = self._race(wanted, plan)
         if plan is not None:
             self._agents.require_known(plan)
         async with self._chat_lock.exclusive(chat_id) as chat:
@@ -96,6 +116,16 @@ class JobService:
             )
         self._coordinator.wake(chat_id)
         return job
+
+    def _race(self, wanted: NewJob, plan: Plan | None) -> Plan:
+        """The plan of a race. Raises: Invalid unless it is one task for at least two different agents."""
+        if len(wanted.race) < 2 or len(set(wanted.race)) != len(wanted.race):
+            raise Invalid("A race needs at least two different agents.", param="race")
+        if plan is None:  # the request is the task: every agent gets it as it is
+            plan = proposed_plan({"goal": wanted.request, "steps": [{"id": "race", "action": wanted.request}]})
+        if len(plan.steps) != 1:
+            raise Invalid(f"A race is about one task, and this plan has {len(plan.steps)} steps.", param="plan")
+        return raced(plan, wanted.race)
 
     def _new(
         self, principal: Principal, chat: Chat, wanted: NewJob, plan: Plan | None
@@ -111,6 +141,8 @@ class JobService:
             on_failure=wanted.on_failure,
             parallel=wanted.parallel,
             limits=wanted.limits,
+            commit=wanted.commit,
+            race=wanted.race,
             created_at=self._clock.now(),
         )
         if plan is None:
@@ -167,10 +199,13 @@ class JobService:
             raise NotFound("plan", plan_id)
         plan = await asyncio.to_thread(approved_plan, shown.payload or {}, edits)
         self._agents.require_known(plan)
+        existing = await self._store.tasks(job.id)
+        if existing:
+            plan = continued(plan, await self._earlier_plan(existing), existing)
         running = replace(
             job, status=JobStatus.RUNNING, plan_id=plan_id, plan=plan.to_json(), request=job.request or plan.goal
         )
-        tasks = tasks_of(plan, job_id=job.id, chat_id=chat.id, at=self._clock.now())
+        tasks = self._tasks_for(plan, job, existing)
         role = Role.ACTOR if chat.role == Role.PLANNER else chat.role
         switch, switched = self._draft.switch(principal, chat, role)
         state = SetChat(ChatState.RUNNING, config=replace(chat.config, agent_role=role))
@@ -183,6 +218,28 @@ class JobService:
         await self._chat_lock.write(
             principal, chat.id, require_idle(chat), approve, *switch, running, *tasks, state, events=events
         )
+
+    async def _earlier_plan(self, tasks: Sequence[JobTask]) -> Plan | None:
+        """The plan that the newest completed task was a step of; it holds the steps that were completed before."""
+        done = [task for task in tasks if task.status is TaskStatus.COMPLETED and task.turn_id is not None]
+        turns = [await self._store.turn(task.turn_id or "") for task in done]
+        newest = max((turn for turn in turns if turn is not None), key=lambda turn: turn.id, default=None)
+        row = await self._store.plan(newest.plan_id) if newest is not None and newest.plan_id else None
+        return read_plan(row.approved) if row is not None and row.approved else None
+
+    def _tasks_for(self, plan: Plan, job: Job, existing: Sequence[JobTask]) -> list[JobTask]:
+        """The tasks of a newly approved plan. Completed ones stay as they are; those that it no longer has are skipped."""
+        at = self._clock.now()
+        done = {task.id for task in existing if task.status is TaskStatus.COMPLETED}
+        new = [one for one in tasks_of(plan, job_id=job.id, chat_id=job.chat_id, at=at) if one.id not in done]
+        names = {one.id for one in new} | done
+        error: Json = {"code": "replanned", "message": "A new plan replaced it.", "retryable": False}
+        gone = [
+            replace(one, status=TaskStatus.SKIPPED, error=error, completed_at=at)
+            for one in existing
+            if one.id not in names
+        ]
+        return [*new, *gone]
 
     async def pause(self, principal: Principal, job_id: str) -> Job:
         """The task at work is finished, and no other starts. Raises: Conflict."""
@@ -211,19 +268,22 @@ class JobService:
             job = await self.require_job(job_id)
             if job.status.over:
                 raise Conflict(f"This job is {_words(job)} already.")
-            turn = await self._store.current_turn(chat.id)
-            held = turn is None or turn.job_id == job_id
-            if turn is not None and turn.job_id == job_id:
+            turns = await self._store.current_turns(chat.id)
+            held = all(turn.job_id == job_id for turn in turns)
+            if turns and held:
                 await self._chat_lock.stop(principal, chat.id)
             at = self._clock.now()
+            before = await self._store.tasks(job_id)
             tasks = [
-                replace(task, status=TaskStatus.CANCELLED, completed_at=at)
-                for task in await self._store.tasks(job_id)
+                replace(task, status=TaskStatus.CANCELLED, workspace=None, completed_at=at)
+                for task in before
                 if not task.status.over
             ]
-            job = replace(job, status=JobStatus.CANCELLED, completed_at=at)
+            await self._isolated.remove_all(job, before)
+            job = replace(job, status=JobStatus.CANCELLED, workspace=None, completed_at=at)
             state = (SetChat(ChatState.IDLE),) if held else ()
-            events = (*map(event_factory.task_ended, tasks), event_factory.job_completed(job))
+            ended = event_factory.job_completed(job, ChatState.IDLE if held else None)
+            events = (*map(event_factory.task_ended, tasks), ended)
             await self._chat_lock.write(principal, chat.id, *tasks, job, *state, events=events)
         return job
 
@@ -235,20 +295,35 @@ class JobService:
             job = await self.require_job(job_id)
             tasks = await self._store.tasks(job_id)
             task = _task(tasks, task_id)
-            if job.status not in (JobStatus.FAILED, JobStatus.PAUSED) or task.status is not TaskStatus.FAILED:
+            if job.status not in _RESTING or task.status is not TaskStatus.FAILED:
                 raise Conflict(
                     f"Task {task_id[:80]} is {task.status.value} and the job is {_words(job)}; only a failed task of a failed or "
                     "paused job can be retried."
                 )
-            if job.status is JobStatus.FAILED:
+            if job.status is not JobStatus.PAUSED:
                 await self._require_free(await self._chat(job))
             again = [
                 replace(one, status=TaskStatus.PENDING, failures=0, interruptions=0, completed_at=None)
                 for one in tasks
-                if one.id == task_id or one.status is TaskStatus.SKIPPED
+                if one.id == task_id or (one.status is TaskStatus.SKIPPED and not _is_replaced(one))
             ]
             job = replace(job, status=JobStatus.RUNNING, error=None, completed_at=None)
             await self._chat_lock.write(principal, job.chat_id, *again, job, events=(event_factory.job_updated(job),))
+        return await self._woken(job)
+
+    async def replan(self, principal: Principal, job_id: str) -> Job:
+        """The planning agent plans the rest anew; a person approves it. Raises: Conflict."""
+        principal.require(Scope.DECIDE)
+        job = await self.require_job(job_id)
+        async with self._chat_lock.exclusive(job.chat_id) as chat:
+            job = await self.require_job(job_id)
+            if job.status not in _RESTING or job.race:
+                raise Conflict(f"This job is {_words(job)}; only a failed or paused one can be planned anew.")
+            if await self._store.current_turns(chat.id):
+                raise require_idle(chat).error
+            if job.status is not JobStatus.PAUSED:
+                await self._require_free(chat)
+            await self._coordinator.replan(job, await self._store.tasks(job_id))
         return await self._woken(job)
 
     # --- the parts
@@ -275,6 +350,13 @@ def _task(tasks: list[JobTask], task_id: str) -> JobTask:
     if task is None:
         raise NotFound("task", task_id)
     return task
+
+
+_RESTING = (JobStatus.FAILED, JobStatus.PAUSED, JobStatus.AWAITING_COMMIT)
+
+
+def _is_replaced(task: JobTask) -> bool:
+    return (task.error or {}).get("code") == "replanned"
 
 
 def _words(job: Job) -> str:

@@ -21,12 +21,12 @@ _KINDS = {stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.SYMLINK, stat.S_IFDIR: Kin
 
 
 @value
-class ContentKeeper:
+class ContentWriter:
     """Stores contents in the pack, at most `room` bytes of them."""
 
     pack: Pack
     owner: str
-    room: int
+    max_bytes: int
 
 
 def path_of(path: str) -> WorkspacePath:
@@ -100,46 +100,46 @@ def image(folder: Folder, place: WorkspacePath) -> PathImage:
     return image_of(folder, (place, folder.jail.stat(place)))
 
 
-def image_of(folder: Folder, seen: Seen, keeper: ContentKeeper | None = None) -> PathImage:
+def image_of(folder: Folder, seen: Seen, content: ContentWriter | None = None) -> PathImage:
     """Reads the content of what was seen. Raises: ToolFault if it cannot be read; OSError if the pack cannot store it."""
     place, found = seen
     try:
-        return _image(folder.jail, place, found, keeper)
+        return _image(folder.jail, place, found, content)
     except FileMissing:
         return absent(place.path)
 
 
-def _image(jail: Jail, place: WorkspacePath, found: os.stat_result | None, keeper: ContentKeeper | None) -> PathImage:
+def _image(jail: Jail, place: WorkspacePath, found: os.stat_result | None, content: ContentWriter | None) -> PathImage:
     if found is None:
         return absent(place.path)
     kind = _KINDS.get(stat.S_IFMT(found.st_mode), Kind.SPECIAL)
     mode = stat.S_IMODE(found.st_mode)
     match kind:
         case Kind.FILE:
-            return _file(jail, place, found, keeper)
+            return _file(jail, place, found, content)
         case Kind.SYMLINK:
-            return _link(jail, place, found, keeper)
+            return _link(jail, place, found, content)
         case _:
             return PathImage(place.path, kind, mode=mode, mtime=found.st_mtime_ns)
 
 
-def _file(jail: Jail, place: WorkspacePath, seen: os.stat_result, keeper: ContentKeeper | None) -> PathImage:
+def _file(jail: Jail, place: WorkspacePath, seen: os.stat_result, content: ContentWriter | None) -> PathImage:
     with jail.regular_file(place, seen=seen) as (fd, found):
-        if keeper is None:
+        if content is None:
             with translate_os_errors(place.path):
                 digest, size = _digest(fd, found.st_size)
-        elif found.st_size >= keeper.pack.own_file_bytes:
-            digest, size = keeper.pack.put_file(fd, owner=keeper.owner, most=keeper.room)
+        elif found.st_size >= content.pack.own_file_bytes:
+            digest, size = content.pack.put_file(fd, owner=content.owner, most=content.max_bytes)
         else:
             with translate_os_errors(place.path):
-                data = _read(fd, found.st_size, keeper.pack.own_file_bytes)
+                data = _read(fd, found.st_size, content.pack.own_file_bytes)
             if data is None:
                 raise StateChanged(f"'{shown(place.path)}' grew while it was read. Check it again.")
-            digest, size = keeper.pack.put(data, owner=keeper.owner), len(data)
+            digest, size = content.pack.put(data, owner=content.owner), len(data)
     return PathImage(place.path, Kind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
 
 
-def _link(jail: Jail, place: WorkspacePath, found: os.stat_result, keeper: ContentKeeper | None) -> PathImage:
+def _link(jail: Jail, place: WorkspacePath, found: os.stat_result, content: ContentWriter | None) -> PathImage:
     try:
         with jail.folder(place.parent) as parent:
             target = os.fsencode(os.readlink(place.name, dir_fd=parent))
@@ -147,7 +147,7 @@ def _link(jail: Jail, place: WorkspacePath, found: os.stat_result, keeper: Conte
         if error.errno not in (errno.EINVAL, errno.ENOENT):
             raise ToolFault(f"The link '{shown(place.path)}' cannot be read: {error.strerror}.") from None
         raise StateChanged(f"'{shown(place.path)}' was replaced while it was read. Check it again.") from None
-    digest = keeper.pack.put(target, owner=keeper.owner) if keeper else hashlib.sha256(target).hexdigest()
+    digest = content.pack.put(target, owner=content.owner) if content else hashlib.sha256(target).hexdigest()
     return PathImage(place.path, Kind.SYMLINK, digest, 0, len(target), found.st_mtime_ns)
 
 

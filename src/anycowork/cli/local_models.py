@@ -65,10 +65,10 @@ def remove(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
 
 
 async def _fetched(folder: ModelFolder, model: LocalModel) -> Weights:
-    pool, told = HttpPool(), _ProgressPrinter(model)
+    pool, printer = HttpPool(), _ProgressPrinter(model)
     stderr().line(f"Fetching {model.title}: {model.size_bytes // MB} MB ({model.licence}), checked by its SHA-256.")
     try:
-        return await ModelDownload(folder, pool).pull(model, told.progress)
+        return await ModelDownload(folder, pool).pull(model, printer.progress)
     finally:
         await pool.aclose()
 
@@ -78,12 +78,12 @@ class _ProgressPrinter:
 
     def __init__(self, model: LocalModel) -> None:
         self._model = model
-        self._said = -STEP
+        self._printed = -STEP
 
     def progress(self, fetched: int) -> None:
         percent = fetched * 100 // self._model.size_bytes
-        if percent >= self._said + STEP:
-            self._said = percent
+        if percent >= self._printed + STEP:
+            self._printed = percent
             stderr().line(f"{percent:>3} %  {fetched // MB} of {self._model.size_bytes // MB} MB")
 
 

@@ -70,6 +70,7 @@ class ToolSpec:
     server: str | None = (
         None  # the MCP server that offers it. Its effect lies outside, so no file of the workspace changes
     )
+    delegate: str | None = None  # the agent of another vendor that it runs, on a private copy of the workspace
     display: ToolDisplay = ToolDisplay()
 
     @property
@@ -84,7 +85,7 @@ class ToolSpec:
     @property
     def foreign(self) -> bool:
         """Whether third parties wrote it."""
-        return self.plugin is not None or self.server is not None
+        return self.plugin is not None or self.server is not None or self.delegate is not None
 
     @property
     def changes_files(self) -> bool:
@@ -92,8 +93,8 @@ class ToolSpec:
 
     @property
     def runs_commands(self) -> bool:
-        """Whether it runs a command that the model wrote. A server's tool needs the permission, and runs none."""
-        return Permission.EXECUTE_COMMANDS in self.permissions and self.server is None
+        """Whether it runs a command that the model wrote. A server's tool and a delegate need the permission, and run none."""
+        return Permission.EXECUTE_COMMANDS in self.permissions and self.server is None and self.delegate is None
 
 
 class ToolCall(Boundary):

@@ -8,7 +8,9 @@ from anycowork.domain.errors import Conflict, NotFound
 from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.messages import Json
 from anycowork.domain.network import NETWORK
+from anycowork.domain.ports import SuppliedFile
 from anycowork.mcp.connection import McpConnection
+from anycowork.mcp.offers import MOST_LISTED
 from anycowork.mcp.stdio_transport import McpFailed, ServerLauncher
 from anycowork.mcp.tool import McpTool
 from anycowork.tools.toolbox import ToolRegistry
@@ -42,6 +44,15 @@ class McpManager:
 
     def tools(self) -> list[McpTool]:
         return [tool for server in self._servers.values() for tool in server.tools()]
+
+    def resources(self) -> list[Json]:
+        """The resources of all connected servers."""
+        servers = sorted(self._servers.items())
+        return [one.shown(name) for name, server in servers for one in server.resources()][:MOST_LISTED]
+
+    def workflows(self) -> list[SuppliedFile]:
+        """The prompts of all connected servers, as workflows."""
+        return [file for _, server in sorted(self._servers.items()) for file in server.workflows()]
 
     def shown(self) -> list[Json]:
         return [server.shown() for _, server in sorted(self._servers.items())]

@@ -146,8 +146,8 @@ class HistoryBudget:
             self._results.extend(index for index in unit if self._is_result(index))
             if self._anchor in unit:
                 continue
-            spoken = any(_from_the_person(self._items[index].shown) for index in unit)
-            (self._steps_of_the_person if spoken else self._steps).append(unit)
+            has_person = any(_from_the_person(self._items[index].shown) for index in unit)
+            (self._steps_of_the_person if has_person else self._steps).append(unit)
 
     def _is_result(self, index: int) -> bool:
         return self._items[index].shown.message_type is MessageType.TOOL_RESULT

@@ -18,12 +18,12 @@ from anycowork.sandbox.stage import Layer
 from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
 from anycowork.workspace.paths import shown
 
-_MOST_TOLD = 40
+_MAX_SHOWN = 40
 _MOST_REFUSALS = 10
 _MOST_FACTS = 500
 _LAST_WORDS = 65_536
 _NOT_FOUND = 127
-_SAYS_NOT_FOUND = ": command not found"
+_NOT_FOUND_TEXT = ": command not found"
 # How programs report a missing network: messages of the resolver and the kernel, in C, Node, Go, Rust and Java.
 _MISSES_NETWORK = re.compile(
     rb"(could not|couldn't|cannot|failed to|unable to) (resolve|connect)|resolution|resolving|name or service not known|"
@@ -95,8 +95,8 @@ def missing_program(ended: ChildResult) -> str | None:
     if ended.how is not ChildEnding.ITSELF or ended.exit_code != _NOT_FOUND:
         return None
     for line in reversed(ended.output[-_LAST_WORDS:].decode(errors="replace").splitlines()):
-        if line.endswith(_SAYS_NOT_FOUND):
-            name = line.removesuffix(_SAYS_NOT_FOUND).rpartition(": ")[2].strip()
+        if line.endswith(_NOT_FOUND_TEXT):
+            name = line.removesuffix(_NOT_FOUND_TEXT).rpartition(": ")[2].strip()
             return name if name and "/" not in name else None
     return None
 
@@ -108,6 +108,18 @@ def exists_outside(result: ToolResult, program: str, at: str) -> ToolResult:
         "setting sandbox_paths; `anycowork doctor` lists what commands see."
     )
     return replace(result, content=f"{result.content}\n{says}", facts={**result.facts, "not_visible": at})
+
+
+def without_key_files(result: ToolResult, paths: tuple[str, ...]) -> ToolResult:
+    """Tells which files with keys the command could not read, and how to ask for them."""
+    if not paths:
+        return result
+    says = (
+        f"It could not read files that may hold keys or passwords: {_named(list(paths))}. If it needs one, make the call again with "
+        "'key_files', a list of exactly these files; a person is asked."
+    )
+    facts: dict[str, JsonValue] = {**result.facts, "key_files_left_out": list(paths[:_MOST_FACTS])}
+    return replace(result, content=f"{result.content}\n{says}", facts=facts)
 
 
 def on_a_copy(result: ToolResult) -> ToolResult:
@@ -154,9 +166,9 @@ def committed(
         "additions": drawn.additions if drawn else 0,
         "deletions": drawn.deletions if drawn else 0,
     }
-    lines = [f"{_SIGNS[change.verb]} {shown(change.place.path)}" for change in delta.changes[:_MOST_TOLD]]
-    if len(files) > _MOST_TOLD:
-        lines.append(f"… and {len(files) - _MOST_TOLD} more")
+    lines = [f"{_SIGNS[change.verb]} {shown(change.place.path)}" for change in delta.changes[:_MAX_SHOWN]]
+    if len(files) > _MAX_SHOWN:
+        lines.append(f"… and {len(files) - _MAX_SHOWN} more")
     if lines:
         lines.insert(0, f"Changed (+{facts['additions']} −{facts['deletions']} lines):")
     if delta.skipped:

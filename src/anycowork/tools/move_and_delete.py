@@ -284,8 +284,8 @@ def _shows_removal(folder: Folder, place: WorkspacePath) -> Diff:
     if found.st_size > LARGEST_DIFFED:
         with folder.jail.regular_file(place) as (fd, _):
             head, tail = (os.pread(fd, EDGE_BYTES, at) for at in (0, max(0, found.st_size - EDGE_BYTES)))
-        told = summary(found.st_size, folder.sha256(place), head, tail)
-        return Diff(f"--- a/{place.path}\n+++ /dev/null\nToo large to be shown line by line.\n{told}")
+        described = summary(found.st_size, folder.sha256(place), head, tail)
+        return Diff(f"--- a/{place.path}\n+++ /dev/null\nToo large to be shown line by line.\n{described}")
     return diff(folder.read(place, most=LARGEST_DIFFED).data, None, place.path)
 
 

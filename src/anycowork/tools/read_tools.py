@@ -226,14 +226,14 @@ def _read_part(folder: Folder, place: WorkspacePath, args: ReadFileParameters) -
 def _pick(folder: Folder, place: WorkspacePath, start: int, end: int) -> _Part:
     part = _Part(picked=[], lines=0, size=0, sha256="")
     digest = hashlib.sha256()
-    room = LARGEST_READ
+    remaining = LARGEST_READ
     with folder.jail.regular_file(place) as (fd, _):
         for piece in _pieces(fd):
             digest.update(piece)
             part.size += len(piece)
-            if start <= part.lines + 1 <= end and room > 0:
-                part.picked.append(piece[:room])
-                room -= len(piece)
+            if start <= part.lines + 1 <= end and remaining > 0:
+                part.picked.append(piece[:remaining])
+                remaining -= len(piece)
             part.lines += piece.endswith(b"\n")
     part.sha256 = digest.hexdigest()
     return part

@@ -90,7 +90,7 @@ class CreateFile(BuiltInTool[CreateFileParameters]):
             )  # an error suggests no tool that the role lacks
             way_out = "Use update_file to change it, or choose another name." if may_change else "Choose another name."
             raise FileExists(f"'{shown(place.path)}' exists already. {way_out}")
-        _require_room_for(folder, place)
+        _require_free_path(folder, place)
         data = args.content.encode()
         return FileChange(place, None, data, diff(None, data, place.path)).prepared(self.name, parameters)
 
@@ -186,7 +186,7 @@ class UpdateFile(BuiltInTool[UpdateFileParameters]):
         return await asyncio.to_thread(change.result, "Updated")
 
 
-def _require_room_for(folder: Folder, place: WorkspacePath) -> None:
+def _require_free_path(folder: Folder, place: WorkspacePath) -> None:
     """Every existing entry above a new file must be a folder; checked before a person is asked."""
     above = place.parent
     while not above.is_root and folder.jail.stat(above) is None:

@@ -18,8 +18,8 @@ async def test_what_is_shown_fits_by_what_the_model_reports(tmp_path: Path, repo
     usage = {"prompt_tokens": reported, "completion_tokens": 1}
     async with ScriptedModel([Reply("Yes.", usage=usage)] * 3) as model:
         entry = ProviderEntry(name="odd", base_url=model.base_url, models=("m",), context_tokens=6_000)
-        async with live_server(tmp_path, providers=(entry,), model="odd/m") as guest:
-            chat = await guest.chat()
+        async with live_server(tmp_path, providers=(entry,), model="odd/m") as client:
+            chat = await client.chat()
             for text in (f"{OLD} first", "and the second", "and the third"):
                 await chat.send(text)
     assert (OLD in str(model.requests[-1]["messages"])) is shown

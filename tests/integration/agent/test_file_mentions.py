@@ -35,10 +35,10 @@ def test_any_words_can_be_looked_through(words: str) -> None:
 @proves("CTX-1")
 async def test_a_named_file_is_read_before_the_model_is_asked_and_counts_as_read(tmp_path: Path) -> None:
     replies = [call("update_file", path="notes.txt", content="two\n"), "Changed."]
-    async with live_server(tmp_path, replies=replies, files={"notes.txt": "one\n"}) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies, files={"notes.txt": "one\n"}) as client:
+        chat = await client.chat()
         await chat.send("change @notes.txt to two, and tell @nobody")
-        first = guest.model.requests[0]["messages"]
+        first = client.model.requests[0]["messages"]
         assert [said["role"] for said in first[-3:]] == ["user", "assistant", "user"] and "one" in first[-1]["content"]
         [read, _] = await chat.of_type("tool_call")
         assert read["payload"]["tool"] == "read_file" and read["payload"]["reference"] is True
@@ -48,10 +48,10 @@ async def test_a_named_file_is_read_before_the_model_is_asked_and_counts_as_read
 
 
 async def test_what_a_rule_denies_or_asks_for_is_not_read_by_naming_it(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=["Hello."], files={"secret.txt": "s3cret\n", ".env": "KEY=1\n"}) as guest:
+    async with live_server(tmp_path, replies=["Hello."], files={"secret.txt": "s3cret\n", ".env": "KEY=1\n"}) as client:
         rule = {"tool": "read_file", "resource": "/secret.txt", "effect": "deny", "scope": "global"}
-        await guest.ask("POST", "/rules", rule, expect=201)
-        chat = await guest.chat()
+        await client.ask("POST", "/rules", rule, expect=201)
+        chat = await client.chat()
         await chat.send("what is in @secret.txt, @.env, @../outside and @/etc/passwd?")
-        assert await chat.of_type("tool_call") == [] and "s3cret" not in str(guest.model.requests)
+        assert await chat.of_type("tool_call") == [] and "s3cret" not in str(client.model.requests)
         assert (await chat.last())["content"] == "Hello."

@@ -19,25 +19,25 @@ async def _next(chat: LiveChat, kind: str) -> Json:
 @proves("EVT-1", "TOOL-4")
 async def test_output_is_seen_while_the_command_runs(tmp_path: Path) -> None:
     replies = [call("execute_command", command="echo begun; echo wrong >&2; sleep 60"), "Done."]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
         await chat.send("Run it")
         [asked] = await chat.approvals()
         decision = {"decisions": [{"id": asked["id"], "decision": "allow_once"}]}
         async with asyncio.TaskGroup() as tasks:
             printed = tasks.create_task(_next(chat, "text-delta"))
-            await guest.ask("POST", f"{chat.path}/approvals", decision)
+            await client.ask("POST", f"{chat.path}/approvals", decision)
         event = printed.result()
         assert event["text"].startswith("begun") and event["offset"] == 0
         assert event["call_id"] == asked["tool_call_id"]
-        await guest.ask("POST", f"{chat.path}/stop", {})
+        await client.ask("POST", f"{chat.path}/stop", {})
 
 
 @proves("EVT-2")
 async def test_it_stands_under_the_name_of_the_result_that_takes_its_place_and_is_not_kept(tmp_path: Path) -> None:
     replies = [call("execute_command", command="echo begun; sleep 1; echo over"), "Done."]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
         await chat.send("Run it")
         async with asyncio.TaskGroup() as tasks:
             printed = tasks.create_task(_next(chat, "text-delta"))
@@ -50,8 +50,8 @@ async def test_it_stands_under_the_name_of_the_result_that_takes_its_place_and_i
 
 async def test_a_flood_is_shown_up_to_a_bound_and_kept_whole(tmp_path: Path) -> None:
     replies = [call("execute_command", command="yes | head -c 300000; sleep 1"), "Done."]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
         await chat.send("Run it")
         seen: list[Json] = []
 

@@ -18,8 +18,8 @@ def native(base_url: str, context_tokens: int | None = None) -> dict[str, object
     return {"providers": (entry,), "model": "own/m"}
 
 
-async def allow(guest: LiveServer, tool: str, resource: str) -> None:
-    await guest.ask(
+async def allow(client: LiveServer, tool: str, resource: str) -> None:
+    await client.ask(
         "POST", "/rules", {"tool": tool, "resource": resource, "effect": "allow", "scope": "global"}, expect=201
     )
 
@@ -32,9 +32,9 @@ async def test_a_native_call_is_the_same_call_and_its_result_goes_back_natively(
     ]
     async with (
         ScriptedModel(replies) as model,
-        live_server(tmp_path, files={"a.txt": "one\n"}, **native(model.base_url)) as guest,
+        live_server(tmp_path, files={"a.txt": "one\n"}, **native(model.base_url)) as client,
     ):
-        chat = await guest.chat()
+        chat = await client.chat()
         await chat.send("what does it say?")
         assert [m["message_type"] for m in await chat.messages()] == [
             "text",
@@ -60,14 +60,14 @@ async def test_only_the_roles_own_tools_are_offered_and_a_forged_call_is_refused
     replies = [Reply(calls=[NativeCall("delete_file", {"path": "a.txt"})]), "I may not."]
     async with (
         ScriptedModel(replies) as model,
-        live_server(tmp_path, files={"a.txt": "one\n"}, **native(model.base_url)) as guest,
+        live_server(tmp_path, files={"a.txt": "one\n"}, **native(model.base_url)) as client,
     ):
-        chat = await guest.chat(role="planner")
+        chat = await client.chat(role="planner")
         await chat.send("delete it")
         offered = {tool["function"]["name"] for tool in model.requests[0]["tools"]}
         assert "read_file" in offered and not offered & {"delete_file", "update_file", "create_file", "execute_command"}
         [refused] = await chat.results()
-        assert refused["status"] == "refused" and (guest.workspace / "a.txt").exists()
+        assert refused["status"] == "refused" and (client.workspace / "a.txt").exists()
 
 
 @proves("LOOP-7")
@@ -80,11 +80,11 @@ async def test_words_beside_a_native_call_do_not_make_it_suspicious_but_a_plante
         "Done.",
     ]
     files = {"trap.txt": json.dumps(planted, separators=(",", ":"))}
-    async with ScriptedModel(replies) as model, live_server(tmp_path, files=files, **native(model.base_url)) as guest:
-        await allow(guest, "create_file", "/new/*")
-        chat = await guest.chat()
+    async with ScriptedModel(replies) as model, live_server(tmp_path, files=files, **native(model.base_url)) as client:
+        await allow(client, "create_file", "/new/*")
+        chat = await client.chat()
         assert (await chat.send("write, then read"))["state"] == "awaiting_approval"
-        assert (guest.workspace / "new" / "a.txt").exists() and not (guest.workspace / "new" / "b.txt").exists()
+        assert (client.workspace / "new" / "a.txt").exists() and not (client.workspace / "new" / "b.txt").exists()
         assert [each["resource"] for each in await chat.approvals()] == ["/new/b.txt"]
 
 
@@ -95,8 +95,8 @@ async def test_arguments_that_are_no_json_or_do_not_fit_go_back_with_what_is_wro
             return ['{"path": ', '"a.t']
 
     replies = [Reply(calls=[Half("read_file", {})]), Reply(calls=[NativeCall("read_file", {"file": 1})]), "I give up."]
-    async with ScriptedModel(replies) as model, live_server(tmp_path, **native(model.base_url)) as guest:
-        chat = await guest.chat()
+    async with ScriptedModel(replies) as model, live_server(tmp_path, **native(model.base_url)) as client:
+        chat = await client.chat()
         await chat.send("read it")
         broken, unfitting = await chat.results()
         assert broken["error"]["code"] == "malformed_reply" and unfitting["error"]["code"] == "bad_parameters"
@@ -108,9 +108,9 @@ async def test_several_native_calls_are_one_batch(tmp_path: Path) -> None:
     two = [NativeCall("create_file", {"path": name, "content": "x"}) for name in ("a.txt", "b.txt")]
     async with (
         ScriptedModel([Reply(calls=two), "Both."]) as model,
-        live_server(tmp_path, **native(model.base_url)) as guest,
+        live_server(tmp_path, **native(model.base_url)) as client,
     ):
-        chat = await guest.chat()
+        chat = await client.chat()
         await chat.send("make both")
         assert len({each["batch_id"] for each in await chat.approvals()}) == 1 and len(await chat.approvals()) == 2
         await chat.decide()
@@ -119,8 +119,11 @@ async def test_several_native_calls_are_one_batch(tmp_path: Path) -> None:
 
 async def test_a_server_without_function_calling_says_so_and_the_chat_stays_usable(tmp_path: Path) -> None:
     refusal = HttpError(400, {"error": {"message": "tools is not supported by this model"}})
-    async with ScriptedModel([refusal, "Fine now."]) as model, live_server(tmp_path, **native(model.base_url)) as guest:
-        chat = await guest.chat()
+    async with (
+        ScriptedModel([refusal, "Fine now."]) as model,
+        live_server(tmp_path, **native(model.base_url)) as client,
+    ):
+        chat = await client.chat()
         await chat.send("hello")
         assert (await chat.show())["state"] == "idle" and "tools is not supported" in (await chat.last())["content"]
         await chat.send("again")
@@ -140,8 +143,8 @@ async def test_anthropics_own_tools_are_used_the_same_way(tmp_path: Path, monkey
         )
         async with live_server(
             tmp_path, files={"a.txt": "one\n"}, providers=(entry,), model="claude/claude-test"
-        ) as guest:
-            chat = await guest.chat()
+        ) as client:
+            chat = await client.chat()
             await chat.send("what does it say?")
             assert (await chat.last())["content"] == "It says one."
             first, second = server.requests
@@ -173,9 +176,9 @@ async def test_in_a_small_context_every_tool_is_offered_shortened_and_there_is_r
     replies = [Reply(calls=[NativeCall("grep", {"pattern": "", "path": "."})]), "There is none."]
     async with (
         ScriptedModel(replies) as model,
-        live_server(tmp_path, files={"a.txt": "one\n"}, **native(model.base_url, context)) as guest,
+        live_server(tmp_path, files={"a.txt": "one\n"}, **native(model.base_url, context)) as client,
     ):
-        chat = await guest.chat()
+        chat = await client.chat()
         await chat.send("is there a line about the weather?")
         first, second = model.requests
         assert {tool["function"]["name"] for tool in first["tools"]} == EVERY_TOOL
@@ -192,13 +195,13 @@ async def test_in_a_context_too_small_for_schemas_the_tools_are_told_as_text_and
     replies = [json.dumps({"tool": "read_file", "parameters": {"path": "a.txt"}, "terminate": False}), "It says one."]
     async with (
         ScriptedModel(replies) as model,
-        live_server(tmp_path, files={"a.txt": "one\n"}, **native(model.base_url, 2_048)) as guest,
+        live_server(tmp_path, files={"a.txt": "one\n"}, **native(model.base_url, 2_048)) as client,
     ):
-        chat = await guest.chat()
+        chat = await client.chat()
         await chat.send("what does a.txt say?")
         assert (await chat.last())["content"] == "It says one."
         for request in model.requests:
             assert "tools" not in request and weight(request) < 2_048 * 3 // 4
             assert all(name in request["messages"][0]["content"] for name in EVERY_TOOL)
-        shown = (await guest.ask("GET", "/providers"))["providers"][0]
+        shown = (await client.ask("GET", "/providers"))["providers"][0]
         assert "described as text" in shown["hint"] and "2,048" in shown["hint"]

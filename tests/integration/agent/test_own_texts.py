@@ -1,4 +1,4 @@
-"""What the house itself says of a call is no order that somebody planted."""
+"""The server's own text about a call is not treated as a planted instruction."""
 
 from pathlib import Path
 
@@ -15,13 +15,13 @@ async def test_who_follows_the_advice_of_an_error_is_not_taken_for_led_astray(tm
         call("update_file", path="a.txt", content="two\n"),
         "Done.",
     ]
-    async with live_server(tmp_path, replies=replies, files={"a.txt": "one\n"}) as guest:
-        await guest.ask("POST", "/rules", ALL, expect=201)
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "one\n"}) as client:
+        await client.ask("POST", "/rules", ALL, expect=201)
+        chat = await client.chat()
         await chat.send("let a.txt say two")
         assert "Use update_file" in (await chat.of_type("tool_result"))[1]["content"]
         assert (await chat.last())["content"] == "Done."
-        assert (guest.workspace / "a.txt").read_text() == "two\n"
+        assert (client.workspace / "a.txt").read_text() == "two\n"
 
 
 async def test_nor_is_who_does_what_an_objection_of_the_house_names(tmp_path: Path) -> None:
@@ -31,9 +31,9 @@ async def test_nor_is_who_does_what_an_objection_of_the_house_names(tmp_path: Pa
         call("update_file", path="a.txt", edits=[{"find": "one", "replace": "two"}]),
         "Done.",
     ]
-    async with live_server(tmp_path, replies=replies, files={"a.txt": "one\n"}) as guest:
-        await guest.ask("POST", "/rules", ALL, expect=201)
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "one\n"}) as client:
+        await client.ask("POST", "/rules", ALL, expect=201)
+        chat = await client.chat()
         await chat.send("let a.txt say two")
         assert "failed (update_file)" in (await chat.of_type("tool_result"))[1]["content"]
-        assert (guest.workspace / "a.txt").read_text() == "two\n"
+        assert (client.workspace / "a.txt").read_text() == "two\n"

@@ -85,7 +85,7 @@ async def test_what_waits_too_long_is_written_by_itself(tmp_path: Path) -> None:
 
 
 async def test_nothing_follows_what_could_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write_buffer, "PATIENCE", 0.0)
+    monkeypatch.setattr(write_buffer, "FLUSH_SECONDS", 0.0)
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat())
         waiting, works = WriteBuffer(), database.writer.tally.works
@@ -98,32 +98,32 @@ async def test_nothing_follows_what_could_not_be_written(tmp_path: Path, monkeyp
 
 @proves("LOOP-5")
 async def test_a_read_that_takes_long_is_told_of_and_can_be_stopped(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[call("listen")]) as guest:
-        chat, _ = await _listening(guest)
+    async with live_server(tmp_path, replies=[call("listen")]) as client:
+        chat, _ = await _listening(client)
         async with asyncio.timeout(5):
             async for event in chat.follow():
                 if event["type"] == "tool-call":
                     break
-        await guest.ask("POST", f"{chat.path}/stop", {})
+        await client.ask("POST", f"{chat.path}/stop", {})
         assert [result["tool"] for result in await chat.results()] == ["listen"]
 
 
 async def test_a_stop_finds_a_read_that_nobody_was_told_of_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write_buffer, "PATIENCE", 60.0)
-    async with live_server(tmp_path, replies=[call("listen")]) as guest:
-        chat, tool = await _listening(guest)
+    monkeypatch.setattr(write_buffer, "FLUSH_SECONDS", 60.0)
+    async with live_server(tmp_path, replies=[call("listen")]) as client:
+        chat, tool = await _listening(client)
         await until(tool.begun.is_set)
         assert await chat.of_type("tool_call") == []
-        await guest.ask("POST", f"{chat.path}/stop", {})
+        await client.ask("POST", f"{chat.path}/stop", {})
         assert (await chat.show())["state"] == "idle"
         assert [message["payload"]["tool"] for message in await chat.of_type("tool_call")] == ["listen"]
         assert [result["tool"] for result in await chat.results()] == ["listen"]
 
 
-async def _listening(guest: LiveServer) -> tuple[LiveChat, Endless]:
-    tool, toolbox = Endless(), guest.house.scheduler._agent.toolrunner._toolbox
+async def _listening(client: LiveServer) -> tuple[LiveChat, Endless]:
+    tool, toolbox = Endless(), client.server.scheduler._agent.toolrunner._toolbox
     assert isinstance(toolbox, ToolRegistry)
     toolbox.refresh(FixedSource([tool]))
-    chat = await guest.chat()
+    chat = await client.chat()
     await chat.send("Listen.", until="sent")
     return chat, tool

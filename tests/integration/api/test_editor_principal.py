@@ -15,20 +15,20 @@ ZED = {EDITOR_HEADER: "Zed"}
 @proves("APR-8")
 async def test_an_editors_decision_is_recorded_as_the_editors(tmp_path: Path) -> None:
     replies = [call("create_file", path="a.txt", content="x"), "Done."]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
-        await guest.ask("POST", f"{chat.path}/messages", {"content": "go"}, expect=202, headers=ZED)
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        await client.ask("POST", f"{chat.path}/messages", {"content": "go"}, expect=202, headers=ZED)
         await chat.rest()
         (approval,) = await chat.approvals()
         decided = {"decisions": [{"id": approval["id"], "decision": "allow_once"}]}
-        await guest.ask("POST", f"{chat.path}/approvals", decided, expect=200, headers=ZED)
+        await client.ask("POST", f"{chat.path}/approvals", decided, expect=200, headers=ZED)
         await chat.rest()
         recorded = [event for event in await chat.events() if event["type"] == "permission-decided"]
         assert [event["principal"] for event in recorded] == ["acp_client:zed"]
 
 
 async def test_an_editor_manages_nothing(tmp_path: Path) -> None:
-    async with live_server(tmp_path) as guest:
+    async with live_server(tmp_path) as client:
         for method, path, body in (
             ("POST", "/workspaces", {"root": str(tmp_path / "workspace")}),
             ("GET", "/rules", None),
@@ -36,12 +36,12 @@ async def test_an_editor_manages_nothing(tmp_path: Path) -> None:
             ("PUT", "/settings", {}),
             ("POST", "/v1/chat/completions", {"model": "scripted", "messages": []}),
         ):
-            await guest.ask(method, path, body, expect=403, headers=ZED)
+            await client.ask(method, path, body, expect=403, headers=ZED)
 
 
 async def test_naming_an_editor_opens_nothing_without_the_token(tmp_path: Path) -> None:
-    async with live_server(tmp_path) as guest:
-        await guest.ask("GET", "/context", expect=401, headers={**ZED, "Authorization": "Bearer wrong"})
+    async with live_server(tmp_path) as client:
+        await client.ask("GET", "/context", expect=401, headers={**ZED, "Authorization": "Bearer wrong"})
 
 
 @pytest.mark.parametrize(

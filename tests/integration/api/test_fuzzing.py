@@ -17,7 +17,7 @@ async def test_no_request_that_the_description_allows_or_forbids_breaks_the_serv
 
     async with asyncio.TaskGroup() as tasks:
         place = ListenAddress("127.0.0.1", 0, grace_seconds=2)
-        serving = serve_app(create_api(services), place, stopping=stopping, ready=port.set_result, heed_signals=False)
+        serving = serve_app(create_api(services), place, stopping=stopping, ready=port.set_result, handle_signals=False)
         tasks.create_task(serving)
         try:
             held = await asyncio.to_thread(run, await port)

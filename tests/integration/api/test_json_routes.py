@@ -294,9 +294,9 @@ async def test_providers_are_listed(client):
 
 
 @proves("OPS-1")
-async def test_health_readiness_and_numbers(client, stranger):
-    assert (await stranger.get("/healthz")).json() == {"status": "ok"}
-    assert (await stranger.get("/readyz")).json() == {"status": "ready"}
+async def test_health_readiness_and_numbers(client, anonymous):
+    assert (await anonymous.get("/healthz")).json() == {"status": "ok"}
+    assert (await anonymous.get("/readyz")).json() == {"status": "ready"}
     await new_chat(client)
     text = (await client.get("/metrics")).body.decode()
     assert 'anycowork_http_answers_total{status="201"} 1' in text

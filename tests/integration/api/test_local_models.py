@@ -24,7 +24,7 @@ async def models(client: Client) -> dict[str, dict]:
 
 @pytest.fixture
 async def services(
-    services: Services, house: RunningServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    services: Services, server: RunningServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Services]:
     """Nobody gives a model here: the publisher does not listen, and pip has no index."""
     for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
@@ -32,10 +32,10 @@ async def services(
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     folder = ModelFolder(tmp_path / "data" / "models")
-    pulling = ModelDownload(folder, house.providers.pool, publisher=lambda model: "http://127.0.0.1:1/nobody")
+    pulling = ModelDownload(folder, server.providers.pool, publisher=lambda model: "http://127.0.0.1:1/nobody")
     supervisor = Supervisor(log=tmp_path / "log", idle_seconds=60.0)
     async with asyncio.TaskGroup() as tasks:
-        local = LocalModels(folder, pulling, supervisor, house.providers, tasks)
+        local = LocalModels(folder, pulling, supervisor, server.providers, tasks)
         yield replace(services, local=local)
         await local.aclose()
 
@@ -46,7 +46,7 @@ async def test_what_could_be_fetched_is_listed_with_its_limits(client):
     assert found["size_bytes"] > 10**9 and found["licence"] == "Apache-2.0" and "no reasoner" in found["limits"]
 
 
-async def test_a_model_of_ones_own_is_ready_and_offered_only_where_it_can_run(client, house, tmp_path):
+async def test_a_model_of_ones_own_is_ready_and_offered_only_where_it_can_run(client, server, tmp_path):
     folder = tmp_path / "data" / "models"
     folder.mkdir()
     (folder / "mine.gguf").write_bytes(b"GGUF")
@@ -54,7 +54,7 @@ async def test_a_model_of_ones_own_is_ready_and_offered_only_where_it_can_run(cl
     assert {model["name"]: model["state"] for model in listed["models"]}["mine"] == "ready"
     offered = [provider["name"] for provider in (await client.get("/providers")).json()["providers"]]
     assert ("local" in offered) == listed["engine"]["installed"]
-    assert house.providers.find(None)[0].name == "scripted"
+    assert server.providers.find(None)[0].name == "scripted"
     assert (await client.post("/models/local/mine/pull")).status == 409
     assert (await client.delete("/models/local/mine")).status == 204
     assert "mine" not in await models(client) and not (folder / "mine.gguf").exists()
@@ -77,8 +77,8 @@ async def test_a_pull_can_be_cancelled(client):
     assert (cancelled.status, cancelled.json()["state"]) == (200, "absent")
 
 
-async def test_unknown_models_are_not_found_and_strangers_are_kept_out(client, stranger):
+async def test_unknown_models_are_not_found_and_strangers_are_kept_out(client, anonymous):
     for method, path in (("POST", "nothing/pull"), ("POST", "nothing/cancel"), ("DELETE", "nothing")):
         assert (await client.ask(method, f"/models/local/{path}")).status == 404
-    assert (await stranger.get("/models/local")).status == 401
-    assert (await stranger.post(f"/models/local/{DEFAULT}/pull")).status == 401
+    assert (await anonymous.get("/models/local")).status == 401
+    assert (await anonymous.post(f"/models/local/{DEFAULT}/pull")).status == 401

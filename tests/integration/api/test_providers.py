@@ -37,8 +37,8 @@ async def test_a_model_is_connected_tested_and_answers_without_a_restart(client,
 async def test_a_pasted_key_lies_in_a_file_of_the_owner_and_is_shown_nowhere(tmp_path: Path, caplog):
     caplog.set_level(logging.DEBUG)
     async with ScriptedModel(["OK", HttpError(401, {"error": {"message": f"bad key {KEY}"}})]) as office:
-        async with live_server(tmp_path) as guest:
-            client = Client(guest.house.app, token=guest.house.services.token)
+        async with live_server(tmp_path) as live:
+            client = Client(live.server.app, token=live.server.services.token)
             answers = [await connect(client, office)]
             answers += [await client.post("/providers/office/test", {}) for _ in range(2)]
             answers += [await client.get(path) for path in ("/providers", "/settings", "/metrics", "/openapi.json")]
@@ -56,13 +56,14 @@ async def test_a_pasted_key_lies_in_a_file_of_the_owner_and_is_shown_nowhere(tmp
 
 
 @proves("MOD-1")
-async def test_a_server_is_edited_and_removed_with_its_key(client, house, tmp_path):
+async def test_a_server_is_edited_and_removed_with_its_key(client, server, tmp_path):
     async with ScriptedModel(["OK"]) as office, ScriptedModel(["OK"], models=["other"]) as other:
         await connect(client, office)
         changed = await client.patch("/providers/office", {"base_url": other.base_url, "models": ["other"]})
         assert (changed.status, changed.json()["models"]) == (200, ["other"])
+        assert changed.json()["has_key"] is False, "the key was pasted for another host"
         assert (await client.post("/providers/office/test", {})).json()["message"] == "other answered."
-        assert other.headers[-1]["Authorization"] == f"Bearer {KEY}"
+        assert "Authorization" not in other.headers[-1]
         new = "sk-new-0123456789"
         assert (await client.patch("/providers/office", {"api_key": new})).json()["status"] == "not tested"
         other.replies = ["OK"]
@@ -116,11 +117,11 @@ async def test_well_known_servers_are_offered_by_name(client):
 
 
 @proves("SEC-5")
-async def test_a_client_key_connects_nothing(client, stranger):
+async def test_a_client_key_connects_nothing(client, anonymous):
     key = (await client.post("/keys", {"name": "editor"})).json()["key"]
     headers = {"authorization": f"Bearer {key}"}
-    assert (await stranger.post("/providers", {"name": "x"}, headers=headers)).status == 403
-    assert (await stranger.delete("/providers/scripted", headers=headers)).status == 403
+    assert (await anonymous.post("/providers", {"name": "x"}, headers=headers)).status == 403
+    assert (await anonymous.delete("/providers/scripted", headers=headers)).status == 403
 
 
 @proves("MOD-2")
@@ -138,8 +139,8 @@ async def test_a_chat_keeps_its_model_when_the_default_changes(client, model):
 
 @proves("MOD-2")
 async def test_a_chat_opened_before_any_model_was_connected_gets_the_first(tmp_path):
-    async with live_server(tmp_path, model=None, providers=()) as guest, ScriptedModel(["Hello."]) as office:
-        client = Client(guest.house.app, token=guest.house.services.token)
+    async with live_server(tmp_path, model=None, providers=()) as live, ScriptedModel(["Hello."]) as office:
+        client = Client(live.server.app, token=live.server.services.token)
         chat = (await client.post("/context", {})).json()
         assert chat["config"]["model_id"] is None
         await connect(client, office)

@@ -176,10 +176,10 @@ async def test_a_role_that_cannot_be_told_is_refused(client, query, status, code
 
 
 @proves("SYS-2")
-async def test_the_answer_names_the_tools_that_found_no_room(house, services, token):
+async def test_the_answer_names_the_tools_that_found_no_room(server, services, token):
     crowd = [tool(f"read_{n}", "files", "Reads.", {Permission.READ_FILES}, path="string") for n in range(600)]
     wipe = tool("wipe", "files", "Wipes.", {Permission.DELETE_FILES})
-    book = PromptService(house.database.system_prompts, _Crowded([*crowd, wipe]))
+    book = PromptService(server.database.system_prompts, _Crowded([*crowd, wipe]))
     client = Client(create_api(replace(services, prompts=book)), token=token)
     shown = (await client.get(f"{PATH}/default/enhanced?role=planner")).json()
     assert shown["left_out"] and "wipe" not in shown["left_out"]
@@ -211,54 +211,54 @@ def told(model) -> list[str]:
 @proves("SYS-1")
 async def test_a_chat_is_told_the_prompt_it_chose_byte_for_byte_in_every_request(tmp_path):
     replies = [call("read_file", path="a.txt"), "Read.", "Again.", "By default."]
-    async with live_server(tmp_path, replies=replies, files={"a.txt": "hello"}) as guest:
-        prompt = await guest.ask("POST", PATH, MUSEUM, expect=201)
-        enhanced = await guest.ask("GET", f"{PATH}/{prompt['id']}/enhanced?role=actor")
-        chat = await guest.chat(system_prompt_id=prompt["id"])
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "hello"}) as client:
+        prompt = await client.ask("POST", PATH, MUSEUM, expect=201)
+        enhanced = await client.ask("GET", f"{PATH}/{prompt['id']}/enhanced?role=actor")
+        chat = await client.chat(system_prompt_id=prompt["id"])
         assert chat.opened["config"]["system_prompt_id"] == prompt["id"]
         await chat.send("Read a.txt")
         await chat.send("Again")
-        assert told(guest.model) == [enhanced["content"]] * 3
-        await (await guest.chat()).send("Hello")
-        assert told(guest.model)[-1] == (await guest.ask("GET", f"{PATH}/default/enhanced"))["content"]
+        assert told(client.model) == [enhanced["content"]] * 3
+        await (await client.chat()).send("Hello")
+        assert told(client.model)[-1] == (await client.ask("GET", f"{PATH}/default/enhanced"))["content"]
 
 
 async def test_a_change_holds_from_the_next_turn_and_not_within_one(tmp_path):
-    async with live_server(tmp_path, files={"a.txt": "hello"}) as guest:
-        prompt = await guest.ask("POST", PATH, MUSEUM, expect=201)
-        chat = await guest.chat(system_prompt_id=prompt["id"])
+    async with live_server(tmp_path, files={"a.txt": "hello"}) as client:
+        prompt = await client.ask("POST", PATH, MUSEUM, expect=201)
+        chat = await client.chat(system_prompt_id=prompt["id"])
         go_on = asyncio.Event()
-        guest.model.replies += [Reply(call("read_file", path="a.txt"), hold=go_on), "Read.", "Later."]
+        client.model.replies += [Reply(call("read_file", path="a.txt"), hold=go_on), "Read.", "Later."]
         await chat.send("Read a.txt", until="sent")
-        await guest.model.asked(1)
+        await client.model.asked(1)
         changed = {**MUSEUM, "content": "You write for children."}
-        await guest.ask("PUT", f"{PATH}/{prompt['id']}", changed, expect=200)
+        await client.ask("PUT", f"{PATH}/{prompt['id']}", changed, expect=200)
         go_on.set()
         await chat.rest()
         await chat.send("Later")
-        first, second, third = told(guest.model)
+        first, second, third = told(client.model)
         assert first == second and first.startswith(MUSEUM["content"])
         assert third.startswith("You write for children.")
 
 
 async def test_a_chat_whose_prompt_was_deleted_goes_on_with_the_default(tmp_path):
-    async with live_server(tmp_path, replies=["One.", "Two."]) as guest:
-        prompt = await guest.ask("POST", PATH, MUSEUM, expect=201)
-        chat = await guest.chat(system_prompt_id=prompt["id"])
+    async with live_server(tmp_path, replies=["One.", "Two."]) as client:
+        prompt = await client.ask("POST", PATH, MUSEUM, expect=201)
+        chat = await client.chat(system_prompt_id=prompt["id"])
         await chat.send("Hello")
-        await guest.ask("DELETE", f"{PATH}/{prompt['id']}", expect=204)
+        await client.ask("DELETE", f"{PATH}/{prompt['id']}", expect=204)
         assert (await chat.send("And now?"))["state"] == "idle"
-        await guest.ask("PATCH", chat.path, {"title": "Still here"}, expect=200)
-        first, second = told(guest.model)
+        await client.ask("PATCH", chat.path, {"title": "Still here"}, expect=200)
+        first, second = told(client.model)
         assert first.startswith(MUSEUM["content"]) and second.startswith(prose("base"))
 
 
 @proves("SYS-1")
 async def test_a_prompt_is_there_after_a_restart(tmp_path):
-    async with live_server(tmp_path) as guest:
-        prompt = await guest.ask("POST", PATH, MUSEUM, expect=201)
-    async with live_server(tmp_path) as guest:
-        assert await guest.ask("GET", f"{PATH}/{prompt['id']}") == prompt
+    async with live_server(tmp_path) as client:
+        prompt = await client.ask("POST", PATH, MUSEUM, expect=201)
+    async with live_server(tmp_path) as client:
+        assert await client.ask("GET", f"{PATH}/{prompt['id']}") == prompt
 
 
 async def test_a_chat_takes_only_a_prompt_that_there_is(client):

@@ -18,14 +18,14 @@ def described(text: str) -> list[str]:
     return [name for name, spec in SPECS.items() if spec.description.partition(". ")[0] in text]
 
 
-async def answers(guest: LiveServer, **values: str) -> dict[str, str]:
+async def answers(client: LiveServer, **values: str) -> dict[str, str]:
     """What every address that can be read answers, with these values in its path."""
     found = {}
-    for path, methods in (await guest.ask("GET", "/openapi.json"))["paths"].items():
+    for path, methods in (await client.ask("GET", "/openapi.json"))["paths"].items():
         if "get" not in methods or path.endswith("/events"):
             continue
         address = path.format_map({name: values.get(name, "none") for name in _names(path)})
-        async with guest.session.get(guest.url + address) as response:
+        async with client.session.get(client.url + address) as response:
             found[path] = await response.text()
     return found
 
@@ -36,10 +36,10 @@ def _names(path: str) -> list[str]:
 
 @proves("TOOL-1/2", "TOOL-1/4")
 async def test_of_all_answers_only_the_enhanced_prompt_describes_tools(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[call("create_file", path="a.txt", content="x")]) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[call("create_file", path="a.txt", content="x")]) as client:
+        chat = await client.chat()
         await chat.send("create it")
-        found = await answers(guest, chat_id=chat.id, prompt_id="default")
+        found = await answers(client, chat_id=chat.id, prompt_id="default")
         assert len(found) > 20 and "waiting_for" in found["/context/{chat_id}"]
         telling = {path for path, text in found.items() if described(text)}
         assert {path for path in telling if not path.endswith(EXCEPTION)} == set()
@@ -74,8 +74,8 @@ def _is_page(path: Path) -> bool:
 
 async def test_a_tool_that_a_call_names_says_how_it_is_shown(tmp_path: Path) -> None:
     toolbox = built_in_tools(None, command_timeout=5.0)
-    async with live_server(tmp_path) as guest:
-        shown = {name: await guest.ask("GET", f"/calls/{name}/display") for name in SPECS}
+    async with live_server(tmp_path) as client:
+        shown = {name: await client.ask("GET", f"/calls/{name}/display") for name in SPECS}
         assert {name for name, display in shown.items() if display["kind"] == "other"} == set()
         for name, display in shown.items():
             properties = SPECS[name].schema["properties"]
@@ -85,14 +85,14 @@ async def test_a_tool_that_a_call_names_says_how_it_is_shown(tmp_path: Path) -> 
             tool = toolbox.find(name)
             assert tool is not None and tool.problems(display["example"]) == [], name
         assert shown["move_file"]["subject"] == ["path", "to"]
-        gone = await guest.ask("GET", "/calls/no_such_tool/display")
+        gone = await client.ask("GET", "/calls/no_such_tool/display")
         assert gone == {"kind": "other", "subject": [], "target": [], "example": {}}
 
 
 @proves("TOOL-1/3")
 async def test_approval_card_shows_the_call_and_nothing_of_the_catalogue(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[call("create_file", path="a.txt", content="x")]) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[call("create_file", path="a.txt", content="x")]) as client:
+        chat = await client.chat()
         await chat.send("create it")
         (asked,) = await chat.approvals()
         assert asked["tool"] == "create_file" and asked["parameters"] == {"path": "a.txt", "content": "x"}

@@ -1,4 +1,4 @@
-"""Turns, approvals, questions and plans as a program sees them over HTTP, with a real house behind."""
+"""Turns, approvals, questions and plans as a program sees them over HTTP, with a real server."""
 
 import json
 

@@ -30,12 +30,12 @@ async def test_a_chats_usage_is_summed_over_its_turns_and_priced(tmp_path: Path)
         entry = ProviderEntry(
             name="scripted", base_url=model.base_url, models=("scripted",), prices=prices, context_tokens=9000
         )
-        async with live_server(tmp_path, providers=(entry,)) as guest:
-            chat = await guest.chat()
-            assert await guest.ask("GET", f"{chat.path}/usage") == {"models": [], "window": 0, "context_tokens": 9000}
+        async with live_server(tmp_path, providers=(entry,)) as client:
+            chat = await client.chat()
+            assert await client.ask("GET", f"{chat.path}/usage") == {"models": [], "window": 0, "context_tokens": 9000}
             await chat.send("what is here?")
             await chat.send("and now?")
-            shown = await guest.ask("GET", f"{chat.path}/usage")
+            shown = await client.ask("GET", f"{chat.path}/usage")
             [row] = shown["models"]
             assert (row["model"], row["requests"], row["prompt"], row["completion"], row["cached"]) == (
                 "scripted/scripted",
@@ -49,10 +49,10 @@ async def test_a_chats_usage_is_summed_over_its_turns_and_priced(tmp_path: Path)
 
 
 async def test_a_cost_that_nobody_knows_is_not_guessed_and_another_chat_is_not_counted(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=["One.", "Two."]) as guest:
-        first, second = await guest.chat(), await guest.chat()
+    async with live_server(tmp_path, replies=["One.", "Two."]) as client:
+        first, second = await client.chat(), await client.chat()
         await first.send("hi")
         await second.send("hi")
-        [row] = (await guest.ask("GET", f"{first.path}/usage"))["models"]
+        [row] = (await client.ask("GET", f"{first.path}/usage"))["models"]
         assert row["requests"] == 1 and row["cost"] is None
-        await guest.ask("GET", "/context/nobody/usage", expect=404)
+        await client.ask("GET", "/context/nobody/usage", expect=404)

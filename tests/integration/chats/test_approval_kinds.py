@@ -25,10 +25,10 @@ UPDATE = call("update_file", path="a.txt", edits=[{"find": "old", "replace": "ne
     ids=["create", "update", "move", "command"],
 )
 async def test_without_a_rule_a_tool_that_requires_approval_waits_for_a_person(tmp_path: Path, wish: str) -> None:
-    async with live_server(tmp_path, replies=[wish, "Done."], files=FILES) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[wish, "Done."], files=FILES) as client:
+        chat = await client.chat()
         assert (await chat.send("go"))["state"] == "awaiting_approval"
-        assert (guest.workspace / "a.txt").read_text() == "old" and not (guest.workspace / "b.txt").exists()
+        assert (client.workspace / "a.txt").read_text() == "old" and not (client.workspace / "b.txt").exists()
         await chat.decide()
         assert [result["status"] for result in await chat.results()] == ["ok"]
         assert (await chat.results())[0]["facts"]["allowed_by"].startswith("approval:")
@@ -41,9 +41,9 @@ async def test_without_a_rule_a_tool_that_requires_approval_waits_for_a_person(t
     ids=["tool", "command"],
 )
 async def test_whitelisted_call_runs_without_asking(tmp_path: Path, tool: str, resource: str, wish: str) -> None:
-    async with live_server(tmp_path, replies=[wish, "Done."], files=FILES) as guest:
-        rule = await guest.ask("POST", "/rules", {**RULE, "tool": tool, "resource": resource}, expect=201)
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[wish, "Done."], files=FILES) as client:
+        rule = await client.ask("POST", "/rules", {**RULE, "tool": tool, "resource": resource}, expect=201)
+        chat = await client.chat()
         assert (await chat.send("go"))["state"] == "idle"
         (result,) = await chat.results()
         assert result["status"] == "ok" and result["facts"]["allowed_by"] == f"rule:{rule['id']}"
@@ -62,18 +62,18 @@ RISKY = {
 @proves("APR-3/4")
 @pytest.mark.parametrize("kind", ["delete", "delete by a command"])
 async def test_deleting_asks(tmp_path: Path, kind: str) -> None:
-    async with live_server(tmp_path, replies=[RISKY[kind], "Done."], files=FILES) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[RISKY[kind], "Done."], files=FILES) as client:
+        chat = await client.chat()
         assert (await chat.send("go"))["state"] == "awaiting_approval"
         (asked,) = await chat.approvals()
-        assert any("deletes" in reason for reason in asked["reasons"]) and (guest.workspace / "a.txt").exists()
+        assert any("deletes" in reason for reason in asked["reasons"]) and (client.workspace / "a.txt").exists()
 
 
 @proves("APR-3/4")
 async def test_deleting_asks_though_the_chat_lets_edits_pass(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[UPDATE, RISKY["delete"], "Done."], files=FILES) as guest:
-        chat = await guest.chat()
-        await guest.ask("PATCH", chat.path, {"autonomy": "edits"})
+    async with live_server(tmp_path, replies=[UPDATE, RISKY["delete"], "Done."], files=FILES) as client:
+        chat = await client.chat()
+        await client.ask("PATCH", chat.path, {"autonomy": "edits"})
         assert (await chat.send("go"))["state"] == "awaiting_approval"
         assert [result["status"] for result in await chat.results()] == ["ok"], "the edit passed"
         assert [item["tool"] for item in await chat.approvals()] == ["delete_file"]
@@ -82,8 +82,8 @@ async def test_deleting_asks_though_the_chat_lets_edits_pass(tmp_path: Path) -> 
 @proves("APR-3/5", "APR-3/7", "APR-3/8")
 @pytest.mark.parametrize("kind", ["network", "sudo", "secret", "secret by a command"])
 async def test_network_sudo_and_secrets_ask_as_high_risk(tmp_path: Path, kind: str) -> None:
-    async with live_server(tmp_path, replies=[RISKY[kind], "Done."], files=FILES) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[RISKY[kind], "Done."], files=FILES) as client:
+        chat = await client.chat()
         assert (await chat.send("go"))["state"] == "awaiting_approval"
         assert [item["risk"] for item in await chat.approvals()] == ["high"]
 
@@ -94,9 +94,9 @@ async def test_network_sudo_and_secrets_ask_though_the_chat_lets_sandboxed_comma
     tmp_path: Path, kind: str
 ) -> None:
     ordinary = call("execute_command", command="touch b.txt")
-    async with live_server(tmp_path, replies=[ordinary, RISKY[kind], "Done."], files=FILES) as guest:
-        chat = await guest.chat()
-        await guest.ask("PATCH", chat.path, {"autonomy": "sandboxed"})
+    async with live_server(tmp_path, replies=[ordinary, RISKY[kind], "Done."], files=FILES) as client:
+        chat = await client.chat()
+        await client.ask("PATCH", chat.path, {"autonomy": "sandboxed"})
         assert (await chat.send("go"))["state"] == "awaiting_approval"
         assert [result["status"] for result in await chat.results()] == ["ok"], "the ordinary command passed"
         assert len(await chat.approvals()) == 1
@@ -111,9 +111,9 @@ async def test_writing_outside_asks_as_a_command_and_is_refused_as_a_file_tool(t
         call("execute_command", command="echo x > ../outside.txt"),
         "Done.",
     ]
-    async with live_server(tmp_path, replies=replies, files=FILES) as guest:
-        chat = await guest.chat()
-        await guest.ask("PATCH", chat.path, {"autonomy": "sandboxed"})
+    async with live_server(tmp_path, replies=replies, files=FILES) as client:
+        chat = await client.chat()
+        await client.ask("PATCH", chat.path, {"autonomy": "sandboxed"})
         assert (await chat.send("go"))["state"] == "awaiting_approval"
         (refused,) = await chat.results()
         assert refused["error"]["code"] == "outside_workspace" and not outside.exists()
@@ -134,11 +134,11 @@ async def test_writing_outside_asks_as_a_command_and_is_refused_as_a_file_tool(t
 )
 async def test_whitelist_for_git_status_lets_nothing_else_through(tmp_path: Path, text: str) -> None:
     replies = [call("execute_command", command="git status"), call("execute_command", command=text), "Done."]
-    async with live_server(tmp_path, replies=replies, files=FILES) as guest:
+    async with live_server(tmp_path, replies=replies, files=FILES) as client:
         for resource in ("git status", "git status *"):
-            await guest.ask("POST", "/rules", {**RULE, "tool": "execute_command", "resource": resource}, expect=201)
-        chat = await guest.chat()
+            await client.ask("POST", "/rules", {**RULE, "tool": "execute_command", "resource": resource}, expect=201)
+        chat = await client.chat()
         assert (await chat.send("go"))["state"] == "awaiting_approval"
         assert len(await chat.results()) == 1, "git status itself was not asked for"
         assert [item["resource"] for item in await chat.approvals()] == [f"command:{text}"]
-        assert (guest.workspace / "a.txt").exists()
+        assert (client.workspace / "a.txt").exists()

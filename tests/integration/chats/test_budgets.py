@@ -23,10 +23,10 @@ def plan(**budget: float) -> Json:
 
 
 async def approve(
-    guest: LiveServer, chat: LiveChat, wanted: Json, body: Json | None = None, *, expect: int = 202
+    client: LiveServer, chat: LiveChat, wanted: Json, body: Json | None = None, *, expect: int = 202
 ) -> Json:
-    proposed = await guest.ask("POST", f"{chat.path}/plans", {"plan": wanted}, expect=201)
-    return await guest.ask("POST", f"{chat.path}/plans/{proposed['message_id']}/approve", body or {}, expect=expect)
+    proposed = await client.ask("POST", f"{chat.path}/plans", {"plan": wanted}, expect=201)
+    return await client.ask("POST", f"{chat.path}/plans/{proposed['message_id']}/approve", body or {}, expect=expect)
 
 
 async def the_only_question(chat: LiveChat) -> Json:
@@ -37,18 +37,18 @@ async def the_only_question(chat: LiveChat) -> Json:
 @proves("APR-6")
 async def test_within_the_budget_nothing_is_asked_and_the_next_call_says_that_it_is_spent(tmp_path: Path) -> None:
     replies = [create("a.txt"), create("b.txt"), create("c.txt"), create("d.txt"), "Done."]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
-        await approve(guest, chat, plan(calls=2))
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        await approve(client, chat, plan(calls=2))
         assert (await chat.rest())["state"] == "awaiting_approval"
         pending = await the_only_question(chat)
         assert (pending["resource"], pending["outside_plan"]) == ("/c.txt", False)
         assert "The budget of the approved plan is spent (2 of 2 calls)." in pending["reasons"]
-        assert sorted(f.name for f in guest.workspace.iterdir()) == ["a.txt", "b.txt"]
+        assert sorted(f.name for f in client.workspace.iterdir()) == ["a.txt", "b.txt"]
         assert (await chat.decide())["state"] == "awaiting_approval", "one yes is for one call"
         assert (await the_only_question(chat))["resource"] == "/d.txt"
         assert (await chat.decide("deny"))["state"] == "idle"
-        (audit,) = (await guest.ask("GET", f"{chat.path}/audit"))["plans"]
+        (audit,) = (await client.ask("GET", f"{chat.path}/audit"))["plans"]
         assert audit["budget"] == {"calls": 2, "seconds": None, "tokens": None, "cost": None}
         assert audit["spent"]["calls"] == 3 and audit["spent"]["tokens"] > 0
         allowed = [done["allowed_by"].split(":")[0] for done in audit["steps"][0]["done"] if done["allowed_by"]]
@@ -57,39 +57,39 @@ async def test_within_the_budget_nothing_is_asked_and_the_next_call_says_that_it
 
 @proves("APR-6")
 async def test_what_was_spent_is_still_spent_after_a_restart(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[create("a.txt"), create("b.txt")]) as guest:
-        chat = await guest.chat()
-        await approve(guest, chat, plan(calls=1))
+    async with live_server(tmp_path, replies=[create("a.txt"), create("b.txt")]) as client:
+        chat = await client.chat()
+        await approve(client, chat, plan(calls=1))
         assert (await chat.rest())["state"] == "awaiting_approval"
-    async with live_server(tmp_path, replies=[create("c.txt"), "Done."]) as guest:
-        again = LiveChat(guest, await guest.ask("GET", chat.path))
+    async with live_server(tmp_path, replies=[create("c.txt"), "Done."]) as client:
+        again = LiveChat(client, await client.ask("GET", chat.path))
         await again.decide()
         pending = await the_only_question(again)
         assert pending["resource"] == "/c.txt" and "2 of 1 calls" in pending["reasons"][-1]
-        assert (guest.workspace / "b.txt").exists() and not (guest.workspace / "c.txt").exists()
+        assert (client.workspace / "b.txt").exists() and not (client.workspace / "c.txt").exists()
 
 
 async def test_of_a_batch_all_that_is_beyond_the_budget_is_asked_on_one_card(tmp_path: Path) -> None:
     batch = json.dumps([json.loads(create(name)) for name in NAMES])
-    async with live_server(tmp_path, replies=[batch, "Done."]) as guest:
-        chat = await guest.chat()
-        await approve(guest, chat, plan(calls=2))
+    async with live_server(tmp_path, replies=[batch, "Done."]) as client:
+        chat = await client.chat()
+        await approve(client, chat, plan(calls=2))
         assert (await chat.rest())["state"] == "awaiting_approval"
         assert [item["resource"] for item in await chat.approvals()] == ["/c.txt", "/d.txt"]
-        assert list(guest.workspace.iterdir()) == [], "nothing runs before the whole batch is decided"
+        assert list(client.workspace.iterdir()) == [], "nothing runs before the whole batch is decided"
         assert (await chat.decide())["state"] == "idle"
-        assert sorted(f.name for f in guest.workspace.iterdir()) == list(NAMES)
+        assert sorted(f.name for f in client.workspace.iterdir()) == list(NAMES)
 
 
 async def test_spent_calls_leave_reading_free_and_spent_tokens_do_not(tmp_path: Path) -> None:
     look = call("list_directory", path=".")
     usage = {"prompt_tokens": 600, "completion_tokens": 10, "total_tokens": 610}
     replies: list[Script] = [create("a.txt"), look, "Done.", Reply(look, usage=usage), Reply(look, usage=usage)]
-    async with live_server(tmp_path, replies=replies) as guest:
-        free, held = await guest.chat(), await guest.chat()
-        await approve(guest, free, plan(calls=1))
+    async with live_server(tmp_path, replies=replies) as client:
+        free, held = await client.chat(), await client.chat()
+        await approve(client, free, plan(calls=1))
         assert (await free.rest())["state"] == "idle"
-        await approve(guest, held, plan(tokens=1_000))
+        await approve(client, held, plan(tokens=1_000))
         assert (await held.rest())["state"] == "awaiting_approval"
         pending = await the_only_question(held)
         assert pending["tool"] == "list_directory" and "1220 of 1000 tokens" in pending["reasons"][-1]
@@ -102,44 +102,44 @@ async def test_the_houses_own_check_is_run_when_the_calls_are_spent(tmp_path: Pa
         "steps": [{"action": "a", "tools_needed": ["create_file"], "paths": ["a.txt"], "check": "test -f a.txt"}],
         "budget": {"calls": 1},
     }
-    async with live_server(tmp_path, replies=[create("a.txt"), "Done."]) as guest:
-        chat = await guest.chat()
-        await approve(guest, chat, wanted)
+    async with live_server(tmp_path, replies=[create("a.txt"), "Done."]) as client:
+        chat = await client.chat()
+        await approve(client, chat, wanted)
         assert (await chat.rest())["state"] == "idle"
-        (audit,) = (await guest.ask("GET", f"{chat.path}/audit"))["plans"]
+        (audit,) = (await client.ask("GET", f"{chat.path}/audit"))["plans"]
         assert audit["steps"][0]["check"]["ok"] is True and audit["spent"]["calls"] == 1
 
 
 async def test_a_standing_rule_is_the_persons_word_beyond_the_budget(tmp_path: Path) -> None:
     rule = {"tool": "create_file", "resource": "/b.txt", "effect": "allow", "scope": "global"}
-    async with live_server(tmp_path, replies=[create("a.txt"), create("b.txt"), create("c.txt")]) as guest:
-        await guest.ask("POST", "/rules", rule, expect=201)
-        chat = await guest.chat()
-        await approve(guest, chat, plan(calls=1))
+    async with live_server(tmp_path, replies=[create("a.txt"), create("b.txt"), create("c.txt")]) as client:
+        await client.ask("POST", "/rules", rule, expect=201)
+        chat = await client.chat()
+        await approve(client, chat, plan(calls=1))
         assert (await chat.rest())["state"] == "awaiting_approval"
         assert (await the_only_question(chat))["resource"] == "/c.txt"
-        (audit,) = (await guest.ask("GET", f"{chat.path}/audit"))["plans"]
+        (audit,) = (await client.ask("GET", f"{chat.path}/audit"))["plans"]
         words = [done["allowed_by"].split(":")[0] for done in audit["steps"][0]["done"] if done["allowed_by"]]
         assert words == ["plan", "rule"]
 
 
 async def test_money_is_counted_by_the_known_price_and_without_one_it_asks_at_once(tmp_path: Path) -> None:
     usage = {"prompt_tokens": 1_000_000, "completion_tokens": 0, "total_tokens": 1_000_000}
-    async with live_server(tmp_path, replies=[create("a.txt")]) as guest:
-        chat = await guest.chat()
-        await approve(guest, chat, plan(cost=5))
+    async with live_server(tmp_path, replies=[create("a.txt")]) as client:
+        chat = await client.chat()
+        await approve(client, chat, plan(cost=5))
         await chat.rest()
         assert "price is not known" in (await the_only_question(chat))["reasons"][-1]
-        where = guest.model.base_url
+        where = client.model.base_url
         entry = ProviderEntry(
             name="scripted", base_url=where, models=("scripted",), prices={"scripted": PriceEntry(input=3, output=15)}
         )
     replies: list[Script] = [Reply(create("b.txt"), usage=usage), Reply(create("c.txt"), usage=usage)]
-    async with live_server(tmp_path, replies=replies) as guest:
-        moved = entry.model_copy(update={"base_url": guest.model.base_url})
-        await guest.ask("PUT", "/settings", {"providers": [moved.model_dump(mode="json")]}, expect=200)
-        chat = await guest.chat()
-        await approve(guest, chat, plan(cost=5))
+    async with live_server(tmp_path, replies=replies) as client:
+        moved = entry.model_copy(update={"base_url": client.model.base_url})
+        await client.ask("PUT", "/settings", {"providers": [moved.model_dump(mode="json")]}, expect=200)
+        chat = await client.chat()
+        await approve(client, chat, plan(cost=5))
         assert (await chat.rest())["state"] == "awaiting_approval"
         pending = await the_only_question(chat)
         assert pending["resource"] == "/c.txt" and "6.00 of 5 dollars" in pending["reasons"][-1]
@@ -153,22 +153,22 @@ async def test_a_person_sets_changes_and_removes_the_budget_before_approving(tmp
         (plan(calls=1), {}, None),
         (plan(calls=1), None, {"calls": 1}),
     ):
-        async with live_server(tmp_path, replies=[create("a.txt"), create("b.txt"), "Done."]) as guest:
-            chat = await guest.chat()
-            await approve(guest, chat, wanted, {"budget": given})
+        async with live_server(tmp_path, replies=[create("a.txt"), create("b.txt"), "Done."]) as client:
+            chat = await client.chat()
+            await approve(client, chat, wanted, {"budget": given})
             assert (await chat.rest())["state"] == ("awaiting_approval" if holds else "idle")
             events = await chat.events(until="permission-request" if holds else "turn-ended")
             shown = [e["plan"] for e in events if e["type"] == "plan-update" and e["plan"].get("state") == "approved"]
             assert [each.get("budget") for each in shown] == [holds]
             for name in NAMES:
-                (guest.workspace / name).unlink(missing_ok=True)
+                (client.workspace / name).unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("budget", [{"call": 5}, {"calls": 0}, {"seconds": -1}, {"calls": "5"}, {"calls": 1, "x": 1}])
 async def test_a_budget_that_would_hold_nothing_is_refused(tmp_path: Path, budget: Json) -> None:
-    async with live_server(tmp_path) as guest:
-        chat = await guest.chat()
-        refused = await approve(guest, chat, plan(), {"budget": budget}, expect=422)
+    async with live_server(tmp_path) as client:
+        chat = await client.chat()
+        refused = await approve(client, chat, plan(), {"budget": budget}, expect=422)
         assert refused["error"]["param"] == "budget"
-        await guest.ask("POST", f"{chat.path}/plans", {"plan": {**plan(), "budget": budget}}, expect=422)
+        await client.ask("POST", f"{chat.path}/plans", {"plan": {**plan(), "budget": budget}}, expect=422)
         assert (await chat.show())["state"] == "idle"

@@ -1,4 +1,4 @@
-"""Images in messages, from the person to the model and back to whoever looks, with a real house and the model behind HTTP."""
+"""Images in messages, from the person to the model and back to a reader, with a real server and the model behind HTTP."""
 
 from base64 import b64encode
 
@@ -25,7 +25,7 @@ def seeing(model: ScriptedModel, **more: object) -> dict[str, object]:
 
 async def send(chat, content, *images, expect=202):
     body = {"content": content, "images": list(images)}
-    answer = await chat.guest.ask("POST", f"{chat.path}/messages", body, expect=expect)
+    answer = await chat.client.ask("POST", f"{chat.path}/messages", body, expect=expect)
     if expect == 202:
         await chat.rest()
     return answer
@@ -37,9 +37,9 @@ async def test_a_model_that_sees_is_shown_the_image_in_every_request_of_the_turn
         ScriptedModel(
             [call("read_file", path="a.txt"), "A blue flag."] if calling == "text" else ["A blue flag."]
         ) as model,
-        live_server(tmp_path, files={"a.txt": "A"}, **seeing(model, calling=calling)) as guest,
+        live_server(tmp_path, files={"a.txt": "A"}, **seeing(model, calling=calling)) as client,
     ):
-        chat = await guest.chat()
+        chat = await client.chat()
         await send(chat, "What is this?", given(PNG, name="flag.png"))
         for body in model.requests:
             [asked] = [said for said in body["messages"] if isinstance(said["content"], list)]
@@ -50,16 +50,16 @@ async def test_a_model_that_sees_is_shown_the_image_in_every_request_of_the_turn
 
 
 async def test_a_message_without_images_is_sent_as_plain_words_as_ever(tmp_path):
-    async with ScriptedModel(["Hello."]) as model, live_server(tmp_path, **seeing(model)) as guest:
-        await (await guest.chat()).send("hi")
+    async with ScriptedModel(["Hello."]) as model, live_server(tmp_path, **seeing(model)) as client:
+        await (await client.chat()).send("hi")
         assert all(isinstance(said["content"], str) for said in model.requests[0]["messages"])
 
 
 async def test_a_model_that_cannot_see_is_told_of_the_image_in_words(tmp_path):
-    async with live_server(tmp_path, replies=["I cannot see it."]) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=["I cannot see it."]) as client:
+        chat = await client.chat()
         await send(chat, "What is this?", given(PNG, name="flag.png"), given(jpeg(), "image/jpeg"))
-        [body] = guest.model.requests
+        [body] = client.model.requests
         assert body["messages"][-1]["content"].endswith(
             "What is this?\n\n[image: flag.png, 3×2]\n[image: image/jpeg, 7×6]"
         )
@@ -76,8 +76,8 @@ async def test_anthropic_gets_it_as_a_block_of_its_own(tmp_path, monkeypatch):
             api_key_env="CLAUDE_KEY",
             models=("claude-opus-test",),
         )
-        async with live_server(tmp_path, providers=(entry,), model="claude/claude-opus-test") as guest:
-            await send(await guest.chat(), "What is this?", given(PNG))
+        async with live_server(tmp_path, providers=(entry,), model="claude/claude-opus-test") as client:
+            await send(await client.chat(), "What is this?", given(PNG))
         content = server.requests[0]["messages"][-1]["content"]
         source = {"type": "base64", "media_type": "image/png", "data": b64encode(PNG).decode()}
         assert content[0] == {"type": "image", "source": source}
@@ -85,11 +85,11 @@ async def test_anthropic_gets_it_as_a_block_of_its_own(tmp_path, monkeypatch):
 
 
 async def test_it_survives_a_restart_and_is_shown_inert(tmp_path):
-    async with live_server(tmp_path, replies=["Yes."]) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=["Yes."]) as client:
+        chat = await client.chat()
         sent = await send(chat, "Keep this.", given(PNG, name="flag.png"))
-    async with ScriptedModel(["Still a flag."]) as model, live_server(tmp_path, **seeing(model)) as guest:
-        [message, *_] = (await guest.ask("GET", f"{chat.path}/messages"))["messages"]
+    async with ScriptedModel(["Still a flag."]) as model, live_server(tmp_path, **seeing(model)) as client:
+        [message, *_] = (await client.ask("GET", f"{chat.path}/messages"))["messages"]
         [image] = message["payload"]["images"]
         assert {key: image[key] for key in ("media_type", "width", "height", "size", "name")} == {
             "media_type": "image/png",
@@ -98,15 +98,15 @@ async def test_it_survives_a_restart_and_is_shown_inert(tmp_path):
             "size": len(PNG),
             "name": "flag.png",
         }
-        address = f"{guest.url}{chat.path}/messages/{sent['message_id']}/images/0"
-        async with guest.session.get(address) as answer:
+        address = f"{client.url}{chat.path}/messages/{sent['message_id']}/images/0"
+        async with client.session.get(address) as answer:
             assert answer.status == 200 and await answer.read() == PNG
             assert (
                 answer.headers["content-type"] == "image/png" and answer.headers["x-content-type-options"] == "nosniff"
             )
             assert "sandbox" in answer.headers["content-security-policy"]
-        await guest.ask("POST", f"{chat.path}/messages", {"content": "And now?"}, expect=202)
-        await chat_of(guest, chat).rest()
+        await client.ask("POST", f"{chat.path}/messages", {"content": "And now?"}, expect=202)
+        await chat_of(client, chat).rest()
         assert SHOWN in [
             part for said in model.requests[0]["messages"] for part in said["content"] if isinstance(part, dict)
         ]
@@ -127,15 +127,15 @@ def test_its_weight_counts_in_the_context_window():
 
 
 async def test_deleting_the_chat_deletes_its_image_unless_another_names_it(tmp_path):
-    async with live_server(tmp_path, replies=["1", "2"]) as guest:
-        first, second = await guest.chat(), await guest.chat()
+    async with live_server(tmp_path, replies=["1", "2"]) as client:
+        first, second = await client.chat(), await client.chat()
         for chat in (first, second):
             await send(chat, "Keep this.", given(PNG))
         [image] = (await first.messages())[0]["payload"]["images"]
-        await guest.ask("DELETE", first.path, expect=204)
-        assert await guest.house.database.blobs.get(image["sha256"]) == PNG
-        await guest.ask("DELETE", second.path, expect=204)
-        assert await guest.house.database.blobs.get(image["sha256"]) is None
+        await client.ask("DELETE", first.path, expect=204)
+        assert await client.server.database.blobs.get(image["sha256"]) == PNG
+        await client.ask("DELETE", second.path, expect=204)
+        assert await client.server.database.blobs.get(image["sha256"]) is None
 
 
 async def test_providers_tell_which_of_their_models_see(tmp_path):
@@ -143,12 +143,12 @@ async def test_providers_tell_which_of_their_models_see(tmp_path):
     own = ProviderEntry(
         name="own", base_url="http://127.0.0.1:9/v1", models=("gpt-4o", "house-eyes"), images=("house-*",)
     )
-    async with live_server(tmp_path, providers=(entry, own), model="many/gpt-4o") as guest:
-        seen = {each["name"]: each["images"] for each in (await guest.ask("GET", "/providers"))["providers"]}
+    async with live_server(tmp_path, providers=(entry, own), model="many/gpt-4o") as client:
+        seen = {each["name"]: each["images"] for each in (await client.ask("GET", "/providers"))["providers"]}
         assert seen == {"many": ["gpt-4o", "llava:7b"], "own": ["house-eyes"], "guide": []}
 
 
-def chat_of(guest, chat):
-    """The same chat at the house that was opened again."""
-    chat.guest = guest
+def chat_of(client, chat):
+    """The same chat after the server was restarted."""
+    chat.client = client
     return chat

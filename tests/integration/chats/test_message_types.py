@@ -23,8 +23,8 @@ TYPES = {
 @proves("MSG-1/1")
 async def test_what_happens_in_a_chat_is_told_by_the_type_of_its_message(tmp_path: Path) -> None:
     replies = [json.dumps(PLAN), json.dumps(REVIEW), call("read_file", path="a.txt"), json.dumps(QUESTION)]
-    async with live_server(tmp_path, replies=replies, files={"a.txt": "x"}) as guest:
-        chat = await guest.chat(role="planner")
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "x"}) as client:
+        chat = await client.chat(role="planner")
         await chat.send("plan it")
         await chat.switch("reviewer")
         await chat.send("review it")
@@ -54,8 +54,8 @@ def test_stored_message_without_a_known_type_is_text(stored: Json) -> None:
 
 @proves("MSG-1/3")
 async def test_what_people_and_models_say_is_text_unless_it_is_something_else(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=["Hello.", '{"goal": "no plan without steps"}']) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=["Hello.", '{"goal": "no plan without steps"}']) as client:
+        chat = await client.chat()
         await chat.send("hello")
         await chat.send("again")
         assert [message["message_type"] for message in await chat.messages()] == ["text"] * 4

@@ -11,13 +11,15 @@ from support.spec import proves
 async def test_a_commands_changes_are_taken_back_exactly(tmp_path: Path) -> None:
     command = "echo more >> a.txt; mkdir made; echo new > made/b.txt; rm c.txt"
     files = {"a.txt": "one\n", "c.txt": "gone soon\n"}
-    async with live_server(tmp_path, replies=[call("execute_command", command=command), "Done."], files=files) as guest:
-        chat = await guest.chat()
+    async with live_server(
+        tmp_path, replies=[call("execute_command", command=command), "Done."], files=files
+    ) as client:
+        chat = await client.chat()
         await chat.send("run it")
         await chat.decide()
-        assert (guest.workspace / "a.txt").read_text() == "one\nmore\n" and not (guest.workspace / "c.txt").exists()
-        before, after = (await guest.ask("GET", f"{chat.path}/snapshots"))["snapshots"]
+        assert (client.workspace / "a.txt").read_text() == "one\nmore\n" and not (client.workspace / "c.txt").exists()
+        before, after = (await client.ask("GET", f"{chat.path}/snapshots"))["snapshots"]
         assert (before["moment"], after["moment"]) == ("before", "after") and after["files"] >= 3
-        await guest.ask("POST", f"{chat.path}/snapshots/{before['id']}/restore", {})
-        found = {path.name: path.read_text() for path in guest.workspace.rglob("*") if path.is_file()}
-        assert found == files and not (guest.workspace / "made").exists()
+        await client.ask("POST", f"{chat.path}/snapshots/{before['id']}/restore", {})
+        found = {path.name: path.read_text() for path in client.workspace.rglob("*") if path.is_file()}
+        assert found == files and not (client.workspace / "made").exists()

@@ -6,7 +6,7 @@ import pytest
 
 from support.jobs import approved, new_job, plan, report, until, until_idle, writing
 from support.live_server import RequestRefused, live_server
-from support.scripted_model import call
+from support.scripted_model import Reply, call
 from support.spec import proves
 
 
@@ -27,15 +27,15 @@ async def test_request_is_planned_approved_worked_on_and_answered(tmp_path: Path
         report("b.txt is there"),
         "Both files are written.",
     ]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
-        job = await new_job(guest, chat, request="Write a and b")
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        job = await new_job(client, chat, request="Write a and b")
         assert job["status"] == "planning" and job["tasks"] == []
-        job = await until(guest, chat, job["id"], "awaiting_approval")
-        assert not (guest.workspace / "a.txt").exists()
+        job = await until(client, chat, job["id"], "awaiting_approval")
+        assert not (client.workspace / "a.txt").exists()
         assert (await chat.show())["state"] == "idle"
-        await guest.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
-        job = await until(guest, chat, job["id"], "completed", "failed")
+        await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
+        job = await until(client, chat, job["id"], "completed", "failed")
         assert job["status"] == "completed", job
         assert job["final_response"] == "Both files are written."
         assert [task["status"] for task in job["tasks"]] == ["completed", "completed"]
@@ -43,7 +43,7 @@ async def test_request_is_planned_approved_worked_on_and_answered(tmp_path: Path
         assert [task["result"] for task in job["tasks"]] == ["a.txt has the letter a", "b.txt is there"]
         assert job["current_step_index"] == 2 and [step["status"] for step in job["steps"]] == ["done", "claimed"]
         assert job["usage"]["tokens"] > job["tasks"][0]["usage"]["tokens"] > 0
-        assert (guest.workspace / "b.txt").read_text() == "b\n"
+        assert (client.workspace / "b.txt").read_text() == "b\n"
         assert (await chat.show())["state"] == "idle"
 
         messages = await chat.messages()
@@ -75,12 +75,12 @@ async def test_request_is_planned_approved_worked_on_and_answered(tmp_path: Path
 @proves("JOB-4")
 async def test_worker_sees_its_task_and_not_the_chat(tmp_path: Path) -> None:
     replies = ["A secret of the chat: 4711.", report("looked"), "Done."]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
         await chat.send("Tell me a secret")
-        job = await approved(guest, chat, plan=plan({"id": "look", "action": "look around"}))
-        await until(guest, chat, job["id"], "completed")
-        worker, closing = (str(body["messages"]) for body in guest.model.requests[1:])
+        job = await approved(client, chat, plan=plan({"id": "look", "action": "look around"}))
+        await until(client, chat, job["id"], "completed")
+        worker, closing = (str(body["messages"]) for body in client.model.requests[1:])
         assert "Task look: look around" in worker and "4711" not in worker
         assert "4711" in closing and "looked" in closing
 
@@ -89,65 +89,65 @@ async def test_worker_sees_its_task_and_not_the_chat(tmp_path: Path) -> None:
 async def test_failed_task_is_retried_twice_then_its_dependants_are_skipped_and_no_others(tmp_path: Path) -> None:
     replies = [*[report("no luck", "failure")] * 3, file("c"), report("c is there")]
     steps = plan(writing("a"), writing("b", "a"), writing("c"))
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
-        job = await approved(guest, chat, plan=steps)
-        job = await until(guest, chat, job["id"], "failed", "completed")
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=steps)
+        job = await until(client, chat, job["id"], "failed", "completed")
         assert [task["status"] for task in job["tasks"]] == ["failed", "skipped", "completed"]
         assert job["tasks"][0]["attempt"] == 3 and job["tasks"][0]["error"]["message"] == "no luck"
         assert job["status"] == "failed" and "a, b" in job["error"]["message"]
-        guest.model.replies += [file("a"), report("a"), file("b"), report("b"), "All there."]
-        await guest.ask("POST", f"/jobs/{job['id']}/retry", {"task_id": "a"}, expect=202)
-        job = await until(guest, chat, job["id"], "completed")
+        client.model.replies += [file("a"), report("a"), file("b"), report("b"), "All there."]
+        await client.ask("POST", f"/jobs/{job['id']}/retry", {"task_id": "a"}, expect=202)
+        job = await until(client, chat, job["id"], "completed")
         assert [task["status"] for task in job["tasks"]] == ["completed"] * 3
         assert job["final_response"] == "All there."
-        third = str(guest.model.requests[1]["messages"])
+        third = str(client.model.requests[1]["messages"])
         assert "This is attempt 2" in third and "no luck" in third
 
 
 @proves("JOB-5")
 async def test_failed_task_asks_the_person_who_lets_the_job_go_on_without_it(tmp_path: Path) -> None:
     replies = [report("no luck", "failure"), file("b"), report("b is there")]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
-        job = await approved(guest, chat, plan=plan(writing("a"), writing("b")), on_failure="ask")
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan(writing("a"), writing("b")), on_failure="ask")
         assert (await chat.rest())["state"] == "awaiting_answer"
         [question] = await chat.of_type("question")
         assert question["task_id"] == "a" and "no luck" in question["content"]
         answer = {"value": "skip"}
-        await guest.ask("POST", f"{chat.path}/questions/{question['id']}/answer", answer)
-        job = await until(guest, chat, job["id"], "failed", "completed")
+        await client.ask("POST", f"{chat.path}/questions/{question['id']}/answer", answer)
+        job = await until(client, chat, job["id"], "failed", "completed")
         assert [task["status"] for task in job["tasks"]] == ["failed", "completed"]
         assert job["tasks"][0]["error"]["decision"] == "skip"
 
 
 async def test_worker_without_a_report_is_asked_once_and_then_failed(tmp_path: Path) -> None:
     replies = ["I think it is fine.", "Yes, it is.", *["Hm."] * 4]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
-        job = await approved(guest, chat, plan=plan({"id": "look", "action": "look around"}))
-        job = await until(guest, chat, job["id"], "failed", "completed")
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan({"id": "look", "action": "look around"}))
+        job = await until(client, chat, job["id"], "failed", "completed")
         [task] = job["tasks"]
         assert task["status"] == "failed" and task["error"]["code"] == "no_report" and task["attempt"] == 3
-        assert len(guest.model.requests) == 6
+        assert len(client.model.requests) == 6
 
 
 @proves("JOB-9")
 async def test_failing_check_keeps_a_claimed_success_from_completing(tmp_path: Path) -> None:
     lie = report("a.txt is right")
     replies = [file("a"), lie, lie, lie, lie, lie, lie, lie, lie, lie]
-    async with live_server(tmp_path, replies=replies, max_faults=2) as guest:
-        chat = await guest.chat()
-        job = await approved(guest, chat, plan=plan(writing("a", check="grep -q zebra a.txt")))
-        job = await until(guest, chat, job["id"], "failed", "completed")
+    async with live_server(tmp_path, replies=replies, max_faults=2) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan(writing("a", check="grep -q zebra a.txt")))
+        job = await until(client, chat, job["id"], "failed", "completed")
         assert job["status"] == "failed" and job["tasks"][0]["status"] == "failed"
 
 
 async def test_worker_call_that_the_plan_does_not_name_asks_with_its_job_and_task(tmp_path: Path) -> None:
     replies = [call("create_file", path="other.txt", content="x"), report("done"), "Done."]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
-        job = await approved(guest, chat, plan=plan({"id": "look", "action": "look around"}))
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan({"id": "look", "action": "look around"}))
         assert (await chat.rest())["state"] == "awaiting_approval"
         [asked] = await chat.approvals()
         assert (asked["job_id"], asked["task_id"]) == (job["id"], "look")
@@ -155,24 +155,24 @@ async def test_worker_call_that_the_plan_does_not_name_asks_with_its_job_and_tas
         [request] = [event for event in events if event["type"] == "permission-request"]
         assert (request["job_id"], request["task_id"], request["approval"]["task_id"]) == (job["id"], "look", "look")
         decision = {"decisions": [{"id": asked["id"], "decision": "allow_once"}]}
-        await guest.ask("POST", f"{chat.path}/approvals", decision, expect=200)
-        await until(guest, chat, job["id"], "completed")
-        assert (guest.workspace / "other.txt").exists()
+        await client.ask("POST", f"{chat.path}/approvals", decision, expect=200)
+        await until(client, chat, job["id"], "completed")
+        assert (client.workspace / "other.txt").exists()
 
 
 async def test_plan_of_the_chat_runs_as_a_job_with_the_edited_steps(tmp_path: Path) -> None:
     replies = [file("b"), report("b"), "Done."]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat(role="planner")
-        proposed = await guest.ask("POST", f"{chat.path}/plans", {"plan": plan(writing("a"))}, expect=201)
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat(role="planner")
+        proposed = await client.ask("POST", f"{chat.path}/plans", {"plan": plan(writing("a"))}, expect=201)
         path = f"{chat.path}/plans/{proposed['message_id']}/approve"
-        started = await guest.ask("POST", path, {"run": "job", "steps": [writing("b")]}, expect=202)
-        job = await until(guest, chat, started["job_id"], "completed")
+        started = await client.ask("POST", path, {"run": "job", "steps": [writing("b")]}, expect=202)
+        job = await until(client, chat, started["job_id"], "completed")
         assert [task["id"] for task in job["tasks"]] == ["b"] and job["request"] == "Write the files"
-        assert not (guest.workspace / "a.txt").exists()
+        assert not (client.workspace / "a.txt").exists()
         assert (await chat.show())["config"]["agent_role"] == "actor"
         with pytest.raises(RequestRefused, match="409"):
-            await guest.ask("POST", path, {"run": "job"}, expect=202)
+            await client.ask("POST", path, {"run": "job"}, expect=202)
 
 
 async def test_job_is_cancelled_paused_and_resumed(tmp_path: Path) -> None:
@@ -183,42 +183,43 @@ async def test_job_is_cancelled_paused_and_resumed(tmp_path: Path) -> None:
     hold = asyncio.Event()
     replies = [Reply(report("a"), hold=hold), Hang(headers=False)]
     steps = plan({"id": "a", "action": "look"}, {"id": "b", "action": "look again"})
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
-        job = await approved(guest, chat, plan=steps)
-        await guest.model.asked(1)
-        await guest.ask("POST", f"/jobs/{job['id']}/pause", expect=200)
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=steps)
+        await client.model.asked(1)
+        await client.ask("POST", f"/jobs/{job['id']}/pause", expect=200)
         hold.set()
         await until_idle(chat)
-        job = await guest.ask("GET", f"/jobs/{job['id']}")
+        job = await client.ask("GET", f"/jobs/{job['id']}")
         assert job["status"] == "paused" and [t["status"] for t in job["tasks"]] == ["completed", "pending"]
-        await guest.ask("POST", f"/jobs/{job['id']}/resume", expect=202)
-        await guest.model.asked(2)
+        await client.ask("POST", f"/jobs/{job['id']}/resume", expect=202)
+        await client.model.asked(2)
         with pytest.raises(RequestRefused, match="409"):
-            await new_job(guest, chat, request="another")
-        job = await guest.ask("POST", f"/jobs/{job['id']}/cancel", expect=200)
+            await new_job(client, chat, request="another")
+        job = await client.ask("POST", f"/jobs/{job['id']}/cancel", expect=200)
         assert job["status"] == "cancelled" and [t["status"] for t in job["tasks"]] == ["completed", "cancelled"]
         assert (await chat.show())["state"] == "idle"
-        listed = await guest.ask("GET", f"/jobs?context_id={chat.id}")
+        listed = await client.ask("GET", f"/jobs?context_id={chat.id}")
         assert [one["status"] for one in listed["jobs"]] == ["cancelled"]
 
 
 @proves("JOB-5")
 async def test_task_that_used_up_its_tokens_fails_without_another_attempt(tmp_path: Path) -> None:
-    replies = [call("list_directory", path="."), *[report("x")] * 9]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
+    looks = Reply(call("list_directory", path="."), usage={"prompt_tokens": 3_500, "completion_tokens": 10})
+    replies = [looks, *[report("x")] * 9]
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
         steps = plan({"id": "a", "action": "look"})
-        job = await approved(guest, chat, plan=steps, limits={"task": {"tokens": 10}})
-        job = await until(guest, chat, job["id"], "failed", "completed")
+        job = await approved(client, chat, plan=steps, limits={"task": {"tokens": 4_000}})
+        job = await until(client, chat, job["id"], "failed", "completed")
         [task] = job["tasks"]
         assert task["status"] == "failed" and task["error"]["code"] == "limit_reached" and task["attempt"] == 1
-        assert len(guest.model.requests) == 1
+        assert len(client.model.requests) == 1
 
 
 async def test_bad_jobs_are_refused(tmp_path: Path) -> None:
-    async with live_server(tmp_path) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path) as client:
+        chat = await client.chat()
         for bad in (
             {},
             {"request": "a", "plan": plan(writing("a"))},
@@ -227,7 +228,7 @@ async def test_bad_jobs_are_refused(tmp_path: Path) -> None:
             {"request": "a", "on_failure": "shrug"},
         ):
             with pytest.raises(RequestRefused, match="422"):
-                await new_job(guest, chat, **bad)
+                await new_job(client, chat, **bad)
         with pytest.raises(RequestRefused, match="404"):
-            await guest.ask("GET", "/jobs/none")
-        assert (await guest.ask("GET", "/jobs"))["jobs"] == []
+            await client.ask("GET", "/jobs/none")
+        assert (await client.ask("GET", "/jobs"))["jobs"] == []

@@ -63,13 +63,13 @@ def test_the_texts_hold_examples_at_all() -> None:
 async def test_a_small_model_that_carries_out_an_example_is_refused(
     tmp_path: Path, copied: str, asked: str, refused: bool
 ) -> None:
-    async with live_server(tmp_path, replies=[copied, *['{"answer": "Done."}'] * 5], files={"x.tmp": "x"}) as guest:
-        small = ProviderEntry(name="scripted", base_url=guest.model.base_url, models=("scripted",), brief=True)
-        await guest.ask("PUT", "/settings", {"providers": [small.model_dump(mode="json")]}, expect=200)
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[copied, *['{"answer": "Done."}'] * 5], files={"x.tmp": "x"}) as client:
+        small = ProviderEntry(name="scripted", base_url=client.model.base_url, models=("scripted",), brief=True)
+        await client.ask("PUT", "/settings", {"providers": [small.model_dump(mode="json")]}, expect=200)
+        chat = await client.chat()
         await chat.send(asked)
         if refused:
             assert [result["error"]["code"] for result in await chat.results()][:1] == ["copied_example"]
-            assert await chat.approvals() == [] and not (guest.workspace / "notes").exists()
+            assert await chat.approvals() == [] and not (client.workspace / "notes").exists()
         else:
             assert [one["tool"] for one in await chat.approvals()] == [json.loads(copied)["tool"]], "asked as ever"

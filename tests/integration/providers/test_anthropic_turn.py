@@ -18,8 +18,8 @@ async def test_a_turn_runs_on_it_with_the_strict_calls(tmp_path: Path, monkeypat
         entry = ProviderEntry(name="claude", kind="anthropic", base_url=server.base_url, api_key_env="CLAUDE_KEY")
         async with live_server(
             tmp_path, files={"a.txt": "one\n"}, providers=(entry,), model="claude/claude-test"
-        ) as guest:
-            chat = await guest.chat()
+        ) as client:
+            chat = await client.chat()
             await chat.send("what does it say?")
             assert (await chat.last())["content"] == "It says one."
             assert "one" in server.requests[1]["messages"][-1]["content"][0]["text"]

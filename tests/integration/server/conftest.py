@@ -1,3 +1,3 @@
-from support.api_fixtures import client, house, migrated, model, services, slept, stranger, token, workspace
+from support.api_fixtures import anonymous, client, migrated, model, server, services, sleeps, token, workspace
 
-__all__ = ["client", "house", "migrated", "model", "services", "slept", "stranger", "token", "workspace"]
+__all__ = ["anonymous", "client", "migrated", "model", "server", "services", "sleeps", "token", "workspace"]

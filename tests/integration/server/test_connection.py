@@ -27,8 +27,8 @@ def hurried(monkeypatch):
 
 
 @asynccontextmanager
-async def line(guest):
-    host, port = guest.url.removeprefix("http://").split(":")
+async def line(client):
+    host, port = client.url.removeprefix("http://").split(":")
     async with asyncio.timeout(5):
         reader, writer = await asyncio.open_connection(host, int(port))
         try:
@@ -39,14 +39,14 @@ async def line(guest):
 
 @proves("SEC-1")
 async def test_one_who_never_speaks_is_let_go(tmp_path, hurried):
-    async with live_server(tmp_path) as guest, line(guest) as (reader, _):
+    async with live_server(tmp_path) as client, line(client) as (reader, _):
         assert await reader.read() == b""
 
 
 @proves("SEC-1")
 @pytest.mark.parametrize("before", [b"", HEALTH], ids=["at once", "after a whole request"])
 async def test_a_head_that_does_not_end_is_turned_away(tmp_path, hurried, before):
-    async with live_server(tmp_path) as guest, line(guest) as (reader, writer):
+    async with live_server(tmp_path) as client, line(client) as (reader, writer):
         writer.write(before + b"GET /healthz HTTP/1.1\r\nX-Slow: ")
         raw = await reader.read()
     assert raw.count(b"HTTP/1.1 200") == (1 if before else 0)
@@ -56,7 +56,7 @@ async def test_a_head_that_does_not_end_is_turned_away(tmp_path, hurried, before
 
 @proves("SEC-1")
 async def test_a_head_without_measure_is_turned_away(tmp_path):
-    async with live_server(tmp_path) as guest, line(guest) as (reader, writer):
+    async with live_server(tmp_path) as client, line(client) as (reader, writer):
         writer.write(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n")
         try:
             for number in range(500):
@@ -71,7 +71,7 @@ async def test_a_head_without_measure_is_turned_away(tmp_path):
 async def test_an_answer_on_its_way_is_not_cut_by_the_next_head_that_waits_behind_it(tmp_path, hurried):
     hold = asyncio.Event()
     replies = [Reply(chunks=["first", "second"], hold=hold)]
-    async with live_server(tmp_path, replies=replies) as guest, line(guest) as (reader, writer):
+    async with live_server(tmp_path, replies=replies) as client, line(client) as (reader, writer):
         writer.write(ASK + b"GET /healthz HTTP/1.1\r\nX-Slow: ")
         await reader.readuntil(b"first")
         passed = asyncio.Event()
@@ -96,7 +96,7 @@ async def test_a_connection_rests_longer_than_the_clients_that_keep_it():
     ],
 )
 async def test_what_is_no_request_gets_an_error_of_the_usual_shape(tmp_path, raw):
-    async with live_server(tmp_path) as guest, line(guest) as (reader, writer):
+    async with live_server(tmp_path) as client, line(client) as (reader, writer):
         writer.write(raw)
         got = Exchange.read(await reader.read())
     assert (got.status, got.complete) == (400, True)
@@ -120,7 +120,7 @@ def _refused(raw: bytes) -> bool:
 @pytest.mark.parametrize("declared", [True, False], ids=["declared", "in chunks"])
 async def test_one_who_sends_too_much_before_listening_still_hears_why_it_was_refused(tmp_path, declared):
     size, piece = 8 * 1024 * 1024, 64 * 1024
-    async with live_server(tmp_path, request_limit_bytes=100_000) as guest, line(guest) as (reader, writer):
+    async with live_server(tmp_path, request_limit_bytes=100_000) as client, line(client) as (reader, writer):
         writer.write(_post(size if declared else None))
         for _ in range(size // piece):
             writer.write(b"x" * piece if declared else b"%x\r\n%b\r\n" % (piece, b"x" * piece))
@@ -132,7 +132,7 @@ async def test_one_who_sends_too_much_before_listening_still_hears_why_it_was_re
 @proves("SEC-1")
 async def test_one_who_never_sends_what_it_announced_is_not_waited_for(tmp_path, monkeypatch):
     monkeypatch.setattr(body, "LINGER_SECONDS", 0.1)
-    async with live_server(tmp_path, request_limit_bytes=100_000) as guest, line(guest) as (reader, writer):
+    async with live_server(tmp_path, request_limit_bytes=100_000) as client, line(client) as (reader, writer):
         writer.write(_post(200_000) + b"a little of it")
         assert _refused(await reader.read())
 
@@ -140,6 +140,6 @@ async def test_one_who_never_sends_what_it_announced_is_not_waited_for(tmp_path,
 @proves("SEC-1")
 async def test_one_who_asks_before_sending_is_refused_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(body, "LINGER_SECONDS", 3600.0)
-    async with live_server(tmp_path, request_limit_bytes=100_000) as guest, line(guest) as (reader, writer):
+    async with live_server(tmp_path, request_limit_bytes=100_000) as client, line(client) as (reader, writer):
         writer.write(_post(200_000, expect="Expect: 100-continue\r\n"))
         assert _refused(await reader.read())

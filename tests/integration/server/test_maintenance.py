@@ -22,14 +22,14 @@ from support.spec import proves
 MIB = 1 << 20
 
 
-def packed(guest: LiveServer) -> int:
-    folder = guest.workspace.parent / "data/snapshots"
+def packed(client: LiveServer) -> int:
+    folder = client.workspace.parent / "data/snapshots"
     return sum(file.stat().st_size for file in folder.glob("*"))
 
 
-async def until_packed(guest: LiveServer, most: int) -> None:
+async def until_packed(client: LiveServer, most: int) -> None:
     async with asyncio.timeout(5):
-        while packed(guest) > most:
+        while packed(client) > most:
             await asyncio.sleep(0.01)
 
 
@@ -37,37 +37,37 @@ async def until_packed(guest: LiveServer, most: int) -> None:
 async def test_deleting_a_chat_gives_back_what_its_undo_needed(tmp_path: Path) -> None:
     large, other = "x" * 400_000, "y" * 200_000
     replies = [call("delete_file", path="a.txt"), "Done.", call("delete_file", path="b.txt"), "Done."]
-    async with live_server(tmp_path, replies=replies, files={"a.txt": large, "b.txt": other}) as guest:
+    async with live_server(tmp_path, replies=replies, files={"a.txt": large, "b.txt": other}) as client:
         chats = []
         for _ in range(2):
-            chat = await guest.chat()
+            chat = await client.chat()
             await chat.send("delete it")
             await chat.decide()
             chats.append(chat)
-        assert packed(guest) > 1_200_000  # each content, and the difference that its deletion made
-        await guest.ask("DELETE", chats[0].path, expect=204)
-        await until_packed(guest, 500_000)
-        snapshots = (await guest.ask("GET", f"{chats[1].path}/snapshots"))["snapshots"]
-        await guest.ask("POST", f"{chats[1].path}/snapshots/{snapshots[0]['id']}/restore", {})
-        assert (guest.workspace / "b.txt").read_text() == other
+        assert packed(client) > 1_200_000  # each content, and the difference that its deletion made
+        await client.ask("DELETE", chats[0].path, expect=204)
+        await until_packed(client, 500_000)
+        snapshots = (await client.ask("GET", f"{chats[1].path}/snapshots"))["snapshots"]
+        await client.ask("POST", f"{chats[1].path}/snapshots/{snapshots[0]['id']}/restore", {})
+        assert (client.workspace / "b.txt").read_text() == other
 
 
 @proves("OPS-2")
 async def test_a_receipt_is_forgotten_after_a_week_and_no_sooner(tmp_path: Path) -> None:
-    async with live_server(tmp_path) as guest:
-        receipts = guest.house.database.idempotency
+    async with live_server(tmp_path) as client:
+        receipts = client.server.database.idempotency
         headers = {"Idempotency-Key": "one"}
-        first = await guest.ask("POST", "/context", {}, headers=headers)
+        first = await client.ask("POST", "/context", {}, headers=headers)
         now = datetime.now(UTC)
         for days, known in ((6, True), (8, False)):
             later = Maintenance(
                 receipts=receipts,
-                snapshots=guest.house.maintenance._snapshots,
-                staging=guest.house.maintenance._staging,
+                snapshots=client.server.maintenance._snapshots,
+                staging=client.server.maintenance._staging,
                 now=lambda days=days: now + timedelta(days=days),
             )
             await later.round()
-            again = await guest.ask("POST", "/context", {}, headers=headers)
+            again = await client.ask("POST", "/context", {}, headers=headers)
             assert (again["id"] == first["id"]) is known
 
 
@@ -75,13 +75,13 @@ async def test_a_receipt_is_forgotten_after_a_week_and_no_sooner(tmp_path: Path)
 async def test_records_of_very_many_paths_count_against_the_quota(tmp_path: Path) -> None:
     """A file that is made has no content to keep, but its path is recorded all the same."""
     making = [call("execute_command", command=f"mkdir {name} && touch {name}/{{1..400}}") for name in "ab"]
-    async with live_server(tmp_path, replies=[*making, "Done."], snapshot_quota_bytes=150_000) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[*making, "Done."], snapshot_quota_bytes=150_000) as client:
+        chat = await client.chat()
         await chat.send("make them")
         while (await chat.show())["state"] == "awaiting_approval":
             await chat.decide()
-        await guest.house.maintenance.round()
-        snapshots = (await guest.ask("GET", f"{chat.path}/snapshots"))["snapshots"]
+        await client.server.maintenance.round()
+        snapshots = (await client.ask("GET", f"{chat.path}/snapshots"))["snapshots"]
         assert [snapshot["pruned"] for snapshot in snapshots] == [True, True, False, False]
 
 
@@ -121,12 +121,12 @@ def test_a_database_that_is_being_read_stays_as_it_was(tmp_path: Path) -> None:
 async def test_a_person_sees_what_takes_room_and_what_bounds_it(tmp_path: Path) -> None:
     async with live_server(
         tmp_path, replies=[call("execute_command", command="head -c 100000 /dev/urandom > ~/.cache/x")]
-    ) as guest:
-        guest.model.replies.append("Done.")
-        chat = await guest.chat()
+    ) as client:
+        client.model.replies.append("Done.")
+        chat = await client.chat()
         await chat.send("fill it")
         await chat.decide()
-        found = {share["name"]: share for share in (await guest.ask("GET", "/storage"))["storage"]}
+        found = {share["name"]: share for share in (await client.ask("GET", "/storage"))["storage"]}
         assert found["chats and records"]["bytes"] > 0 and found["chats and records"]["most"] is None
         cached = found["caches of commands"]
         assert 100_000 <= cached["bytes"] < cached["most"] == 4 * 1024**3

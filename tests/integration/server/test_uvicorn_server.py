@@ -20,7 +20,7 @@ async def served(app, stopping):
     port = asyncio.get_running_loop().create_future()
     async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
         place = ListenAddress("127.0.0.1", 0, grace_seconds=30)
-        tasks.create_task(serve_app(app, place, stopping=stopping, ready=port.set_result, heed_signals=False))
+        tasks.create_task(serve_app(app, place, stopping=stopping, ready=port.set_result, handle_signals=False))
         yield f"http://127.0.0.1:{await port}"
         stopping.set()
 
@@ -52,10 +52,10 @@ async def test_a_server_that_is_told_to_end_does_not_wait_for_its_next_look_at_t
 
 @proves("SEC-1")
 async def test_a_guesser_cannot_choose_whose_guesses_are_slowed_down(services):
-    slept = []
+    sleeps = []
 
     async def sleep(seconds):
-        slept.append(seconds)
+        sleeps.append(seconds)
 
     async with (
         served(create_api(replace(services, sleep=sleep)), services.stopping) as url,
@@ -65,7 +65,7 @@ async def test_a_guesser_cannot_choose_whose_guesses_are_slowed_down(services):
             headers = {"authorization": f"Bearer guess-{guess}", "x-forwarded-for": f"10.0.0.{guess}"}
             async with session.get(f"{url}/roles", headers=headers) as refused:
                 assert refused.status == 401
-    assert slept == [0.1, 0.2, 0.4]
+    assert sleeps == [0.1, 0.2, 0.4]
 
 
 @proves("SEC-2")
@@ -89,12 +89,12 @@ async def test_the_token_in_the_address_is_in_no_access_log(services, token, cap
 
 
 @proves("OPS-2")
-async def test_a_full_disk_is_said_and_heals(house, client):
-    pages = await house.database.writer.run(lambda c: c.execute("PRAGMA page_count").fetchone()[0])
-    await house.database.writer.run(lambda c: c.execute(f"PRAGMA max_page_count = {pages}").fetchone()[0])
+async def test_a_full_disk_is_said_and_heals(server, client):
+    pages = await server.database.writer.run(lambda c: c.execute("PRAGMA page_count").fetchone()[0])
+    await server.database.writer.run(lambda c: c.execute(f"PRAGMA max_page_count = {pages}").fetchone()[0])
     answers = [await client.post("/context", {"title": "x" * 500}) for _ in range(20)]
     assert {answer.status for answer in answers} <= {201, 507} and answers[-1].status == 507
     assert answers[-1].error["code"] == "storage_failed" and "disk" in answers[-1].error["message"]
     assert (await client.get("/context")).status == 200
-    await house.database.writer.run(lambda c: c.execute("PRAGMA max_page_count = 100000").fetchone()[0])
+    await server.database.writer.run(lambda c: c.execute("PRAGMA max_page_count = 100000").fetchone()[0])
     assert (await client.post("/context")).status == 201

@@ -27,18 +27,18 @@ OF_A_STEP = {
 async def test_a_step_that_reads_takes_one_commit_and_writes_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write_buffer, "PATIENCE", 60.0)  # on a slow machine too, no read is a long one
-    async with live_server(tmp_path, files={"a.txt": "hello\n"}) as guest:
-        short = await statements_of_a_turn(guest, calls=SHORT)
-        long = await statements_of_a_turn(guest, calls=LONG)
+    monkeypatch.setattr(write_buffer, "FLUSH_SECONDS", 60.0)  # on a slow machine too, no read is a long one
+    async with live_server(tmp_path, files={"a.txt": "hello\n"}) as client:
+        short = await statements_of_a_turn(client, calls=SHORT)
+        long = await statements_of_a_turn(client, calls=LONG)
     grown = {kind: count / (LONG - SHORT) for kind, count in (long - short).items()}
     assert grown == OF_A_STEP
 
 
-async def statements_of_a_turn(guest: LiveServer, *, calls: int) -> Counter[str]:
-    guest.model.replies += [call("read_file", path="a.txt", start_line=n + 1) for n in range(calls)] + ["Done."]
-    chat = await guest.chat()
-    writer = guest.house.database.writer
+async def statements_of_a_turn(client: LiveServer, *, calls: int) -> Counter[str]:
+    client.model.replies += [call("read_file", path="a.txt", start_line=n + 1) for n in range(calls)] + ["Done."]
+    chat = await client.chat()
+    writer = client.server.database.writer
     seen: list[str] = []
     await writer.run(lambda connection: connection.set_trace_callback(seen.append))
     await chat.send("Read it, line by line.")

@@ -31,15 +31,15 @@ async def test_no_answer_to_a_call_that_went_wrong_names_a_tool_that_the_role_la
     calls = [call(tool, path=place, **wish) for tool, wish in WISHES.items() for place in PLACES]
     async with live_server(
         tmp_path, replies=["Ready."], files={"there.txt": "a\n", "folder/x.txt": "x"}, max_steps=99
-    ) as guest:
-        (guest.workspace / "bytes.bin").write_bytes(b"\0\1\2")
-        toolbox = guest.house.services.plan_audit._toolbox
+    ) as client:
+        (client.workspace / "bytes.bin").write_bytes(b"\0\1\2")
+        toolbox = client.server.services.plan_audit._toolbox
         lacking = {spec.name for spec in toolbox.specs() if not definition.grants(spec.permissions)}
         for made in calls:
             if json.loads(made)["tool"] in lacking:
                 continue  # whoever calls a tool it lacks is told so by its name
-            chat = await guest.chat(role=role)
-            guest.model.replies[:] = [made, *["Well."] * 3]
+            chat = await client.chat(role=role)
+            client.model.replies[:] = [made, *["Well."] * 3]
             await chat.send("try it")
             for result in await chat.results():
                 words = json.dumps(result)

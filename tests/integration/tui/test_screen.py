@@ -1,4 +1,4 @@
-"""The chat in the terminal, by its keys: the real screen, the real house, a scripted model."""
+"""The chat in the terminal, by its keys: the real screen, the real server, a scripted model."""
 
 import asyncio
 import json
@@ -126,7 +126,7 @@ async def test_a_question_is_answered_in_own_words(tmp_path: Path) -> None:
         await person.until(lambda: person.screen.focused is person.screen.query_one("#composer"))
         await person.say("green")
         await person.sees("Green, then.")
-        assert "green" in json.dumps(person.guest.model.requests[-1])
+        assert "green" in json.dumps(person.client.model.requests[-1])
 
 
 @proves("CLI-2", "SWI-1")
@@ -167,26 +167,26 @@ async def test_changes_are_taken_back_to_a_chosen_moment(tmp_path: Path) -> None
 
 @proves("CLI-2")
 async def test_an_open_approval_is_there_again_when_the_chat_is_taken_up(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[call("create_file", path="a.txt", content="a"), "Done."]) as guest:
-        async with before_a_screen(guest) as person:
+    async with live_server(tmp_path, replies=[call("create_file", path="a.txt", content="a"), "Done."]) as client:
+        async with before_a_screen(client) as person:
             await person.say("Make it")
             await person.sees("May the agent do this?")
-        async with before_a_screen(guest, newest=True) as person:
+        async with before_a_screen(client, newest=True) as person:
             await person.sees("Make it", "May the agent do this?")
             await person.press("y")
             await person.sees("Done.")
 
 
 async def test_an_open_plan_is_there_again_and_an_approved_one_asks_no_more(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[json.dumps(PLAN), "Nothing to do."]) as guest:
-        async with before_a_screen(guest, role="planner") as person:
+    async with live_server(tmp_path, replies=[json.dumps(PLAN), "Nothing to do."]) as client:
+        async with before_a_screen(client, role="planner") as person:
             await person.say("Greet the world")
             await person.sees("waits for you")
-        async with before_a_screen(guest, chat_id=person.chat_id) as person:
+        async with before_a_screen(client, chat_id=person.chat_id) as person:
             await person.sees("Plan: Greet the world", "waits for you")
             await person.press("y")
             await person.sees("Nothing to do.", "ready")
-        async with before_a_screen(guest, chat_id=person.chat_id) as person:
+        async with before_a_screen(client, chat_id=person.chat_id) as person:
             await person.sees("Nothing to do.")
             assert "waits for you" not in person.seen()
 

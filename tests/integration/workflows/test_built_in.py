@@ -15,10 +15,10 @@ CHECK = '. ./calc.sh\n[ "$(add 2 3)" = 5 ] || { echo "add 2 3 is $(add 2 3)"; ex
 COMMAND = "bash test_calc.sh"
 
 
-async def allow(guest: LiveServer, *tools: str) -> None:
+async def allow(client: LiveServer, *tools: str) -> None:
     for tool in tools:
         rule = {"tool": tool, "resource": "*", "effect": "allow", "scope": "global"}
-        await guest.ask("POST", "/rules", rule, expect=201)
+        await client.ask("POST", "/rules", rule, expect=201)
 
 
 async def ended(chat: LiveChat) -> tuple[str, str]:
@@ -28,19 +28,19 @@ async def ended(chat: LiveChat) -> tuple[str, str]:
     return events[-1]["reason"], runs[-1]
 
 
-def words(guest: LiveServer, request: int) -> str:
-    return "\n".join(message["content"] for message in guest.model.requests[request]["messages"][1:])
+def words(client: LiveServer, request: int) -> str:
+    return "\n".join(message["content"] for message in client.model.requests[request]["messages"][1:])
 
 
 @proves("WFL-3")
 @pytest.mark.parametrize("role", ["planner", "actor", "reviewer", "tester", "designer", "commander"])
 async def test_explain_code_reads_and_explains_in_every_role(tmp_path: Path, role: str) -> None:
     replies = [call("read_file", path="calc.sh"), "It subtracts, though it is called add."]
-    async with live_server(tmp_path, replies=replies, files={"calc.sh": CALC}) as guest:
-        chat = await guest.chat(role=role)
+    async with live_server(tmp_path, replies=replies, files={"calc.sh": CALC}) as client:
+        chat = await client.chat(role=role)
         await chat.send("/explain_code calc.sh depth=thorough")
         assert await ended(chat) == ("answered", "completed")
-        assert "Explain `calc.sh`" in words(guest, 0) and "Depth: thorough" in words(guest, 0)
+        assert "Explain `calc.sh`" in words(client, 0) and "Depth: thorough" in words(client, 0)
         assert (await chat.last())["content"] == "It subtracts, though it is called add."
 
 
@@ -48,17 +48,17 @@ async def test_explain_code_reads_and_explains_in_every_role(tmp_path: Path, rol
 async def test_review_changes_lays_what_this_chat_changed_before_a_reviewer_who_only_reads(tmp_path: Path) -> None:
     review = '{"type": "review", "summary": "One fault.", "findings": [{"path": "calc.sh", "severity": "major", "problem": "It subtracts."}]}'
     replies = [call("create_file", path="calc.sh", content=CALC), "Done.", call("read_file", path="calc.sh"), review]
-    async with live_server(tmp_path, replies=replies) as guest:
-        await allow(guest, "create_file")
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies) as client:
+        await allow(client, "create_file")
+        chat = await client.chat()
         await chat.send("write calc.sh")
         await chat.switch("reviewer")
         await started(chat, "review_changes", focus="arithmetic")
         await chat.rest()
         assert await ended(chat) == ("answered", "completed")
         shown = next(m for m in await chat.of_type("tool_result") if m["payload"]["tool"] == "changes")
-        assert "+add() { echo $(($1 - $2)); }" in shown["content"] and "arithmetic" in words(guest, 2)
-        assert "Result of changes (ok):" in words(guest, 2), (
+        assert "+add() { echo $(($1 - $2)); }" in shown["content"] and "arithmetic" in words(client, 2)
+        assert "Result of changes (ok):" in words(client, 2), (
             "what files hold stands there as data, not as a person's words"
         )
         (message,) = await chat.of_type("review")
@@ -66,21 +66,21 @@ async def test_review_changes_lays_what_this_chat_changed_before_a_reviewer_who_
 
 
 async def test_review_changes_says_when_nothing_was_changed(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=["Nothing to review."]) as guest:
-        chat = await guest.chat(role="reviewer")
+    async with live_server(tmp_path, replies=["Nothing to review."]) as client:
+        chat = await client.chat(role="reviewer")
         await chat.send("/review_changes")
-        assert "No file was changed in this chat." in words(guest, 0)
+        assert "No file was changed in this chat." in words(client, 0)
         assert await ended(chat) == ("answered", "completed")
 
 
 @proves("WFL-3")
 async def test_summarize_chat_uses_the_conversation_and_no_tool(tmp_path: Path) -> None:
     replies = ["Hello.", call("read_file", path="a.txt"), "You greeted me; nothing is open."]
-    async with live_server(tmp_path, replies=replies, files={"a.txt": "a"}) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "a"}) as client:
+        chat = await client.chat()
         await chat.send("good morning")
         await chat.send("/summarize_chat audience=me")
-        assert "good morning" in words(guest, 1) and "for me" in words(guest, 1)
+        assert "good morning" in words(client, 1) and "for me" in words(client, 1)
         assert [result["status"] for result in await chat.results()] == ["refused"]
         assert await ended(chat) == ("answered", "completed")
 
@@ -101,25 +101,25 @@ async def test_create_project_writes_the_readme_lays_out_and_checks(tmp_path: Pa
         ),
         "It runs.",
     ]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
         await chat.send('/create_project name=clock purpose="A clock for the terminal."')
-        assert not (guest.workspace / "clock").exists(), "a person is asked first"
+        assert not (client.workspace / "clock").exists(), "a person is asked first"
         while (await chat.show())["state"] == "awaiting_approval":
             await chat.decide()
         assert await ended(chat) == ("answered", "completed")
-        readme = (guest.workspace / "clock" / "README.md").read_text()
+        readme = (client.workspace / "clock" / "README.md").read_text()
         assert readme == "# clock\n\nA clock for the terminal.\n\nTest: bash check.sh\n"
         assert {result["status"] for result in await chat.results()} == {"ok"}
-        assert "python project in the folder `clock`" in words(guest, 0)
+        assert "python project in the folder `clock`" in words(client, 0)
 
 
 async def test_create_project_touches_nothing_that_exists(tmp_path: Path) -> None:
-    async with live_server(tmp_path, files={"clock/README.md": "mine"}) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, files={"clock/README.md": "mine"}) as client:
+        chat = await client.chat()
         await chat.send("/create_project name=clock")
         assert await ended(chat) == ("failed", "failed")
-        assert (guest.workspace / "clock" / "README.md").read_text() == "mine" and guest.model.requests == []
+        assert (client.workspace / "clock" / "README.md").read_text() == "mine" and client.model.requests == []
 
 
 @proves("WFL-3")
@@ -130,21 +130,21 @@ async def test_write_tests_ends_only_when_the_tests_have_run(tmp_path: Path) -> 
         call("create_file", path="test_calc.sh", content=CHECK),
         "Written.",
     ]
-    async with live_server(tmp_path, replies=[*replies], files={"calc.sh": GOOD}) as guest:
-        await allow(guest, "create_file", "execute_command")
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[*replies], files={"calc.sh": GOOD}) as client:
+        await allow(client, "create_file", "execute_command")
+        chat = await client.chat()
         await started(chat, "write_tests", path="calc.sh", command=COMMAND)
         await chat.rest()
         assert await ended(chat) == ("terminated", "completed")
         assert (await chat.results())[-1]["facts"]["exit_code"] == 0
-        assert COMMAND in words(guest, 2)
+        assert COMMAND in words(client, 2)
 
 
 async def test_write_tests_fails_when_its_tests_do_whatever_the_model_claims(tmp_path: Path) -> None:
     replies = ["I will test add.", call("create_file", path="test_calc.sh", content=CHECK), "All tests pass."]
-    async with live_server(tmp_path, replies=replies, files={"calc.sh": CALC}) as guest:
-        await allow(guest, "create_file", "execute_command")
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies, files={"calc.sh": CALC}) as client:
+        await allow(client, "create_file", "execute_command")
+        chat = await client.chat()
         await started(chat, "write_tests", path="calc.sh", command=COMMAND)
         await chat.rest()
         assert await ended(chat) == ("failed", "failed")
@@ -158,23 +158,23 @@ async def test_fix_failing_test_sees_it_fail_mends_and_sees_it_pass(tmp_path: Pa
         call("update_file", path="calc.sh", edits=[{"find": "$1 - $2", "replace": "$1 + $2"}]),
         "add subtracted; now it adds.",
     ]
-    async with live_server(tmp_path, replies=replies, files={"calc.sh": CALC, "test_calc.sh": CHECK}) as guest:
-        await allow(guest, "update_file", "execute_command")
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies, files={"calc.sh": CALC, "test_calc.sh": CHECK}) as client:
+        await allow(client, "update_file", "execute_command")
+        chat = await client.chat()
         await started(chat, "fix_failing_test", command=COMMAND, hint="look at add")
         await chat.rest()
         assert await ended(chat) == ("terminated", "completed")
         commands = [one for one in await chat.results() if one["tool"] == "execute_command"]
         assert [one["facts"]["exit_code"] for one in commands] == [1, 0]
-        assert "add 2 3 is -1" in words(guest, 0) and "look at add" in words(guest, 0)
-        assert (guest.workspace / "calc.sh").read_text() == GOOD
+        assert "add 2 3 is -1" in words(client, 0) and "look at add" in words(client, 0)
+        assert (client.workspace / "calc.sh").read_text() == GOOD
 
 
 async def test_fix_failing_test_does_not_take_a_claim_for_a_mend(tmp_path: Path) -> None:
     replies = ["I could not find it.", "It is fixed."]
-    async with live_server(tmp_path, replies=replies, files={"calc.sh": CALC, "test_calc.sh": CHECK}) as guest:
-        await allow(guest, "execute_command")
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies, files={"calc.sh": CALC, "test_calc.sh": CHECK}) as client:
+        await allow(client, "execute_command")
+        chat = await client.chat()
         await started(chat, "fix_failing_test", command=COMMAND)
         await chat.rest()
         assert await ended(chat) == ("failed", "failed")
@@ -189,26 +189,26 @@ async def test_refactor_component_checks_proposes_asks_changes_and_checks_again(
         call("update_file", path="calc.sh", content="add() { local left=$1 right=$2; echo $((left + right)); }\n"),
         "Renamed.",
     ]
-    async with live_server(tmp_path, replies=replies, files={"calc.sh": GOOD, "test_calc.sh": CHECK}) as guest:
-        await allow(guest, "execute_command")
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies, files={"calc.sh": GOOD, "test_calc.sh": CHECK}) as client:
+        await allow(client, "execute_command")
+        chat = await client.chat()
         await started(chat, "refactor_component", path="calc.sh", goal="clear names", check=COMMAND)
         assert (await chat.rest())["state"] == "awaiting_answer"
-        assert (guest.workspace / "calc.sh").read_text() == GOOD
+        assert (client.workspace / "calc.sh").read_text() == GOOD
         (question,) = await chat.of_type("question")
         assert question["content"] == "Shall the refactoring of calc.sh go ahead as proposed?"
         answer = {"custom": "yes, but keep it short"}
-        await guest.ask("POST", f"{chat.path}/questions/{question['id']}/answer", answer, expect=200)
+        await client.ask("POST", f"{chat.path}/questions/{question['id']}/answer", answer, expect=200)
         assert (await chat.rest())["state"] == "awaiting_approval"
         await chat.decide()
         assert await ended(chat) == ("terminated", "completed")
-        assert "keep it short" in words(guest, 2) and "left + right" in (guest.workspace / "calc.sh").read_text()
+        assert "keep it short" in words(client, 2) and "left + right" in (client.workspace / "calc.sh").read_text()
 
 
 async def test_refactor_component_begins_nothing_without_a_check_that_passes(tmp_path: Path) -> None:
-    async with live_server(tmp_path, files={"calc.sh": CALC, "test_calc.sh": CHECK}) as guest:
-        await allow(guest, "execute_command")
-        chat = await guest.chat()
+    async with live_server(tmp_path, files={"calc.sh": CALC, "test_calc.sh": CHECK}) as client:
+        await allow(client, "execute_command")
+        chat = await client.chat()
         await started(chat, "refactor_component", path="calc.sh", goal="x", check=COMMAND)
         await chat.rest()
-        assert await ended(chat) == ("failed", "failed") and guest.model.requests == []
+        assert await ended(chat) == ("failed", "failed") and client.model.requests == []

@@ -18,17 +18,17 @@ async def test_the_documented_example_runs(tmp_path: Path) -> None:
     (example,) = re.findall(r"````markdown\n(.*?)````", PAGE, re.DOTALL)
     written(tmp_path, release_notes=example)
     replies = [call("create_file", path="NOTES.md", content="# 1.2\nFaster.\n"), "Written.", "Yes, it is clear."]
-    async with live_server(tmp_path, replies=replies, files={"CHANGELOG.md": "- made it faster\n"}) as guest:
-        assert (await listed(guest, "release_notes"))["needs"] == ["create_files", "read_files"]
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies, files={"CHANGELOG.md": "- made it faster\n"}) as client:
+        assert (await listed(client, "release_notes"))["needs"] == ["create_files", "read_files"]
+        chat = await client.chat()
         await started(chat, "release_notes", version="1.2")
         assert (await chat.rest())["state"] == "awaiting_answer"
         (question,) = await chat.of_type("question")
-        await guest.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"value": "yes"}, expect=200)
+        await client.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"value": "yes"}, expect=200)
         assert (await chat.rest())["state"] == "awaiting_approval"
         assert (await chat.decide())["state"] == "idle"
         assert (await progress(chat))[-1] == (4, "completed")
-        assert (guest.workspace / "NOTES.md").read_text() == "# 1.2\nFaster.\n"
+        assert (client.workspace / "NOTES.md").read_text() == "# 1.2\nFaster.\n"
         assert "Draft: true." in [m["content"] for m in await chat.messages() if m["role"] == "user"][2]
 
 

@@ -4,6 +4,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useCallback, useEffect, useState } from "react";
 import { useHoldsCommands } from "../autonomy/AutonomySelector";
 import { nextLevel } from "../autonomy/levels";
+import { askToFork, useForkWish } from "../fork/opening";
 import { SwitchDialog } from "../roles/SwitchDialog";
 import * as acts from "../state/acts";
 import { openChat, useLive } from "../state/live";
@@ -21,6 +22,7 @@ import { Conversation } from "./Conversation";
 import { Header } from "./Header";
 import { NoChat } from "./NoChat";
 
+const ForkDialog = lazy(() => import("../fork/ForkDialog"));
 const Checkpoints = lazy(() => import("../snapshots/Checkpoints"));
 const Workflows = lazy(() => import("../workflows/Workflows"));
 const PlanAgainstActual = lazy(() => import("../plans/PlanAgainstActual"));
@@ -63,9 +65,9 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
     return <NoChat problem={live.problem} onSidebar={onSidebar} onAgain={() => void openChat(chatId)} />;
   const view = live.chatId === chatId ? live.view : null;
   const setAutonomy = (autonomy: Autonomy) => void attempt(acts.changeChat(chatId, { autonomy }));
-  const change = async (wish: { title?: string; model?: string }) => {
+  const change = async (wish: { title?: string; model?: string; pinned?: boolean; archived?: boolean }) => {
     if (!(await attempt(acts.changeChat(chatId, wish)))) return;
-    useLive.setState({ ...(wish.title ? { title: wish.title } : {}), ...(wish.model ? { model: wish.model } : {}) });
+    useLive.setState(wish);
     void queries.invalidateQueries({ queryKey: CHATS });
   };
   return (
@@ -82,6 +84,9 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
         autonomy={view?.autonomy ?? null}
         onAutonomy={setAutonomy}
         onModel={(model) => void change({ model })}
+        pinned={live.pinned}
+        archived={live.archived}
+        onKeep={(wish) => void change(wish)}
         onRename={() => setDialog("rename")}
         onRemove={() => setDialog("remove")}
         onSidebar={onSidebar}
@@ -115,9 +120,20 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
         onRename={(title) => void change({ title })}
       />
       <RemoveDialog open={dialog === "remove"} chatId={chatId} onClose={() => setDialog(null)} />
+      {view && <Fork chatId={chatId} model={live.model} />}
       {view && <Selector view={view} workspace={live.workspace} onSwitch={switching.choose} />}
       {view && <Looks view={view} open={dialog} onClose={() => setDialog(null)} />}
     </main>
+  );
+}
+
+function Fork({ chatId, model }: { chatId: string; model: string | null }) {
+  const { wish } = useForkWish();
+  useEffect(() => () => askToFork(null), [chatId]);
+  return (
+    <Suspense fallback={null}>
+      {wish && <ForkDialog chatId={chatId} wish={wish} model={model} onClose={() => askToFork(null)} />}
+    </Suspense>
   );
 }
 

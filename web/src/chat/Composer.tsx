@@ -1,9 +1,10 @@
 // Where a person writes. Enter sends, Shift+Enter makes a line; what is not sent is kept. Stop stands where Send stands.
 
-import { ArrowUp, PencilLine, Square, Workflow } from "lucide-react";
+import { ArrowUp, CornerDownRight, ListPlus, PencilLine, Square, Workflow } from "lucide-react";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { draftOf, keepDraft } from "../state/preferences";
 import { t } from "../texts/chat";
+import { t as queueTexts } from "../texts/queue";
 import { isTyping, keysOf, matches, NAMES, shown } from "../ui/hotkeys";
 import { isThumb } from "../ui/narrow";
 import type { ChatState } from "../wire/nouns";
@@ -23,12 +24,14 @@ interface Props {
   /** What the next message is about, said above the field. */
   note?: string | null;
   onSend: (words: string, images: readonly Attached[]) => Promise<boolean>;
+  /** While the agent works: the message waits until it has finished, or with `now` steers the turn. */
+  onQueue: (words: string, when: "idle" | "now") => Promise<boolean>;
   onStop: () => void;
 }
 
 const WAITING: Record<ChatState, string> = {
   idle: "",
-  running: t.theAgentIsWorkingStop,
+  running: queueTexts.theAgentIsWorking,
   awaiting_approval: t.decideAboveOrStop,
   awaiting_answer: t.answerTheQuestionAboveOr,
 };
@@ -71,7 +74,7 @@ function atNothing(target: EventTarget | null): boolean {
   return target instanceof Element && target.matches("body, #main, [role='log'] > *");
 }
 
-export function Composer({ chatId, state, placeholder, sent, images, note = null, onSend, onStop }: Props) {
+export function Composer({ chatId, state, placeholder, sent, images, note = null, onSend, onQueue, onStop }: Props) {
   const attached = useAttached(images);
   const [words, setWords] = useState(() => draftOf(chatId));
   const [sending, setSending] = useState(false);
@@ -84,15 +87,15 @@ export function Composer({ chatId, state, placeholder, sent, images, note = null
   };
   const idle = state === "idle";
   const completing = useCompletion({ chatId }, words, idle, write);
-  const submit = async () => {
-    if (!idle || sending || !words.trim()) return;
+  const submit = async (when: "idle" | "now" = "idle") => {
+    if (sending || !words.trim()) return;
     setSending(true);
-    const done = await onSend(words, attached.images);
+    const done = await (idle ? onSend(words, attached.images) : onQueue(words, when));
     setSending(false);
     setBack(0);
     if (done) {
       write("");
-      attached.clear();
+      if (idle) attached.clear(); // only words can wait; images stay for the next message
     }
     if (isThumb())
       field.current?.blur(); // the keyboard on the screen would cover what comes
@@ -104,7 +107,7 @@ export function Composer({ chatId, state, placeholder, sent, images, note = null
     if (completing.onKey(event)) return event.preventDefault();
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
-      void submit();
+      void submit(event.ctrlKey || event.metaKey ? "now" : "idle");
     }
     const recalled = recall(event.key, words, sent, back);
     if (recalled) {
@@ -168,14 +171,39 @@ export function Composer({ chatId, state, placeholder, sent, images, note = null
               <ArrowUp size={18} aria-hidden />
             </button>
           ) : (
-            <button
-              type="button"
-              onClick={onStop}
-              title={t.stop(shown(keysOf("stop")))}
-              className="inline-flex h-10 thumb:h-11 shrink-0 items-center gap-2 rounded-xl bg-bad-soft px-3.5 text-sm font-semibold text-bad hover:brightness-95"
-            >
-              <Square size={13} fill="currentColor" aria-hidden /> {t.stop2}
-            </button>
+            <>
+              {words.trim() && (
+                <>
+                  <button
+                    type="button"
+                    aria-label={queueTexts.steer}
+                    title={queueTexts.steer}
+                    disabled={sending}
+                    onClick={() => void submit("now")}
+                    className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink disabled:opacity-30"
+                  >
+                    <CornerDownRight size={18} aria-hidden />
+                  </button>
+                  <button
+                    type="submit"
+                    aria-label={queueTexts.queue}
+                    title={queueTexts.queueEnter}
+                    disabled={sending}
+                    className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-ink text-paper disabled:opacity-30"
+                  >
+                    <ListPlus size={18} aria-hidden />
+                  </button>
+                </>
+              )}
+              <button
+                type="button"
+                onClick={onStop}
+                title={t.stop(shown(keysOf("stop")))}
+                className="inline-flex h-10 thumb:h-11 shrink-0 items-center gap-2 rounded-xl bg-bad-soft px-3.5 text-sm font-semibold text-bad hover:brightness-95"
+              >
+                <Square size={13} fill="currentColor" aria-hidden /> {t.stop2}
+              </button>
+            </>
           )}
         </div>
         {!idle && (

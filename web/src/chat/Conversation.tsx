@@ -3,6 +3,7 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { ApprovalDock } from "../approvals/ApprovalDock";
 import { AutonomyOffer } from "../autonomy/AutonomyOffer";
+import { JobDock } from "../jobs/JobDock";
 import { Card } from "../messages/Card";
 import type { CallStanding } from "../messages/StatusMark";
 import { WorkCard } from "../messages/WorkCard";
@@ -13,7 +14,7 @@ import * as acts from "../state/acts";
 import { loadEarlier, seek, useLive } from "../state/live";
 import { usePlanDisclosure, useRoles, useSees } from "../state/queries";
 import { type Autonomy, type ChatView, continuable, type PlanStanding } from "../state/reduce";
-import { type Row, rowsOf, withDrafts, withPrinted } from "../state/rows";
+import { concernsThePerson, type Row, rowsOf, withDrafts, withPrinted } from "../state/rows";
 import { isOrder, type Runs, runInHand, runOf, runsOf } from "../state/runs";
 import { callStanding, openPlan, planInHand, planStanding, questionStanding } from "../state/standing";
 import { t } from "../texts/chat";
@@ -24,6 +25,7 @@ import { Composer, focusComposer } from "./Composer";
 import { ContinueCard } from "./ContinueCard";
 import { Hint } from "./Hint";
 import { InstructionsLine } from "./InstructionsLine";
+import { QueuedMessages } from "./QueuedMessages";
 import { type Send, useSending } from "./sending";
 import { Transcript } from "./Transcript";
 import { TurnChanges } from "./TurnChanges";
@@ -44,7 +46,7 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
   const hasEarlier = useLive((live) => live.hasEarlier);
   const loadingEarlier = useLive((live) => live.loadingEarlier);
   const look = lookOf(useRoles(), view.role);
-  const settled = useMemo(() => rowsOf(view.messages), [view.messages]);
+  const settled = useMemo(() => rowsOf(view.messages.filter(concernsThePerson)), [view.messages]);
   const worked = useMemo(() => withPrinted(settled, view.printed), [settled, view.printed]);
   const rows = useMemo(() => withDrafts(worked, view.drafts, view.role), [worked, view.drafts, view.role]);
   useSeek(target);
@@ -102,11 +104,19 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
       {/* in a low window what waits gives way, and scrolls: the composer and Stop never leave it */}
       <div className="mx-auto flex max-h-[calc(100%-3.5rem)] w-full max-w-3xl shrink-0 flex-col px-3 pb-3 sm:px-6 sm:pb-5">
         <InstructionsLine chatId={view.id} workspace={workspace} idle={view.state === "idle"} moment={view.news} />
+        <JobDock view={view} />
         {plan && <PlanDock chatId={view.id} messageId={plan} moment={view.news} onCompare={onCompare} />}
         <ApprovalDock
           approvals={view.approvals}
           onMore={({ id, disclosure }) => acts.restOfDisclosure(view.id, id, disclosure.items.length)}
           onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then(tellKept))}
+        />
+        <QueuedMessages
+          queue={view.queue}
+          idle={view.state === "idle"}
+          onChange={(id, content) => attempt(acts.changeQueued(view.id, id, { content }))}
+          onRemove={(id) => void attempt(acts.removeQueued(view.id, id))}
+          onSendNow={(id) => void attempt(acts.changeQueued(view.id, id, { when: "now" }))}
         />
         <Composer
           chatId={view.id}
@@ -116,6 +126,7 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
           sent={sent}
           images={sees}
           onSend={(words, images) => attempt(acts.send(view.id, words, images))}
+          onQueue={(words, when) => attempt(acts.queue(view.id, words, when))}
           onStop={onStop}
         />
       </div>
@@ -144,7 +155,8 @@ function useRows(
   const disclosure = usePlanDisclosure(view.id, openPlan(view));
   const hash = disclosure?.hash ?? null;
   const execute = useCallback(
-    (id: string, edits: PlanEdits | null) => void send(id, () => acts.approvePlan(view.id, id, edits, hash)),
+    (id: string, edits: PlanEdits | null, run: "chat" | "job") =>
+      void send(id, () => acts.approvePlan(view.id, id, edits, run, hash)),
     [view.id, hash, send],
   );
   const answer = useCallback(
@@ -187,7 +199,9 @@ function isOwn(message: Message): boolean {
   const run = runOf(message);
   return (
     message.role === "user" &&
-    (run ? isOrder(message, run) : !message.payload || readPictures(message.payload).length > 0)
+    (run
+      ? isOrder(message, run)
+      : !message.payload || "steering" in message.payload || readPictures(message.payload).length > 0)
   );
 }
 

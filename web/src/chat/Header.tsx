@@ -1,19 +1,39 @@
-import { Bot, Ellipsis, FolderClosed, Gauge, History, Pencil, Printer, Scale, Trash2, WifiOff } from "lucide-react";
+import {
+  Archive,
+  ArchiveRestore,
+  Bot,
+  Download,
+  Ellipsis,
+  FolderClosed,
+  Gauge,
+  History,
+  Pencil,
+  Pin,
+  PinOff,
+  Printer,
+  Scale,
+  Trash2,
+  WifiOff,
+} from "lucide-react";
 import { Suspense, useState } from "react";
 import { AutonomyChoice, AutonomySelector } from "../autonomy/AutonomySelector";
 import { defaultModel } from "../models/choices";
 import { ModelButton, ModelPicker } from "../models/ModelButton";
 import { RoleSelector } from "../roles/RoleSelector";
+import type { ExportFormat } from "../state/acts";
 import { useProviders } from "../state/queries";
 import type { Autonomy } from "../state/reduce";
 import { t } from "../texts/chat";
+import { t as list } from "../texts/chats";
 import { IconButton } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Menu, MenuItem, MenuLine } from "../ui/Menu";
 import { useNarrow } from "../ui/narrow";
+import { attempt } from "../ui/toasts";
 import { Details, Meter } from "./Meter";
 import { printChat } from "./Printed";
 import { SidebarButton } from "./SidebarButton";
+import { saveExport } from "./saveExport";
 import { usageWords, useUsage } from "./usage";
 
 interface Props {
@@ -29,12 +49,21 @@ interface Props {
   onModel: (model: string) => void;
   autonomy: Autonomy | null;
   onAutonomy: (autonomy: Autonomy) => void;
+  pinned: boolean;
+  archived: boolean;
+  onKeep: (wish: { pinned: boolean } | { archived: boolean }) => void;
   onRename: () => void;
   onRemove: () => void;
   onSidebar: () => void;
   onCheckpoints: () => void;
   onCompare: () => void;
 }
+
+const EXPORTS: readonly (readonly [ExportFormat, string])[] = [
+  ["markdown", list.exportMarkdown],
+  ["json", list.exportJson],
+  ["html", list.exportHtml],
+];
 
 /** At phone width the title and the role keep their room: who answers, and what was used, stand in the menu. */
 export function Header(props: Props) {
@@ -102,9 +131,24 @@ export function Header(props: Props) {
         <MenuItem onSelect={props.onRename}>
           <Pencil size={15} aria-hidden /> {t.rename}
         </MenuItem>
+        <MenuItem onSelect={() => props.onKeep({ pinned: !props.pinned })}>
+          {props.pinned ? <PinOff size={15} aria-hidden /> : <Pin size={15} aria-hidden />}{" "}
+          {props.pinned ? list.unpin : list.pin}
+        </MenuItem>
+        <MenuItem onSelect={() => props.onKeep({ archived: !props.archived })}>
+          {props.archived ? <ArchiveRestore size={15} aria-hidden /> : <Archive size={15} aria-hidden />}{" "}
+          {props.archived ? list.unarchive : list.archive}
+        </MenuItem>
+        <MenuLine />
+        {EXPORTS.map(([format, words]) => (
+          <MenuItem key={format} onSelect={() => void attempt(saveExport(props.chatId, format))}>
+            <Download size={15} aria-hidden /> {words}
+          </MenuItem>
+        ))}
         <MenuItem onSelect={() => setTimeout(() => void printChat())}>
           <Printer size={15} aria-hidden /> {t.print}
         </MenuItem>
+        <MenuLine />
         <MenuItem danger onSelect={props.onRemove}>
           <Trash2 size={15} aria-hidden /> {t.deleteThisChat2}
         </MenuItem>

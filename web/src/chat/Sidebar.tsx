@@ -1,14 +1,21 @@
 import clsx from "clsx";
-import { Command, Plus, Search, Settings } from "lucide-react";
-import { useDeferredValue, useState } from "react";
+import { Archive, ArrowLeft, Command, FolderTree, Network, Plus, Search, Settings } from "lucide-react";
+import { Fragment, useDeferredValue, useMemo, useState } from "react";
 import { lookOf } from "../roles/theme";
+import { grouped } from "../state/chatGroups";
+import { setPreference, usePreference } from "../state/preferences";
 import { useRoles } from "../state/queries";
+import { useMessageSearch } from "../state/search";
 import { useChats } from "../state/sidebar";
 import { t } from "../texts/chat";
+import { t as list } from "../texts/chats";
+import { t as jobTexts } from "../texts/jobs";
+import { IconButton } from "../ui/Button";
 import { keysOf, shown } from "../ui/hotkeys";
 import { ago } from "../ui/times";
 import { houseNow } from "../wire/houseClock";
 import type { Chat } from "../wire/nouns";
+import { SearchResults } from "./SearchResults";
 import { StateMark } from "./StateMark";
 
 interface Props {
@@ -19,8 +26,8 @@ interface Props {
 
 export function Sidebar({ current, onLeave, onPalette }: Props) {
   const [words, setWords] = useState("");
-  const chats = useChats(useDeferredValue(words.trim()));
-  const { waiting, others } = chats;
+  const [archived, setArchived] = useState(false);
+  const sought = useDeferredValue(words.trim());
   return (
     <nav aria-label={t.chats} className="flex h-full w-full flex-col bg-sunken/55">
       <div className="flex h-14 shrink-0 items-center gap-2.5 px-4">
@@ -58,41 +65,87 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
           />
         </label>
       </div>
-      <ul className="min-h-0 flex-1 space-y-0.5 overflow-y-auto px-3 pb-3">
-        {waiting.length > 0 && <Heading>{t.waitingForYou}</Heading>}
-        {waiting.map((chat) => (
-          <ChatLine key={chat.id} chat={chat} current={chat.id === current} onOpen={onLeave} />
-        ))}
-        {waiting.length > 0 && others.length > 0 && <Heading>{t.otherChats}</Heading>}
-        {others.map((chat) => (
-          <ChatLine key={chat.id} chat={chat} current={chat.id === current} onOpen={onLeave} />
-        ))}
-        {chats.isPending && <Skeleton />}
-        {chats.isSuccess && waiting.length + others.length === 0 && (
-          <li className="px-3 py-6 text-center text-sm text-ink-3">{words ? t.noChatHasTheseWords : t.noChatsYet}</li>
-        )}
-        {chats.hasNextPage && (
-          <li>
-            <button
-              type="button"
-              onClick={() => void chats.fetchNextPage()}
-              className="w-full rounded-lg px-3 py-2 text-sm text-ink-2 hover:bg-surface"
-            >
-              {t.showOlderChats}
-            </button>
-          </li>
-        )}
-      </ul>
+      <ChatLists key={String(archived)} words={sought} archived={archived} current={current} onOpen={onLeave} />
       <div className="border-t border-line p-3">
-        <a
-          href="#/settings"
-          onClick={onLeave}
-          className="flex min-h-9 thumb:min-h-11 items-center gap-2.5 rounded-lg px-3 text-sm text-ink-2 hover:bg-surface hover:text-ink"
-        >
+        <div className="flex gap-1">
+          <button type="button" onClick={() => setArchived(!archived)} className={clsx(FOOT, "flex-1")}>
+            {archived ? <ArrowLeft size={16} aria-hidden /> : <Archive size={16} aria-hidden />}
+            {archived ? list.backToChats : list.showArchived}
+          </button>
+          <GroupingButton />
+        </div>
+        <a href="#/jobs" onClick={onLeave} className={FOOT}>
+          <Network size={16} aria-hidden /> {jobTexts.jobs}
+        </a>
+        <a href="#/settings" onClick={onLeave} className={FOOT}>
           <Settings size={16} aria-hidden /> {t.settings}
         </a>
       </div>
     </nav>
+  );
+}
+
+const FOOT =
+  "flex min-h-9 thumb:min-h-11 items-center gap-2.5 rounded-lg px-3 text-sm text-ink-2 hover:bg-surface hover:text-ink";
+
+/** Groups by date, or by folder. */
+function GroupingButton() {
+  const by = usePreference("groups") === "workspace" ? "workspace" : "date";
+  const label = by === "date" ? list.groupByWorkspace : list.groupByDate;
+  return (
+    <IconButton label={label} onClick={() => setPreference("groups", by === "date" ? "workspace" : "date")}>
+      <FolderTree size={16} aria-hidden />
+    </IconButton>
+  );
+}
+
+interface Lists {
+  words: string;
+  archived: boolean;
+  current: string | null;
+  onOpen: () => void;
+}
+
+function ChatLists({ words, archived, current, onOpen }: Lists) {
+  const chats = useChats(words, archived);
+  const { waiting, pinned, others } = chats;
+  const found = useMessageSearch(words).results;
+  const by = usePreference("groups") === "workspace" ? "workspace" : "date";
+  const groups = useMemo(() => grouped(others, by, houseNow()), [others, by]);
+  const all = [{ title: t.waitingForYou, chats: waiting }, { title: list.pinned, chats: pinned }, ...groups].filter(
+    (group) => group.chats.length > 0,
+  );
+  const empty = archived ? list.noArchivedChats : words ? list.nothingFound : t.noChatsYet;
+  return (
+    <ul className="min-h-0 flex-1 space-y-0.5 overflow-y-auto px-3 pb-3">
+      {archived && <Heading>{list.archived}</Heading>}
+      {all.map((group) => (
+        <Fragment key={group.title}>
+          {(all.length > 1 || by === "workspace" || group.chats === waiting || group.chats === pinned) && (
+            <Heading>{group.title}</Heading>
+          )}
+          {group.chats.map((chat) => (
+            <ChatLine key={chat.id} chat={chat} current={chat.id === current} onOpen={onOpen} />
+          ))}
+        </Fragment>
+      ))}
+      {chats.isPending && <Skeleton />}
+      {chats.isSuccess && all.length + found.length === 0 && (
+        <li className="px-3 py-6 text-center text-sm text-ink-3">{empty}</li>
+      )}
+      {chats.hasNextPage && (
+        <li>
+          <button
+            type="button"
+            onClick={() => void chats.fetchNextPage()}
+            className="w-full rounded-lg px-3 py-2 text-sm text-ink-2 hover:bg-surface"
+          >
+            {t.showOlderChats}
+          </button>
+        </li>
+      )}
+      <SearchResults words={words} onOpen={onOpen} />
+    </ul>
   );
 }
 

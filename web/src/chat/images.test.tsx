@@ -31,6 +31,7 @@ function composer(images = true) {
       sent={[]}
       images={images}
       onSend={onSend}
+      onQueue={vi.fn(() => Promise.resolve(true))}
       onStop={vi.fn()}
     />,
   );

@@ -45,7 +45,7 @@ interface CardProps {
   busy: boolean;
   /** What was pressed on it is on its way. */
   sending?: boolean;
-  onExecute: (messageId: string, edits: PlanEdits | null) => void;
+  onExecute: (messageId: string, edits: PlanEdits | null, run: "chat" | "job") => void;
   onAnswer: (messageId: string, answer: { value: string } | { custom: string }) => void;
   onRevise: () => void;
   onCompare: (() => void) | null;
@@ -74,7 +74,7 @@ function Shown(props: CardProps) {
           plan={plan}
           state={props.plan.state}
           statuses={props.plan.steps}
-          onExecute={(edits) => props.onExecute(message.id, edits)}
+          onExecute={(edits, run) => props.onExecute(message.id, edits, run)}
         />
       );
     }

@@ -106,7 +106,7 @@ it("keeps check and tools in view while it is edited", async () => {
 it("executes the plan as it stands", async () => {
   const { onExecute } = card();
   await userEvent.click(screen.getByRole("button", { name: "Execute plan" }));
-  expect(onExecute).toHaveBeenCalledWith(null);
+  expect(onExecute).toHaveBeenCalledWith(null, "chat");
 });
 
 it("executes what the person made of it: reordered, changed, dropped, added", async () => {

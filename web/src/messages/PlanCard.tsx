@@ -1,10 +1,11 @@
 // What a person approves: steps with their reasons, tools and files; risks; times. Edited here, executed exactly as approved.
 
 import clsx from "clsx";
-import { Clock, Gauge, ListChecks, Pencil, Scale, TriangleAlert, Zap } from "lucide-react";
+import { Clock, Gauge, ListChecks, Network, Pencil, Scale, TriangleAlert, Zap } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { StepMark } from "../plans/StepMark";
 import type { PlanState } from "../state/reduce";
+import { t as jobTexts } from "../texts/jobs";
 import { t } from "../texts/messages";
 import { Button } from "../ui/Button";
 import type { Disclosure, Message, Plan, PlanEdits } from "../wire/nouns";
@@ -25,7 +26,7 @@ interface Props {
   thought: number | null;
   busy: boolean;
   disclosure?: Disclosure | null;
-  onExecute: (edits: PlanEdits | null) => void;
+  onExecute: (edits: PlanEdits | null, run: "chat" | "job") => void;
   onRevise: () => void;
   onCompare: (() => void) | null;
 }
@@ -45,6 +46,7 @@ export function PlanCard({
   const [editing, setEditing] = useState(false);
   const [shown, setShown] = useState(0);
   const unread = shown < plan.steps.length;
+  const ofJob = message.job_id !== null; // a plan that was made for a job runs as that job
   return (
     <Says role={message.role === "user" ? null : message.agent_role} at={message.created_at}>
       {message.reasoning && <Thinking of={message.id} text={message.reasoning} took={thought} />}
@@ -77,7 +79,12 @@ export function PlanCard({
             </p>
           )}
           {editing && state === "open" ? (
-            <PlanEditor plan={plan} busy={busy} onCancel={() => setEditing(false)} onExecute={onExecute} />
+            <PlanEditor
+              plan={plan}
+              busy={busy}
+              onCancel={() => setEditing(false)}
+              onExecute={(edits) => onExecute(edits, ofJob ? "job" : "chat")}
+            />
           ) : (
             <>
               <PlanSteps steps={plan.steps} disclosure={disclosure} onShown={() => setShown((count) => count + 1)} />
@@ -96,7 +103,8 @@ export function PlanCard({
                 <Actions
                   busy={busy}
                   unread={unread}
-                  onExecute={() => onExecute(null)}
+                  onExecute={ofJob ? null : () => onExecute(null, "chat")}
+                  onJob={() => onExecute(null, "job")}
                   onEdit={() => setEditing(true)}
                   onRevise={onRevise}
                 />
@@ -166,26 +174,42 @@ function Actions({
   busy,
   unread,
   onExecute,
+  onJob,
   onEdit,
   onRevise,
 }: {
   busy: boolean;
   unread: boolean;
-  onExecute: () => void;
+  onExecute: (() => void) | null;
+  onJob: () => void;
   onEdit: () => void;
   onRevise: () => void;
 }) {
   return (
     <footer className="mt-5 flex flex-wrap items-center gap-2">
       <span data-colour="green">
+        {onExecute && (
+          <Button
+            look="role"
+            icon={<Zap size={15} aria-hidden />}
+            disabled={busy || unread}
+            aria-describedby={unread ? "plan-unread" : undefined}
+            onClick={onExecute}
+          >
+            {t.executePlan}
+          </Button>
+        )}
+      </span>
+      <span data-colour="blue">
         <Button
-          look="role"
-          icon={<Zap size={15} aria-hidden />}
+          look={onExecute ? "plain" : "role"}
+          icon={<Network size={15} aria-hidden />}
           disabled={busy || unread}
+          title={jobTexts.runAsJobHint}
           aria-describedby={unread ? "plan-unread" : undefined}
-          onClick={onExecute}
+          onClick={onJob}
         >
-          {t.executePlan}
+          {jobTexts.runAsJob}
         </Button>
       </span>
       <Button icon={<Pencil size={14} aria-hidden />} disabled={busy} onClick={onEdit}>

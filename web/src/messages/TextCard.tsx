@@ -36,7 +36,7 @@ function OwnWords({ message: { id, content: text, payload } }: { message: Messag
   return (
     <article aria-label={t.you} className="group/says flex items-end justify-end gap-1 pl-2 sm:pl-10">
       <span className="shrink-0 opacity-0 transition-opacity group-focus-within/says:opacity-100 group-hover/says:opacity-100">
-        <MessageTools id={id} text={text} />
+        <MessageTools id={id} text={text} own />
       </span>
       <div className="flex min-w-0 flex-col items-end gap-1.5">
         <Pictures messageId={id} pictures={readPictures(payload)} />

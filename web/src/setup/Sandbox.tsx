@@ -28,6 +28,7 @@ export function Sandbox() {
       <Lines title={t.itHolds} lines={sandbox["enforces"]} />
       <Lines title={t.itDoesNotHold} lines={sandbox["does_not"]} />
       <Lines title={t.commandsCanReadSettingSandbox} lines={sandbox["visible"]} />
+      <Lines title={t.commandsUseCaches} lines={sandbox["caches"]} />
       <Lines title={t.hiddenFromCommands} lines={sandbox["hidden"]} />
       <Lines title={t.notVisible} lines={sandbox["refused"]} />
     </div>

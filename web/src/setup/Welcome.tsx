@@ -1,14 +1,17 @@
 // Who answers, said at the start. While it is only the guide, the ways to a real model stand here; it can be put away.
 
 import { Compass, KeyRound, Server } from "lucide-react";
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
 import { setPreference, usePreference } from "../state/preferences";
 import { t } from "../texts/start";
 import { Button } from "../ui/Button";
 import type { Provider } from "../wire/nouns";
 
+const ConnectDialog = lazy(() => import("./ConnectDialog"));
+
 export function Welcome({ providers }: { providers: readonly Provider[] }) {
   const welcomed = usePreference("welcomed");
+  const [connecting, setConnecting] = useState(false);
   const answering = providers.find((one) => one.default);
   if (!answering) return null;
   if (answering.kind !== "guide")
@@ -25,24 +28,23 @@ export function Welcome({ providers }: { providers: readonly Provider[] }) {
           {t.builtInAndHonestNot}
         </Way>
         <Way icon={<KeyRound size={17} aria-hidden />} title={t.withAKey}>
-          {t.startWith} <code className="font-mono text-[12px]">{t.openaiApiKey}</code> {t.set}{" "}
-          <code className="font-mono text-[12px]">{t.openaiBaseUrl}</code> {t.namesAnotherServer}
+          {t.pasteAKey}
         </Way>
         <Way icon={<Server size={17} aria-hidden />} title={t.withALocalModel}>
           {t.startOllamaLmStudioOr}
         </Way>
       </ul>
       <div className="mt-5 flex flex-wrap gap-2">
-        <Button look="primary" onClick={() => setPreference("welcomed", "yes")}>
-          {t.goOnWithTheGuide}
-        </Button>
-        <a
-          href="#/settings/models"
-          className="inline-flex min-h-9 items-center rounded-lg border border-line-strong/70 px-3 text-sm font-medium hover:bg-sunken"
-        >
+        <Button look="primary" onClick={() => setConnecting(true)}>
           {t.connectAModel}
-        </a>
+        </Button>
+        <Button onClick={() => setPreference("welcomed", "yes")}>{t.goOnWithTheGuide}</Button>
       </div>
+      {connecting && (
+        <Suspense fallback={null}>
+          <ConnectDialog onClose={() => setConnecting(false)} />
+        </Suspense>
+      )}
     </section>
   );
 }

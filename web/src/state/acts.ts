@@ -33,6 +33,36 @@ export async function send(chatId: string, content: string, images: readonly Sen
   await given(api.POST("/context/{chat_id}/messages", { params: at(chatId), body: body as never }));
 }
 
+/** Queues a message while the agent works, or with `now` gives it to the running turn. An idle chat sends it at once. */
+export async function queue(chatId: string, content: string, when: "idle" | "now"): Promise<void> {
+  await given(api.POST("/context/{chat_id}/messages", { params: at(chatId), body: { content, when } as never }));
+}
+
+export async function changeQueued(
+  chatId: string,
+  queuedId: string,
+  wish: { content: string } | { when: "now" },
+): Promise<void> {
+  const params = { path: { chat_id: chatId, queued_id: queuedId } };
+  await given(api.PATCH("/context/{chat_id}/queue/{queued_id}", { params, body: wish }));
+}
+
+export async function removeQueued(chatId: string, queuedId: string): Promise<void> {
+  const params = { path: { chat_id: chatId, queued_id: queuedId } };
+  await given(api.DELETE("/context/{chat_id}/queue/{queued_id}", { params }));
+}
+
+export type ExportFormat = "markdown" | "json" | "html";
+
+/** The whole chat as a file, and the name that the server gave it. */
+export async function exportChat(chatId: string, format: ExportFormat): Promise<{ file: Blob; name: string }> {
+  const params = { path: { chat_id: chatId }, query: { format } };
+  const asked = api.GET("/context/{chat_id}/export", { params, parseAs: "blob" });
+  const file = (await given(asked as never)) as Blob;
+  const told = (await asked).response.headers.get("content-disposition") ?? "";
+  return { file, name: /filename="([^"]+)"/.exec(told)?.[1] ?? `chat.${format === "markdown" ? "md" : format}` };
+}
+
 export async function stop(chatId: string): Promise<void> {
   await given(api.POST("/context/{chat_id}/stop", { params: at(chatId) }));
 }
@@ -89,19 +119,20 @@ export async function approvePlan(
   chatId: string,
   messageId: string,
   edits: PlanEdits | null,
+  run: "chat" | "job",
   disclosure: string | null = null,
 ): Promise<void> {
   const params = { path: { chat_id: chatId, message_id: messageId } };
   const shown = disclosure ? { disclosure } : {};
   const body = edits
-    ? { steps: edits.steps.map(asJson), budget: named(edits.budget), run: "chat" as const, ...shown }
-    : { run: "chat" as const, ...shown };
+    ? { steps: edits.steps.map(asJson), budget: named(edits.budget), run, ...shown }
+    : { run, ...shown };
   await given(api.POST("/context/{chat_id}/plans/{message_id}/approve", { params, body: body as never }));
 }
 
 export async function changeChat(
   chatId: string,
-  change: { title?: string; model?: string; autonomy?: Autonomy },
+  change: { title?: string; model?: string; autonomy?: Autonomy; pinned?: boolean; archived?: boolean },
 ): Promise<Chat> {
   return given(api.PATCH("/context/{chat_id}", { params: { path: { chat_id: chatId } }, body: change }));
 }

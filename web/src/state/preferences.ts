@@ -1,7 +1,7 @@
 // What this browser remembers for its person: theme, notices, drafts. Never anything secret.
 import { useSyncExternalStore } from "react";
 
-type Name = "theme" | "notifications" | "sound" | "welcomed" | "sidebar" | "later" | "keys" | "language";
+type Name = "theme" | "notifications" | "sound" | "welcomed" | "sidebar" | "later" | "keys" | "language" | "groups";
 const PREFIX = "anycowork.";
 const watchers = new Set<() => void>();
 

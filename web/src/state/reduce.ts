@@ -3,12 +3,15 @@
 import {
   type Approval,
   type ChatState,
+  type DecidedCall,
   type EndReason,
   loose,
   type Message,
   type OpenChat,
   type Plan,
+  type Queued,
   readPlan,
+  readQueued,
   text,
   type WireEvent,
 } from "../wire/nouns";
@@ -75,6 +78,8 @@ export interface ChatView {
   steps: Readonly<Record<string, string>>;
   /** How far each workflow is, as the server told. */
   runs: Runs;
+  /** What was written while the agent works and is not sent yet, in the order in which it will be. */
+  queue: readonly Queued[];
 }
 
 /** Seconds of thinking per message. Only who watched knows them, so they are no part of the view. */
@@ -85,6 +90,7 @@ export function opened(
   messages: readonly Message[],
   approvals: readonly Approval[],
   lastSeq: number,
+  decided: readonly DecidedCall[] = [],
 ): ChatView {
   return {
     id: chat.id,
@@ -96,7 +102,7 @@ export function opened(
     drafts: [],
     printed: {},
     approvals,
-    decided: {},
+    decided: Object.fromEntries(decided.map(({ tool_call_id, state }) => [tool_call_id, state])),
     question: chat.waiting_for.question,
     plans: {},
     spent: lastSeq,
@@ -106,6 +112,7 @@ export function opened(
     autonomy: chat.config.autonomy,
     steps: {},
     runs: {},
+    queue: chat.queue ?? [],
   };
 }
 
@@ -136,6 +143,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
           ...view,
           printed: { ...view.printed, [event.call_id]: extended(view.printed[event.call_id] ?? NOTHING, event) },
         };
+      if (event.task_id) return view; // a worker's words are read on the job's page, once they are a message
       return { ...view, drafts: withDelta(view.drafts, event) };
     case "turn-started":
       return {
@@ -188,6 +196,8 @@ function changed(view: ChatView, event: WireEvent): ChatView {
         : view;
     case "workflow-progress":
       return withRun(view, readRun(event.workflow));
+    case "queue-updated":
+      return { ...view, queue: withQueued(view.queue, readQueued(event.queued)) };
     case "tool-result":
       return { ...view, printed: withoutKey(view.printed, event.call_id ?? "") };
     case "task-started":
@@ -202,6 +212,15 @@ function changed(view: ChatView, event: WireEvent): ChatView {
       return unreachable ?? view; // a newer server may say more than this page knows
     }
   }
+}
+
+/** What steers stands first, then the oldest: ids are made in order. */
+function withQueued(queue: ChatView["queue"], told: ReturnType<typeof readQueued>): ChatView["queue"] {
+  if (!told) return queue;
+  const others = queue.filter(({ id }) => id !== told.id);
+  if (told.status !== "queued") return others;
+  const { status: _, ...queued } = told;
+  return [...others, queued].sort((a, b) => Number(b.steer) - Number(a.steer) || (a.id < b.id ? -1 : 1));
 }
 
 function withMessage(view: ChatView, message: Message): ChatView {

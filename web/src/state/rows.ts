@@ -19,6 +19,11 @@ export type Row =
 /** How far an answer is that still comes. */
 export type Saying = "thinking" | "speaking";
 
+/** Whether the chat shows it: what a job's workers do stands on the job's page, but their questions are the person's. */
+export function concernsThePerson({ task_id, message_type }: Message): boolean {
+  return !task_id || message_type === "question";
+}
+
 /** The messages' rows; they stay the same objects while words stream in. */
 export function rowsOf(messages: readonly Message[]): Row[] {
   const results = resultsByCall(messages);

@@ -23,8 +23,9 @@ export const CHATS = ["chats"];
 const LISTED = [...CHATS, "listed"];
 const AT_MOST = 500;
 
-/** The newest chats with these words in their titles, and apart from them all that wait for a person, however old: as lists and events together say. */
-export function useChats(words: string) {
+/** The newest chats with these words in their titles, and apart from them all that wait for a person, however old, and those
+ * that are pinned: as lists and events together say. Archived chats are shown apart, and found by words. */
+export function useChats(words: string, archived = false) {
   const heardOf = useHeard();
   const stalled = useQuery({
     queryKey: [...CHATS, "waiting", words],
@@ -36,18 +37,34 @@ export function useChats(words: string) {
       ),
     placeholderData: keepPreviousData,
   });
+  const fastened = useQuery({
+    queryKey: [...CHATS, "pinned", words],
+    queryFn: () =>
+      given(api.GET("/context", { params: { query: { limit: AT_MOST, q: words || null, pinned: true } } })),
+    placeholderData: keepPreviousData,
+  });
   const query = useInfiniteQuery({
-    queryKey: [...LISTED, words],
-    queryFn: ({ pageParam }): Promise<Page> =>
-      given(api.GET("/context", { params: { query: { limit: 50, q: words || null, cursor: pageParam } } })),
+    queryKey: [...LISTED, words, archived],
+    queryFn: ({ pageParam }): Promise<Page> => {
+      const kept = archived || !words ? archived : null;
+      const asked = { limit: 50, q: words || null, cursor: pageParam, archived: kept };
+      return given(api.GET("/context", { params: { query: asked } }));
+    },
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
   });
-  const [waiting, others] = useMemo(() => {
+  const [waiting, pinned, others] = useMemo(() => {
+    const now = (chat: Chat) => withHeard(chat, heardOf[chat.id] ?? []);
     const listed = (query.data?.pages ?? []).flatMap((page) => page.contexts);
-    return waitingFirst(listed, stalled.data?.contexts ?? [], (chat) => withHeard(chat, heardOf[chat.id] ?? []));
-  }, [query.data, stalled.data, heardOf]);
-  return { ...query, waiting, others };
+    const [first, rest] = waitingFirst(listed, archived ? [] : (stalled.data?.contexts ?? []), now);
+    const apart = new Set(first.map(({ id }) => id));
+    const kept = archived
+      ? []
+      : (fastened.data?.contexts ?? []).map(now).filter(({ id, archived: away }) => !away && !apart.has(id));
+    const shown = new Set(kept.map(({ id }) => id));
+    return [first, kept, rest.filter(({ id }) => !shown.has(id))];
+  }, [query.data, stalled.data, fastened.data, heardOf, archived]);
+  return { ...query, waiting, pinned, others };
 }
 
 /** Chats with these words in their titles, however old: for who types a few letters of one. */

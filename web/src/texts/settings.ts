@@ -88,6 +88,7 @@ export const en = {
   itHolds: "Protected",
   itDoesNotHold: "Not protected",
   commandsCanReadSettingSandbox: "Commands can read (setting sandbox_paths)",
+  commandsUseCaches: "Package caches that commands use (they never change yours)",
   hiddenFromCommands: "Hidden from commands",
   notVisible: "Not visible",
   settings: "Settings",

@@ -5,14 +5,14 @@ export const en = {
   thisTokenIsNotThe: "This token is not valid.",
   anycowork: "AnyCowork",
   anycoworkOpen: "anycowork open",
-  openaiApiKey: "OPENAI_API_KEY",
   noAccountNoKeyNothing: "No account, no key. Nothing is changed before you have seen it and allowed it.",
   theServerDoesNotAnswer: "The server does not answer.",
   whoAnswers: "who answers",
   enter: "Enter",
-  startWith: "Start with",
-  set: "set;",
   withAKey: "With a key",
+  pasteAKey:
+    "Paste a key of OpenAI, Anthropic, Gemini, OpenRouter or any other server. It is stored for you alone and never shown again.",
+  connected: (name: string) => `${name} is connected and answered. You can start.`,
   startOllamaLmStudioOr: "Start Ollama, LM Studio or llama.cpp on this machine. It is found automatically.",
   theGuideAnswersNow: "The guide answers now",
   withALocalModel: "With a local model",
@@ -25,8 +25,6 @@ export const en = {
   theBuiltInGuideNo: "The built-in guide: no language model, it follows plain requests",
   builtInAndHonestNot: "Built in. It is not a language model, but it follows plain requests like the ones above.",
   token: "token",
-  openaiBaseUrl: "OPENAI_BASE_URL",
-  namesAnotherServer: "names another server.",
 };
 
 export type Texts = typeof en;

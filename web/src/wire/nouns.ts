@@ -10,6 +10,7 @@ export type OpenChat = Schemas["OpenChat"];
 export type ChatState = Schemas["ChatState"];
 export type EndReason = Extract<WireEvent, { type: "turn-ended" }>["reason"];
 export type Approval = Schemas["ApprovalShape"];
+export type DecidedCall = Schemas["DecidedCallShape"];
 export type Disclosure = Schemas["DisclosureShape"];
 export type DisclosedItem = Schemas["DisclosedItemShape"];
 export type Decision = Schemas["Decision"];
@@ -21,6 +22,9 @@ export type Workflow = Schemas["WorkflowShape"];
 export type Parameter = Schemas["ParameterShape"];
 export type FileFault = Schemas["FileFaultShape"];
 export type MessageType = Schemas["MessageType"];
+export type Queued = Schemas["QueuedMessageShape"];
+export type SearchResults = Schemas["SearchResults"];
+export type SearchResult = Schemas["SearchResultShape"];
 export type Message = Schemas["MessageShape"] & { reasoning?: string | null };
 
 export interface Provider {
@@ -245,6 +249,19 @@ export function readPictures(payload: unknown): Picture[] {
     width: side(width),
     height: side(height),
   }));
+}
+
+/** A message of the queue, as an event tells of it; `status` says what became of it. */
+export function readQueued(value: unknown): (Queued & { status: string }) | null {
+  const found = loose(value);
+  if (!text(found["id"])) return null;
+  return {
+    id: text(found["id"]),
+    content: text(found["content"]),
+    steer: found["steer"] === true,
+    created_at: text(found["created_at"]),
+    status: text(found["status"]),
+  };
 }
 
 export function readProvider(value: unknown): Provider {

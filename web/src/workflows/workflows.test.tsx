@@ -187,6 +187,7 @@ function composer() {
       sent={[]}
       images={false}
       onSend={onSend}
+      onQueue={vi.fn(() => Promise.resolve(true))}
       onStop={vi.fn()}
     />,
   );

@@ -18,9 +18,18 @@ from starlette.types import Scope as Asked
 from anycowork.api.asgi import header, send_bytes
 from anycowork.api.middleware.allowed_hosts import AllowedHosts
 from anycowork.api.middleware.auth_throttle import AuthThrottle
-from anycowork.chats.services import ClientKeysPort, Sessions
+from anycowork.chats.server_ports import Sessions
 from anycowork.domain.errors import NotAllowed, Unauthenticated
-from anycowork.domain.principals import EDITOR_HEADER, Principal, PrincipalKind, Scope, acp_client
+from anycowork.domain.principals import (
+    EDITOR_HEADER,
+    MCP_HOST_HEADER,
+    Principal,
+    PrincipalKind,
+    Scope,
+    acp_client,
+    mcp_host,
+)
+from anycowork.domain.store_ports import ClientKeysPort
 
 OWNER = Principal(id="owner", kind=PrincipalKind.PERSON, name="The owner of this server")
 CLIENT_KEY_PREFIX = "sk-ac-"
@@ -33,6 +42,7 @@ SESSION = "/session"
 _COOKIE_SECONDS = 180 * 24 * 3600
 PAGE_KEY_HEADER = b"x-anycowork-page-key"
 _EDITOR_HEADER = EDITOR_HEADER.lower().encode()
+_MCP_HOST_HEADER = MCP_HOST_HEADER.lower().encode()
 
 
 def new_client_key() -> str:
@@ -154,9 +164,13 @@ def _is_asset(scope: Asked) -> bool:
 
 
 def _narrowed(scope: Asked, principal: Principal | None) -> Principal | None:
-    """The owner, or the editor that the owner's request names. The header only ever takes scopes away."""
+    """The owner, or the program that the owner's request names. A header only ever takes scopes away; with both, the fewest are left."""
+    if principal is not OWNER:
+        return principal
+    if (host := header(scope, _MCP_HOST_HEADER)) is not None:
+        return mcp_host(host)
     editor = header(scope, _EDITOR_HEADER)
-    return acp_client(editor) if principal is OWNER and editor is not None else principal
+    return acp_client(editor) if editor is not None else principal
 
 
 def _keep_to_passthrough(principal: Principal, path: str) -> None:

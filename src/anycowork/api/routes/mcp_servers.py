@@ -3,10 +3,10 @@
 from fastapi import Response
 
 from anycowork.api.dependencies import ServicesDep
-from anycowork.api.middleware.auth import Manager
+from anycowork.api.middleware.auth import Manager, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.mcp import McpServerList, McpServerShape
+from anycowork.api.schemas.mcp import McpResourceList, McpServerList, McpServerShape
 from anycowork.domain.mcp_servers import McpServerConfig
 
 routes = Router(tags=["mcp"])
@@ -16,6 +16,12 @@ routes = Router(tags=["mcp"])
 async def list_mcp_servers(principal: Manager, services: ServicesDep) -> Response:
     """With each one's tools and the last lines that it printed."""
     return json_response(200, {"servers": list(services.mcp.shown())})
+
+
+@routes.get("/mcp/resources", response_model=McpResourceList, responses=error_responses())
+async def list_mcp_resources(principal: Reader, services: ServicesDep) -> Response:
+    """Of all connected servers; to name one in a message. An agent reads it with the server's tool `resources_read`."""
+    return json_response(200, {"resources": list(services.mcp.resources())})
 
 
 @routes.post("/mcp/servers", status_code=201, response_model=McpServerShape, responses=error_responses(409, body=True))

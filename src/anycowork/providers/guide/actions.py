@@ -58,16 +58,16 @@ def act(intent: Intent, *, approved: bool) -> Act:
 
 def do(tool: str, parameters: Json) -> Generator[Move, Heard, CallOutcome]:
     """Makes one call and returns its outcome."""
-    heard = yield GuideCall(tool, parameters)
-    assert isinstance(heard, CallOutcome)  # `moves.next_words` answers a call with nothing else
-    return heard
+    answer = yield GuideCall(tool, parameters)
+    assert isinstance(answer, CallOutcome)  # `moves.next_words` answers a call with nothing else
+    return answer
 
 
 def ask(question: GuideQuestion) -> Generator[Move, Heard, str]:
     """Asks one question and returns the chosen value."""
-    heard = yield question
-    assert isinstance(heard, AnsweredQuestion)  # `moves.next_words` answers a question with nothing else
-    return question.chosen(heard.words)
+    answer = yield question
+    assert isinstance(answer, AnsweredQuestion)  # `moves.next_words` answers a question with nothing else
+    return question.chosen(answer.words)
 
 
 def _search(intent: SearchIntent) -> Json:

@@ -94,15 +94,15 @@ def exit_code(text: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def summary(told: Sequence[ResultSummary], left: Sequence[str]) -> str:
+def summary(results: Sequence[ResultSummary], left: Sequence[str]) -> str:
     """Summarises what was done, what failed, and what was left undone because of it."""
-    if len(told) == 1 and not left:
-        return told[0].words
-    lines = [f"{number}. {one.words}" for number, one in enumerate(told, 1)]
+    if len(results) == 1 and not left:
+        return results[0].words
+    lines = [f"{number}. {one.words}" for number, one in enumerate(results, 1)]
     if left:
         lines.append("Left undone:\n" + "\n".join(f"- {step}" for step in left))
-    failed = sum(not one.ok for one in told)
-    head = f"{failed} of {len(told)} steps did not work." if failed else f"All {len(told)} steps are done."
+    failed = sum(not one.ok for one in results)
+    head = f"{failed} of {len(results)} steps did not work." if failed else f"All {len(results)} steps are done."
     return "\n\n".join([head if not left else f"I stopped before the end. {head}", *lines])
 
 

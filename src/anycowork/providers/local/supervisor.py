@@ -186,8 +186,8 @@ class Supervisor:
             async with asyncio.timeout(LOAD_SECONDS):
                 process.stdin.write(json.dumps(options).encode() + b"\n")
                 await process.stdin.drain()
-                said = await process.stdout.readline()
-            return str(json.loads(said)["address"])
+                line = await process.stdout.readline()
+            return str(json.loads(line)["address"])
         except TimeoutError:
             raise Unreachable(f"The local model was not loaded within {LOAD_SECONDS:g} s. Try again.") from None
         except (OSError, ValueError, KeyError):

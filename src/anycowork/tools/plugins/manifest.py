@@ -64,22 +64,22 @@ class Refused(ValueError):
     """Why a tool is not offered."""
 
 
-def declared(plugin: str, entries: Iterable[str], said: Mapping[str, JsonValue]) -> Declared:
+def declared(plugin: str, entries: Iterable[str], declaration: Mapping[str, JsonValue]) -> Declared:
     """Raises: Refused."""
     try:
-        read = _Declaration.model_validate(said)
+        read = _Declaration.model_validate(declaration)
         schema = validated(read.parameters)
         permissions = _permissions(read.permissions)
         network = wanted_destinations(read.network)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise Refused(f"{_named(said)}: its '{first['loc'][0]}' does not fit: {first['msg']}") from None
+        raise Refused(f"{_named(declaration)}: its '{first['loc'][0]}' does not fit: {first['msg']}") from None
     except (BadSchema, ValueError) as error:
-        raise Refused(f"{_named(said)}: {error}") from None
+        raise Refused(f"{_named(declaration)}: {error}") from None
     if read.entry not in entries:
-        raise Refused(f"{_named(said)}: it says that it comes from somewhere else than its plugin")
+        raise Refused(f"{_named(declaration)}: it says that it comes from somewhere else than its plugin")
     if read.path is not None and not _is_text(schema, read.path):
-        raise Refused(f"{_named(said)}: 'path' names '{read.path[:80]}', which is no text among its parameters")
+        raise Refused(f"{_named(declaration)}: 'path' names '{read.path[:80]}', which is no text among its parameters")
     spec = ToolSpec(
         name=read.name,
         category=read.category,
@@ -138,5 +138,5 @@ def _is_text(schema: Mapping[str, JsonValue], name: str) -> bool:
     return isinstance(found, dict) and found.get("type") == "string"
 
 
-def _named(said: Mapping[str, JsonValue]) -> str:
-    return f"'{str(said.get('name'))[:80]}'"
+def _named(declaration: Mapping[str, JsonValue]) -> str:
+    return f"'{str(declaration.get('name'))[:80]}'"

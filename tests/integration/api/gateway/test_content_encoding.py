@@ -40,70 +40,70 @@ PACKED = {
 
 
 @pytest.fixture
-async def house(tmp_path, migrated):
-    """A house with two providers, of which the second has the model 'theirs'."""
+async def server(tmp_path, migrated):
+    """A server with two providers, of which the second has the model 'theirs'."""
     (tmp_path / "data").mkdir(mode=0o700)
     shutil.copy(migrated, tmp_path / "data")
-    async with RawProvider(OK).serving() as first, RawProvider(OK).serving() as second, live_server(tmp_path) as guest:
-        guest.house.providers.put(ProviderConfig("first", base_url=first.url, models=("ours",)))
-        guest.house.providers.put(ProviderConfig("second", base_url=second.url, models=("theirs",)))
-        guest.house.providers.choose("first/ours")
-        yield guest, first, second
+    async with RawProvider(OK).serving() as first, RawProvider(OK).serving() as second, live_server(tmp_path) as client:
+        client.server.providers.put(ProviderConfig("first", base_url=first.url, models=("ours",)))
+        client.server.providers.put(ProviderConfig("second", base_url=second.url, models=("theirs",)))
+        client.server.providers.choose("first/ours")
+        yield client, first, second
 
 
-async def post(guest, body: bytes, encoding: str, key: str = TOKEN) -> tuple[int, dict]:
+async def post(client, body: bytes, encoding: str, key: str = TOKEN) -> tuple[int, dict]:
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}", "Content-Encoding": encoding}
     async with (
         aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(5)) as session,
-        session.post(f"{guest.url}/v1/chat/completions", data=body, headers=headers) as response,
+        session.post(f"{client.url}/v1/chat/completions", data=body, headers=headers) as response,
     ):
         return response.status, await response.json()
 
 
 @proves("GW-1")
 @pytest.mark.parametrize("what", PACKED)
-async def test_a_packed_request_reaches_the_provider_of_its_model_as_it_came(house, what):
-    guest, first, second = house
+async def test_a_packed_request_reaches_the_provider_of_its_model_as_it_came(server, what):
+    client, first, second = server
     encoding, body = PACKED[what]
-    assert (await post(guest, body, encoding))[0] == 200
+    assert (await post(client, body, encoding))[0] == 200
     sent = Exchange.read(second.asked[0])
     assert (sent.body, dict(sent.headers)["content-encoding"], first.asked) == (body, encoding, [])
 
 
 @proves("GW-1")
-async def test_what_cannot_be_opened_is_sent_to_nobody(house):
-    guest, first, second = house
-    status, told = await post(guest, b"\x1b\x05\x00", "br")
+async def test_what_cannot_be_opened_is_sent_to_nobody(server):
+    client, first, second = server
+    status, told = await post(client, b"\x1b\x05\x00", "br")
     assert (status, told["error"]["code"], told["error"]["param"]) == (415, "unknown_encoding", "content-encoding")
     assert "gzip" in told["error"]["message"] and first.asked == second.asked == []
 
 
 @proves("GW-1")
-async def test_a_bomb_is_refused_as_a_plain_body_of_its_size_would_be(house):
-    guest, first, second = house
-    status, told = await post(guest, gzip.compress(b" " * 11_000_000), "gzip")
+async def test_a_bomb_is_refused_as_a_plain_body_of_its_size_would_be(server):
+    client, first, second = server
+    status, told = await post(client, gzip.compress(b" " * 11_000_000), "gzip")
     assert (status, told["error"]["code"]) == (413, "too_large")
     assert first.asked == second.asked == []
 
 
-async def test_a_damaged_body_goes_to_the_default_provider_who_says_what_is_wrong(house):
-    guest, first, _ = house
-    assert (await post(guest, b"\x1f\x8b nonsense", "gzip"))[0] == 200
+async def test_a_damaged_body_goes_to_the_default_provider_who_says_what_is_wrong(server):
+    client, first, _ = server
+    assert (await post(client, b"\x1f\x8b nonsense", "gzip"))[0] == 200
     assert Exchange.read(first.asked[0]).body == b"\x1f\x8b nonsense"
 
 
 @proves("GW-1")
-async def test_a_key_is_counted_by_what_the_body_holds(house):
-    guest, *_ = house
-    made = await guest.ask("POST", "/keys", {"name": "k", "limits": {"tokens_per_day": 1000}}, expect=201)
+async def test_a_key_is_counted_by_what_the_body_holds(server):
+    client, *_ = server
+    made = await client.ask("POST", "/keys", {"name": "k", "limits": {"tokens_per_day": 1000}}, expect=201)
     large = gzip.compress(
         json.dumps({"model": "theirs", "max_tokens": 1, "messages": [{"role": "user", "content": "y" * 8000}]}).encode()
     )
     assert len(large) < 200  # packed, it would pass for a small one
-    status, told = await post(guest, large, "gzip", made["key"])
+    status, told = await post(client, large, "gzip", made["key"])
     assert (status, told["error"]["param"]) == (429, "tokens_per_day")
-    assert (await post(guest, *reversed(PACKED["gzip"]), made["key"]))[0] == 200
-    used = (await guest.ask("GET", "/keys"))["keys"][-1]["today"]
+    assert (await post(client, *reversed(PACKED["gzip"]), made["key"]))[0] == 200
+    used = (await client.ask("GET", "/keys"))["keys"][-1]["today"]
     assert (used["prompt_tokens"], used["completion_tokens"], used["estimated"]) == (7, 2, 0)
 
 

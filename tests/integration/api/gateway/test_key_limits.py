@@ -55,10 +55,10 @@ class SetClock(SystemClock):
 class Program:
     """One program with its own key, and the owner who looks at the count."""
 
-    def __init__(self, guest: LiveServer, made: dict, app) -> None:
-        self.guest, self.made = guest, made
+    def __init__(self, client: LiveServer, made: dict, app) -> None:
+        self.client, self.made = client, made
         self.id = made["id"]
-        self._client, self._owner = Client(app, token=made["key"]), guest
+        self._client, self._owner = Client(app, token=made["key"]), client
 
     async def ask(self, body=SMALL, path=COMPLETIONS):
         return await self._client.post(path, body)
@@ -68,18 +68,18 @@ class Program:
         return next(key for key in keys if key["id"] == self.id)
 
 
-async def program(guest: LiveServer, clock=None, **limits) -> Program:
-    made = await guest.ask("POST", "/keys", {"name": "editor", "limits": limits}, expect=201)
-    services = guest.house.services
-    return Program(guest, made, create_api(replace(services, clock=clock or services.clock)))
+async def program(client: LiveServer, clock=None, **limits) -> Program:
+    made = await client.ask("POST", "/keys", {"name": "editor", "limits": limits}, expect=201)
+    services = client.server.services
+    return Program(client, made, create_api(replace(services, clock=clock or services.clock)))
 
 
 @proves("GW-1")
 async def test_a_key_without_limits_is_made_and_counted_as_before(tmp_path):
-    async with live_server(tmp_path, replies=[Reply("Hi.", usage=USAGE)]) as guest:
-        made = await guest.ask("POST", "/keys", {"name": "editor"}, expect=201)
+    async with live_server(tmp_path, replies=[Reply("Hi.", usage=USAGE)]) as client:
+        made = await client.ask("POST", "/keys", {"name": "editor"}, expect=201)
         assert made["limits"] == {"requests_per_minute": None, "tokens_per_day": None, "spend_per_day": None}
-        app = Program(guest, made, create_api(guest.house.services))
+        app = Program(client, made, create_api(client.server.services))
         assert (await app.ask()).status == 200
         shown = await app.shown()
     assert shown["last_used_at"] is not None and "key" not in shown
@@ -112,17 +112,17 @@ async def test_a_key_without_limits_is_made_and_counted_as_before(tmp_path):
     ],
 )
 async def test_limits_that_make_no_sense_are_refused(tmp_path, limits):
-    async with live_server(tmp_path) as guest:
-        error = (await guest.ask("POST", "/keys", {"name": "editor", "limits": limits}, expect=422))["error"]
+    async with live_server(tmp_path) as client:
+        error = (await client.ask("POST", "/keys", {"name": "editor", "limits": limits}, expect=422))["error"]
         assert error["param"].startswith("limits.")
-        assert (await guest.ask("GET", "/keys"))["keys"] == []
+        assert (await client.ask("GET", "/keys"))["keys"] == []
 
 
 @proves("GW-1")
 async def test_too_many_requests_in_a_minute_are_told_when_to_return(tmp_path):
-    async with live_server(tmp_path, replies=["a", "b", "c"]) as guest:
+    async with live_server(tmp_path, replies=["a", "b", "c"]) as client:
         clock = SetClock()
-        app = await program(guest, clock, requests_per_minute=2)
+        app = await program(client, clock, requests_per_minute=2)
         assert [(await app.ask()).status for _ in range(2)] == [200, 200]
         clock.passed = 20.5
         refused = await app.ask()
@@ -132,20 +132,20 @@ async def test_too_many_requests_in_a_minute_are_told_when_to_return(tmp_path):
         assert "x-should-retry" not in refused.headers
         assert (await app.ask({}, "/v1/models")).status == 405
         assert (
-            await Client(create_api(replace(guest.house.services, clock=clock)), token=app.made["key"]).get(
+            await Client(create_api(replace(client.server.services, clock=clock)), token=app.made["key"]).get(
                 "/v1/models"
             )
         ).status == 200
         clock.passed = 60.5
         assert (await app.ask()).status == 200
-        assert len(guest.model.raw) == 3
+        assert len(client.model.raw) == 3
 
 
 @proves("GW-1")
 async def test_a_day_that_is_used_up_lifts_at_midnight(tmp_path):
-    async with live_server(tmp_path, replies=[Reply("a", usage=USAGE), Reply("b", usage=USAGE)]) as guest:
+    async with live_server(tmp_path, replies=[Reply("a", usage=USAGE), Reply("b", usage=USAGE)]) as client:
         clock = SetClock()
-        app = await program(guest, clock, tokens_per_day=60)
+        app = await program(client, clock, tokens_per_day=60)
         assert (await app.ask()).status == 200
         refused = await app.ask()
         assert (refused.status, refused.error["code"], refused.error["param"]) == (
@@ -158,7 +158,7 @@ async def test_a_day_that_is_used_up_lifts_at_midnight(tmp_path):
             assert word in refused.error["message"]
         clock.today = "2026-11-16"
         assert (await app.ask()).status == 200
-        assert len(guest.model.raw) == 2
+        assert len(client.model.raw) == 2
 
 
 PRICED = {"scripted": PriceEntry(input=1000, output=1000, cached=500)}
@@ -172,8 +172,8 @@ def priced(model_url: str = "") -> dict:
 async def test_spend_is_counted_by_the_prices_of_the_settings_and_limited(tmp_path):
     async with ScriptedModel([Reply("a", usage=USAGE)] * 3) as model:
         entry = ProviderEntry(**priced(model.base_url))
-        async with live_server(tmp_path, providers=(entry,)) as guest:
-            app = await program(guest, spend_per_day=0.1)
+        async with live_server(tmp_path, providers=(entry,)) as client:
+            app = await program(client, spend_per_day=0.1)
             assert app.made["limits"]["spend_per_day"] == 0.1 and app.made["hint"] is None
             assert (await app.ask()).status == 200
             shown = await app.shown()
@@ -187,8 +187,8 @@ async def test_spend_is_counted_by_the_prices_of_the_settings_and_limited(tmp_pa
 
 @proves("GW-1")
 async def test_without_a_price_tokens_are_counted_and_that_is_said(tmp_path):
-    async with live_server(tmp_path, replies=[Reply("a", usage=USAGE)]) as guest:
-        app = await program(guest, spend_per_day=0.000001)
+    async with live_server(tmp_path, replies=[Reply("a", usage=USAGE)]) as client:
+        app = await program(client, spend_per_day=0.000001)
         assert "prices" in app.made["hint"]
         assert (await app.ask()).status == 200
         shown = await app.shown()
@@ -199,9 +199,9 @@ async def test_without_a_price_tokens_are_counted_and_that_is_said(tmp_path):
 @proves("GW-1")
 async def test_64_requests_at_once_never_take_more_than_the_limit(tmp_path):
     """All of them are inside before any is answered: only reservations can hold them back."""
-    async with live_server(tmp_path) as guest:
-        app, hold, refusals = await program(guest, tokens_per_day=450), asyncio.Event(), asyncio.Semaphore(0)
-        guest.model.mind = lambda body: Reply(chunks=["a", "b"], usage=USAGE, hold=hold)
+    async with live_server(tmp_path) as client:
+        app, hold, refusals = await program(client, tokens_per_day=450), asyncio.Event(), asyncio.Semaphore(0)
+        client.model.mind = lambda body: Reply(chunks=["a", "b"], usage=USAGE, hold=hold)
 
         async def ask():
             answer = await app.ask({**SMALL, "stream": True})
@@ -212,13 +212,13 @@ async def test_64_requests_at_once_never_take_more_than_the_limit(tmp_path):
             asked = [tasks.create_task(ask()) for _ in range(64)]
             for _ in range(64 - 9):
                 await refusals.acquire()
-            await guest.model.asked(9)
+            await client.model.asked(9)
             hold.set()
         statuses = [task.result().status for task in asked]
         refused = next(task.result() for task in asked if task.result().status == 429)
         shown = await app.shown()
     assert statuses.count(200) * 47 <= 450 < (statuses.count(200) + 1) * 47  # 17 to send, 30 to come
-    assert statuses.count(200) == len(guest.model.raw) == shown["today"]["requests"]
+    assert statuses.count(200) == len(client.model.raw) == shown["today"]["requests"]
     assert (refused.headers["retry-after"], refused.error["code"]) == ("1", "rate_limit_exceeded")
 
 
@@ -235,33 +235,33 @@ async def test_64_requests_at_once_never_take_more_than_the_limit(tmp_path):
     ids=["streamed usage", "stream without usage", "broken off", "refused", "failed"],
 )
 async def test_every_way_an_answer_can_end_is_counted_once(tmp_path, reply, body, tokens, estimated):
-    async with live_server(tmp_path, replies=[reply]) as guest:
-        app = await program(guest)
+    async with live_server(tmp_path, replies=[reply]) as client:
+        app = await program(client)
         await app.ask({**SMALL, **body})
         today = (await app.shown())["today"]
         assert (today["requests"], today["estimated"]) == (1, estimated)
         counted = today["prompt_tokens"] + today["completion_tokens"]
         assert counted == tokens if tokens is not None else counted > 12
-        reserved = (await guest.house.database.ledger.account(app.id, today_of(guest))).today.reserved
+        reserved = (await client.server.database.ledger.account(app.id, today_of(client))).today.reserved
         assert reserved == 0
 
 
-def today_of(guest: LiveServer) -> str:
-    return guest.house.services.clock.now()[:10]
+def today_of(client: LiveServer) -> str:
+    return client.server.services.clock.now()[:10]
 
 
 @proves("GW-1")
 @pytest.mark.parametrize("hang", [Hang(headers=False), Hang("Good d")], ids=["before the answer", "in its middle"])
 async def test_a_client_that_leaves_is_counted_as_an_estimate(tmp_path, hang):
-    async with live_server(tmp_path, replies=[hang]) as guest:
-        app = await program(guest)
+    async with live_server(tmp_path, replies=[hang]) as client:
+        app = await program(client)
         headers = {"Authorization": f"Bearer {app.made['key']}"}
         async with asyncio.timeout(5), aiohttp.ClientSession(headers=headers) as session:
             async with asyncio.TaskGroup() as tasks:
-                asking = tasks.create_task(read_all(session, guest.url + COMPLETIONS))
-                await guest.model.asked(1)
+                asking = tasks.create_task(read_all(session, client.url + COMPLETIONS))
+                await client.model.asked(1)
                 asking.cancel()
-            await guest.model.deserted()
+            await client.model.deserted()
         today = (await app.shown())["today"]
     assert (today["requests"], today["estimated"]) == (1, 1.0)
     assert today["prompt_tokens"] + today["completion_tokens"] > 0
@@ -274,33 +274,33 @@ async def read_all(session: aiohttp.ClientSession, url: str) -> bytes:
 
 @proves("GW-1")
 async def test_a_provider_that_is_down_costs_nothing(tmp_path):
-    async with live_server(tmp_path) as guest:
-        guest.house.providers.put(ProviderConfig("down", base_url="http://127.0.0.1:9/v1", models=("down",)))
-        app = await program(guest, tokens_per_day=100)
+    async with live_server(tmp_path) as client:
+        client.server.providers.put(ProviderConfig("down", base_url="http://127.0.0.1:9/v1", models=("down",)))
+        app = await program(client, tokens_per_day=100)
         assert [(await app.ask({**SMALL, "model": "down"})).status for _ in range(3)] == [502] * 3
         assert (await app.shown())["today"]["prompt_tokens"] == 0
 
 
 @proves("GW-1")
 async def test_what_was_used_today_still_counts_after_a_restart(tmp_path):
-    async with live_server(tmp_path, replies=[Reply("a", usage=USAGE)]) as guest:
-        app = await program(guest, tokens_per_day=60)
+    async with live_server(tmp_path, replies=[Reply("a", usage=USAGE)]) as client:
+        app = await program(client, tokens_per_day=60)
         assert (await app.ask()).status == 200
-    async with live_server(tmp_path) as guest:
-        again = Program(guest, app.made, create_api(guest.house.services))
+    async with live_server(tmp_path) as client:
+        again = Program(client, app.made, create_api(client.server.services))
         assert (await again.ask()).status == 429
         shown = await again.shown()
         assert (shown["today"]["requests"], shown["limits"]["tokens_per_day"]) == (1, 60)
-        assert guest.model.raw == []
+        assert client.model.raw == []
 
 
 @proves("GW-1")
 async def test_the_counts_of_days_are_added_up(tmp_path):
-    async with live_server(tmp_path, replies=[Reply("a", usage=USAGE)] * 2) as guest:
+    async with live_server(tmp_path, replies=[Reply("a", usage=USAGE)] * 2) as client:
         clock = SetClock(today="2026-11-14")
-        app = await program(guest, clock)
+        app = await program(client, clock)
         await app.ask()
-        clock.today = today_of(guest)
+        clock.today = today_of(client)
         await app.ask()
         shown = await app.shown()
     assert (shown["total"]["requests"], shown["total"]["completion_tokens"]) == (2, 60)
@@ -310,16 +310,16 @@ async def test_the_counts_of_days_are_added_up(tmp_path):
 @proves("GW-1")
 async def test_counting_holds_up_no_byte(tmp_path):
     """While the store cannot write at all, answers pass as ever."""
-    async with live_server(tmp_path, replies=["a", "b", "c"]) as guest:
-        app = await program(guest, tokens_per_day=10_000)
-        with held(guest.house.database.writer):
+    async with live_server(tmp_path, replies=["a", "b", "c"]) as client:
+        app = await program(client, tokens_per_day=10_000)
+        with held(client.server.database.writer):
             assert [(await app.ask()).status for _ in range(3)] == [200, 200, 200]
         assert (await app.shown())["today"]["requests"] == 3
 
 
 @proves("GW-1")
 async def test_the_owner_is_not_counted(tmp_path):
-    async with live_server(tmp_path, replies=["a"]) as guest:
-        app = await program(guest, requests_per_minute=1)
-        await guest.ask("POST", COMPLETIONS, SMALL)
+    async with live_server(tmp_path, replies=["a"]) as client:
+        app = await program(client, requests_per_minute=1)
+        await client.ask("POST", COMPLETIONS, SMALL)
         assert (await app.shown())["total"]["requests"] == 0

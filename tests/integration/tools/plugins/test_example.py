@@ -1,4 +1,4 @@
-"""The example of a plugin, built as its author would build it, unpacked as `pip install --target` does, and used in the house."""
+"""The example of a plugin, built as its author would build it, unpacked as `pip install --target` does, and used in a server."""
 
 import shutil
 import subprocess
@@ -33,14 +33,14 @@ async def test_the_example_is_built_installed_switched_on_and_used(tmp_path: Pat
         "Sorted.",
     ]
     files = {"fruit.txt": "plum\napple\nplum\n"}
-    async with live_server(tmp_path, replies=replies, files=files, plugins=("word-tools",)) as guest:
-        [found] = (await guest.ask("GET", "/settings"))["plugins_found"]
+    async with live_server(tmp_path, replies=replies, files=files, plugins=("word-tools",)) as client:
+        [found] = (await client.ask("GET", "/settings"))["plugins_found"]
         assert found == {"name": "word-tools", "version": "1.0.0", "on": True, "tools": 3, "problems": []}
-        chat = await guest.chat()
+        chat = await client.chat()
         assert (await chat.send("Sort my fruit"))["state"] == "awaiting_approval"
         await chat.decide()
         told = [message["content"] for message in await chat.of_type("tool_result")]
         assert told[0] == '{\n  "plum": 2\n}' and told[1] == "MMXXVI"
         assert told[2] == "'to_roman' failed: 0 cannot be written with Roman numerals; give one from 1 to 3999."
         assert told[3].startswith("3 lines are in order.")
-        assert (guest.workspace / "fruit.txt").read_text() == "apple\nplum\nplum\n"
+        assert (client.workspace / "fruit.txt").read_text() == "apple\nplum\nplum\n"

@@ -1,4 +1,4 @@
-"""Two hundred tools of plugins in the real house: what a model is shown of them, in each of the three ways to call."""
+"""Two hundred tools of plugins in the real server: what a model is shown of them, in each of the three ways to call."""
 
 import json
 from collections.abc import AsyncIterator
@@ -46,13 +46,13 @@ async def furnished(tmp_path: Path, *replies: Script, **way: Any) -> AsyncIterat
         install(tmp_path / "data" / "plugins", name, source(name))
     async with ScriptedModel(replies) as model:
         entry = ProviderEntry(name="own", base_url=model.base_url, models=("m",), **way)
-        async with live_server(tmp_path, plugins=PLUGINS, providers=(entry,), model="own/m") as guest:
-            guest.model = model
-            yield guest
+        async with live_server(tmp_path, plugins=PLUGINS, providers=(entry,), model="own/m") as client:
+            client.model = model
+            yield client
 
 
-def told(guest: LiveServer) -> list[str]:
-    return [request["messages"][0]["content"] for request in guest.model.requests]
+def told(client: LiveServer) -> list[str]:
+    return [request["messages"][0]["content"] for request in client.model.requests]
 
 
 def tool_list(prompt: str) -> str:
@@ -61,8 +61,8 @@ def tool_list(prompt: str) -> str:
 
 @proves("SYS-1", "SYS-2")
 async def test_the_list_keeps_to_its_budget_and_names_what_it_leaves_out(tmp_path: Path) -> None:
-    async with furnished(tmp_path) as guest:
-        shown = await guest.ask("GET", f"{DEFAULT}?role=actor")
+    async with furnished(tmp_path) as client:
+        shown = await client.ask("GET", f"{DEFAULT}?role=actor")
     listed = tool_list(shown["content"])
     assert tokens(listed) <= TOOL_BUDGET + 20
     assert all(f"- {own}(" in listed for own in ("read_file", "update_file", "execute_command"))
@@ -78,24 +78,24 @@ async def test_the_list_keeps_to_its_budget_and_names_what_it_leaves_out(tmp_pat
 async def test_what_the_opening_request_speaks_of_is_described_and_the_prompt_stays_the_same_in_every_turn(
     tmp_path: Path,
 ) -> None:
-    async with furnished(tmp_path, "Hello.", call(WANTED, exhibit="heron"), "Measured.", "Coins.") as guest:
-        chat = await guest.chat()
+    async with furnished(tmp_path, "Hello.", call(WANTED, exhibit="heron"), "Measured.", "Coins.") as client:
+        chat = await client.chat()
         await chat.send("Hello!")
         await chat.send(OPENING)
         await chat.send("Now tell me of coins no. 3 and coins no. 4, please.")
-        greeting, *later = told(guest)
+        greeting, *later = told(client)
         assert f"- {WANTED}(" not in greeting and f"- {WANTED}(" in later[0]
         assert len(set(later)) == 1 and len(later) == 3
-        assert (await guest.ask("GET", f"{DEFAULT}?context_id={chat.id}"))["content"] == later[0]
+        assert (await client.ask("GET", f"{DEFAULT}?context_id={chat.id}"))["content"] == later[0]
         assert (await chat.of_type("tool_result"))[0]["content"] == "tides 47: heron in cm"
 
 
 @proves("SYS-2")
 async def test_one_that_is_only_named_can_be_called_and_says_what_it_takes(tmp_path: Path) -> None:
-    async with furnished(tmp_path, call("maps_49"), call("maps_49", exhibit="spring tide"), "Done.") as guest:
-        chat = await guest.chat()
+    async with furnished(tmp_path, call("maps_49"), call("maps_49", exhibit="spring tide"), "Done.") as client:
+        chat = await client.chat()
         await chat.send("Look that up for me, please.")
-        assert "- maps_49(" not in told(guest)[0]
+        assert "- maps_49(" not in told(client)[0]
         wrong, right = await chat.of_type("tool_result")
         assert "'exhibit' is missing" in wrong["content"]
         assert right["content"] == "maps 49: spring tide in cm"
@@ -105,18 +105,18 @@ async def test_one_that_is_only_named_can_be_called_and_says_what_it_takes(tmp_p
 @pytest.mark.parametrize("calling", ["text", "native"])
 async def test_in_a_small_context_the_tools_leave_room_for_the_conversation(tmp_path: Path, calling: str) -> None:
     replies = (call("read_file", path="long.txt"), "It is long.", "Yes.")
-    async with furnished(tmp_path, *replies, calling=calling, context_tokens=4_096) as guest:
-        (guest.workspace / "long.txt").write_text("word\n" * 5_000)
-        chat = await guest.chat()
+    async with furnished(tmp_path, *replies, calling=calling, context_tokens=4_096) as client:
+        (client.workspace / "long.txt").write_text("word\n" * 5_000)
+        chat = await client.chat()
         await chat.send("What does long.txt hold? Read it, please.")
         assert (await chat.send("Is that all there is in it?"))["state"] == "idle"
-        for request in guest.model.requests:
+        for request in client.model.requests:
             words = [message.get("content") or "" for message in request["messages"]]
             weight = sum(map(tokens, words)) + tokens(json.dumps(request.get("tools", "")))
             assert weight <= 4_096 * 0.8
-        assert "read the rest with read_file" in str(guest.model.requests[1]["messages"][-1])
-        shown = (await guest.ask("GET", f"{DEFAULT}?context_id={chat.id}"))["content"]
-        assert calling == "native" or told(guest) == [shown] * 3
+        assert "read the rest with read_file" in str(client.model.requests[1]["messages"][-1])
+        shown = (await client.ask("GET", f"{DEFAULT}?context_id={chat.id}"))["content"]
+        assert calling == "native" or told(client) == [shown] * 3
 
 
 @proves("SYS-2", "LOOP-7")
@@ -124,16 +124,16 @@ async def test_a_model_that_calls_natively_is_offered_what_its_budget_holds_and_
     tmp_path: Path,
 ) -> None:
     replies = (call("maps_49", exhibit="ebb"), "Done.", "Again.")
-    async with furnished(tmp_path, *replies, calling="native") as guest:
-        chat = await guest.chat()
+    async with furnished(tmp_path, *replies, calling="native") as client:
+        chat = await client.chat()
         await chat.send(OPENING)
         await chat.send("And the ebb, what of it now?")
-        offered = [request["tools"] for request in guest.model.requests]
+        offered = [request["tools"] for request in client.model.requests]
         assert offered[0] == offered[1] == offered[2]
         names = {tool["function"]["name"] for tool in offered[0]}
         assert {"read_file", "execute_command", WANTED} <= names and "maps_49" not in names
         assert tokens(json.dumps(offered[0])) <= OFFER_BUDGET
-        assert len(set(told(guest))) == 1 and "# More tools" in told(guest)[0] and "coins_00" in told(guest)[0]
+        assert len(set(told(client))) == 1 and "# More tools" in told(client)[0] and "coins_00" in told(client)[0]
         assert (await chat.of_type("tool_result"))[0]["content"] == "maps 49: ebb in cm"
 
 
@@ -141,17 +141,17 @@ async def test_a_model_that_calls_natively_is_offered_what_its_budget_holds_and_
 @pytest.mark.parametrize("brief", [True, False])
 async def test_a_grammar_has_one_branch_for_all_that_is_only_named(tmp_path: Path, brief: bool) -> None:
     replies = (call("maps_49", exhibit="ebb"), '{"answer": "Done."}')
-    async with furnished(tmp_path, *replies, calling="schema", brief=brief) as guest:
-        chat = await guest.chat()
+    async with furnished(tmp_path, *replies, calling="schema", brief=brief) as client:
+        chat = await client.chat()
         await chat.send(OPENING)
-        schema = guest.model.requests[0]["response_format"]["json_schema"]["schema"]
+        schema = client.model.requests[0]["response_format"]["json_schema"]["schema"]
         branches = [branch["properties"] for branch in schema["anyOf"] if "tool" in branch["properties"]]
         described = {branch["tool"]["const"] for branch in branches if "const" in branch["tool"]}
         [others] = [branch["tool"]["enum"] for branch in branches if "enum" in branch["tool"]]
         assert WANTED in described and "maps_49" in others and described.isdisjoint(others)
         assert described | set(others) >= _all_names()
         if brief:
-            listed = told(guest)[0].split("Tools:")[1].split("\n\n")[0]
+            listed = told(client)[0].split("Tools:")[1].split("\n\n")[0]
             assert tokens(listed) <= BRIEF_BUDGET + 150 and f"- {WANTED}(" in listed
         assert (await chat.of_type("tool_result"))[0]["content"] == "maps 49: ebb in cm"
 

@@ -1,4 +1,4 @@
-"""The guide in conversation: each test plays the house's part and answers what the guide says next."""
+"""The guide in conversation: each test plays the server and answers what the guide says next."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The child's life: started when needed, shared, restarted after a crash, ended when idle and with its house."""
+"""The child's life: started when needed, shared, restarted after a crash, ended when idle and with its server."""
 
 import asyncio
 import os
