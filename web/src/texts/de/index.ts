@@ -3,10 +3,13 @@ import { app } from "./app";
 import { approvals } from "./approvals";
 import { autonomy } from "./autonomy";
 import { chat } from "./chat";
+import { chats } from "./chats";
 import { checkpoints } from "./checkpoints";
+import { fork } from "./fork";
 import { messages } from "./messages";
 import { models } from "./models";
 import { plans } from "./plans";
+import { queue } from "./queue";
 import { roles } from "./roles";
 import { rules } from "./rules";
 import { settings } from "./settings";
@@ -20,10 +23,13 @@ export const texts = {
   approvals,
   autonomy,
   chat,
+  chats,
   checkpoints,
+  fork,
   messages,
   models,
   plans,
+  queue,
   roles,
   rules,
   settings,
