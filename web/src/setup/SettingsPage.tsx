@@ -1,8 +1,10 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import { SidebarButton } from "../chat/SidebarButton";
 import { FolderForm } from "../chat/WorkspaceMenu";
+import { McpServers } from "../mcp/McpServers";
 import { Rules } from "../rules/Rules";
 import { useWorkspaces } from "../state/queries";
+import { t as mcp } from "../texts/mcp";
 import { t } from "../texts/settings";
 import { say } from "../ui/toasts";
 import { Trust } from "../workflows/Trust";
@@ -43,6 +45,9 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
         <Section id="plugins" title={t.plugins} about={t.toolsOfOthersNothingIs}>
           <Plugins />
         </Section>
+        <Section id="mcp" title={mcp.title} about={mcp.about}>
+          <McpServers />
+        </Section>
         <Section id="safety" title={t.safety} about={t.whatHoldsACommandThat}>
           <Sandbox />
         </Section>
@@ -63,6 +68,7 @@ const PARTS: readonly (readonly [id: string, title: string])[] = [
   ["rules", t.rules],
   ["keys", t.clientKeys],
   ["plugins", t.plugins],
+  ["mcp", mcp.title],
   ["safety", t.safety],
   ["limits", t.limits],
   ["browser", t.thisBrowser],
