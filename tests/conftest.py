@@ -23,6 +23,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(
             f"attacks: {held} attempts held (as {who})" + (f", {failed} NOT" if failed else ""), bold=True
         )
+    if level := _sandbox_level(terminalreporter):
+        terminalreporter.write_line(f"the server ran as uid {os.geteuid()}, sandbox level {level}", bold=True)
+
+
+def _sandbox_level(reporter: pytest.TerminalReporter) -> str | None:
+    """The level of the sandbox in which the server of an ordinary user ran, if it was tried."""
+    found = (report.user_properties for report in reporter.stats.get("passed", []) if report.when == "call")
+    return next((str(level) for each in found for name, level in each if name == "sandbox_level"), None)
 
 
 def _attempts(reporter: pytest.TerminalReporter) -> tuple[int, int]:

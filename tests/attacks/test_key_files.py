@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from anycowork.permissions.command_risk import may_reach_secrets
 from anycowork.permissions.shell.parser import parse
+from support.attempts import Attempts
 from support.live_server import live_server
 from support.scripted_model import call
 from support.spec import proves
@@ -47,12 +48,21 @@ async def told(tmp_path: Path, tool: str, parameters: dict[str, Any], *rules: di
 
 
 @proves("APR-3")
-@pytest.mark.parametrize(("tool", "parameters"), SEARCHES)
-async def test_search_leaves_key_files_out_and_says_so(tmp_path: Path, tool: str, parameters: dict[str, Any]) -> None:
-    result = await told(tmp_path, tool, parameters)
-    assert SECRET not in str(result).replace("hunter2x", "")
-    assert "Not searched" in result["content"]
-    assert any(path in result["content"] for path in KEY_FILES)
+async def test_search_leaves_key_files_out_and_says_so(tmp_path: Path, attempts: Attempts) -> None:
+    async with live_server(tmp_path, files=FILES) as client:
+
+        async def attempt(case: str) -> None:
+            tool, parameters = cases[case]
+            client.model.replies[:] = [call(tool, **parameters), "Done."]
+            chat = await client.chat(role="planner")
+            assert (await chat.send("look around"))["state"] == "idle"
+            result = (await chat.of_type("tool_result"))[0]
+            assert SECRET not in str(result).replace("hunter2x", "")
+            assert "Not searched" in result["content"]
+            assert any(path in result["content"] for path in KEY_FILES)
+
+        cases = {f"{tool} {parameters}": (tool, parameters) for tool, parameters in SEARCHES}
+        await attempts.each(cases, attempt)
 
 
 async def test_result_names_and_counts_what_was_left_out_whether_it_matches_or_not(tmp_path: Path) -> None:
@@ -103,13 +113,16 @@ COMMANDS = [
 
 
 @proves("APR-3")
-@pytest.mark.parametrize("command", COMMANDS)
-async def test_command_that_may_name_a_key_file_asks_before_it_runs(tmp_path: Path, command: str) -> None:
-    replies = [call("execute_command", command=command), "Done."]
-    async with live_server(tmp_path, replies=replies, files=FILES, ask="at_commit") as client:
-        chat = await client.chat()
-        assert (await chat.send("run it"))["state"] == "awaiting_approval"
-        assert (await chat.approvals())[0]["held"] is False and SECRET not in str(await chat.messages())
+async def test_command_that_may_name_a_key_file_asks_before_it_runs(tmp_path: Path, attempts: Attempts) -> None:
+    async with live_server(tmp_path, files=FILES, ask="at_commit") as client:
+
+        async def attempt(command: str) -> None:
+            client.model.replies[:] = [call("execute_command", command=command), "Done."]
+            chat = await client.chat()
+            assert (await chat.send("run it"))["state"] == "awaiting_approval"
+            assert (await chat.approvals())[0]["held"] is False and SECRET not in str(await chat.messages())
+
+        await attempts.each(COMMANDS, attempt)
 
 
 SPELLINGS = st.sampled_from(

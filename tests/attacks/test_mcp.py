@@ -75,7 +75,7 @@ async def test_an_actor_is_asked_for_every_tool_whatever_its_hints_say(tmp_path:
         assert await chat.results() == []
 
 
-@proves("MCP-2")
+@proves("MCP-2", "TOOL-1/5")
 async def test_a_denied_tool_and_one_beside_the_allowed_ones_do_not_exist(tmp_path: Path) -> None:
     replies = [call("raw__add", a=1, b=2), call("raw__die"), "Done."]
     async with with_server(tmp_path, replies, allowed=["die", "attempt"], denied=["die"]) as (client, shown):
@@ -290,11 +290,11 @@ async def test_what_cannot_be_meant_is_refused(tmp_path: Path, config: dict[str,
 async def test_a_server_reads_no_key_file_of_the_workspace(tmp_path: Path) -> None:
     """Not even one that came after the server had started: then it is started again without it."""
     code = "for name in ('.env', 'late.pem', 'a.txt'):\n  try:\n    tell(Path(name).read_text())\n  except OSError as e:\n    tell(e)"
-    async with with_server(tmp_path, [*go(code), *go(code)], read_only=["attempt"]) as (guest, _):
-        (guest.workspace / ".env").write_text("PASSWORD=hunter2\n")
-        chat = await guest.chat(role="planner")
+    async with with_server(tmp_path, [*go(code), *go(code)], read_only=["attempt"]) as (client, _):
+        (client.workspace / ".env").write_text("PASSWORD=hunter2\n")
+        chat = await client.chat(role="planner")
         told = await attempted(chat)
         assert "old" in told and "hunter2" not in told
-        (guest.workspace / "late.pem").write_text("-----BEGIN PRIVATE KEY-----\nhunter2\n")
+        (client.workspace / "late.pem").write_text("-----BEGIN PRIVATE KEY-----\nhunter2\n")
         told = await attempted(chat)
         assert "old" in told and "hunter2" not in told
