@@ -4,6 +4,7 @@ import { approvals } from "./approvals";
 import { autonomy } from "./autonomy";
 import { chat } from "./chat";
 import { checkpoints } from "./checkpoints";
+import { mcp } from "./mcp";
 import { messages } from "./messages";
 import { models } from "./models";
 import { plans } from "./plans";
@@ -21,6 +22,7 @@ export const texts = {
   autonomy,
   chat,
   checkpoints,
+  mcp,
   messages,
   models,
   plans,
