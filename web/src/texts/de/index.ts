@@ -7,6 +7,7 @@ import { chats } from "./chats";
 import { checkpoints } from "./checkpoints";
 import { fork } from "./fork";
 import { jobs } from "./jobs";
+import { mcp } from "./mcp";
 import { messages } from "./messages";
 import { models } from "./models";
 import { plans } from "./plans";
@@ -28,6 +29,7 @@ export const texts = {
   checkpoints,
   fork,
   jobs,
+  mcp,
   messages,
   models,
   plans,
