@@ -28,7 +28,7 @@ async def test_a_new_chat_has_every_field(client, workspace):
 
 
 @proves("ROL-3/1")
-async def test_a_chat_opens_without_any_wish_as_actor_in_the_default_workspace(client, workspace):
+async def test_a_chat_opens_as_actor_in_the_default_workspace_unless_asked_otherwise(client, workspace):
     answer = await client.post("/context")
     assert (answer.status, answer.json()["workspace"]) == (201, str(workspace))
     assert answer.json()["config"]["agent_role"] == "actor"

@@ -15,7 +15,6 @@ export const en = {
   deleteIt: "Delete",
   openingTheChat: "Opening the chat…",
   theAgentIsAtWork: "The agent is working in this chat. Switching the role stops it.",
-  theAgentIsWorkingStop: "The agent is working. Stop it, or wait until it is done.",
   decideAboveOrStop: "Decide above, or stop.",
   answerTheQuestionAboveOr: "Answer the question above, or stop.",
   workflows: "Workflows",

@@ -3,10 +3,15 @@ import { app } from "./app";
 import { approvals } from "./approvals";
 import { autonomy } from "./autonomy";
 import { chat } from "./chat";
+import { chats } from "./chats";
 import { checkpoints } from "./checkpoints";
+import { fork } from "./fork";
+import { jobs } from "./jobs";
+import { mcp } from "./mcp";
 import { messages } from "./messages";
 import { models } from "./models";
 import { plans } from "./plans";
+import { queue } from "./queue";
 import { roles } from "./roles";
 import { rules } from "./rules";
 import { settings } from "./settings";
@@ -20,10 +25,15 @@ export const texts = {
   approvals,
   autonomy,
   chat,
+  chats,
   checkpoints,
+  fork,
+  jobs,
+  mcp,
   messages,
   models,
   plans,
+  queue,
   roles,
   rules,
   settings,
