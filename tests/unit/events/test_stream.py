@@ -92,7 +92,7 @@ async def test_replay_and_live_join_without_gap_or_doubling(tmp_path: Path) -> N
         assert all(client.seen == list(range(2, 202)) for client in clients)
 
 
-@proves("EVT-2")
+@proves("EVT-2/2")
 async def test_what_is_shown_while_a_replay_is_read_comes_once(tmp_path: Path) -> None:
     hub = Hub()
     async with opened(tmp_path, hub.publish) as database:
