@@ -7,12 +7,15 @@ import {
   KeyRound,
   type LucideIcon,
   Palette as PaletteIcon,
+  Plug,
   Puzzle,
   Server,
   ShieldCheck,
 } from "lucide-react";
 import type { ComponentType } from "react";
+import { McpServers } from "../mcp/McpServers";
 import { Rules } from "../rules/Rules";
+import { t as mcp } from "../texts/mcp";
 import { t } from "../texts/settings";
 import { Answers } from "./Answers";
 import { Appearance } from "./Appearance";
@@ -71,6 +74,12 @@ export const PAGES: readonly SettingsSubpage[] = [
     once: ["rules", "safety"],
   },
   { id: "agents", title: t.pages.agents, Icon: Bot, sections: [{ ...sections.roles, Content: RoleList }] },
+  {
+    id: "mcp",
+    title: mcp.title,
+    Icon: Plug,
+    sections: [{ title: mcp.title, about: mcp.about, Content: McpServers }],
+  },
   { id: "plugins", title: t.pages.plugins, Icon: Puzzle, sections: [{ ...sections.plugins, Content: Plugins }] },
   {
     id: "api-keys",

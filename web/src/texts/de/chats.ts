@@ -1,11 +1,11 @@
-// German texts of the list of chats: search, groups, pins, archive, export.
+// German texts of chats.
 import type { Texts } from "../chats";
 
 export const chats: Texts = {
   inMessages: "In Nachrichten",
   you: "Sie",
   agent: "Agent",
-  moreResults: "Weitere Treffer zeigen",
+  moreResults: "Weitere Ergebnisse anzeigen",
   pinned: "Angeheftet",
   today: "Heute",
   yesterday: "Gestern",
@@ -16,7 +16,8 @@ export const chats: Texts = {
   backToChats: "Zurück zu allen Chats",
   noArchivedChats: "Keine archivierten Chats.",
   groupByDate: "Nach Datum gruppieren",
-  groupByWorkspace: "Nach Ordner gruppieren",
+  groupByWorkspace: "Nach Arbeitsbereich gruppieren",
+  groupChats: "Chats gruppieren",
   nothingFound: "Kein Titel und keine Nachricht enthält diese Wörter.",
   pin: "Anheften",
   unpin: "Lösen",

@@ -6,6 +6,8 @@ import { chat } from "./chat";
 import { chats } from "./chats";
 import { checkpoints } from "./checkpoints";
 import { fork } from "./fork";
+import { jobs } from "./jobs";
+import { mcp } from "./mcp";
 import { messages } from "./messages";
 import { models } from "./models";
 import { plans } from "./plans";
@@ -26,6 +28,8 @@ export const texts = {
   chats,
   checkpoints,
   fork,
+  jobs,
+  mcp,
   messages,
   models,
   plans,

@@ -1,10 +1,10 @@
-// German texts of messages that wait while the agent works.
+// German texts of queue.
 import type { Texts } from "../queue";
 
 export const queue: Texts = {
   queuedMessages: "Wartende Nachrichten",
   sentWhenTheAgentHasFinished: "Wird gesendet, wenn der Agent fertig ist",
-  waitsForYou: "Angehalten: Der letzte Durchgang wurde nicht fertig",
+  waitsForYou: "Zurückgehalten: Der letzte Zug wurde nicht fertig",
   steers: "Geht nach diesem Schritt an den Agenten",
   edit: "Bearbeiten",
   remove: "Entfernen",

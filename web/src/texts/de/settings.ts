@@ -91,6 +91,7 @@ export const settings: Texts = {
   itHolds: "Geschützt",
   itDoesNotHold: "Nicht geschützt",
   commandsCanReadSettingSandbox: "Befehle können lesen (Einstellung sandbox_paths)",
+  commandsUseCaches: "Paket-Caches, die Befehle benutzen (Ihre eigenen ändern sie nie)",
   hiddenFromCommands: "Vor Befehlen verborgen",
   notVisible: "Nicht sichtbar",
   settings: "Einstellungen",

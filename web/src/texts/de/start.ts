@@ -5,14 +5,14 @@ export const start: Texts = {
   thisTokenIsNotThe: "Dieses Token ist ungültig.",
   anycowork: "AnyCowork",
   anycoworkOpen: "anycowork open",
-  openaiApiKey: "OPENAI_API_KEY",
   noAccountNoKeyNothing: "Kein Konto, kein Schlüssel. Nichts wird geändert, bevor Sie es gesehen und erlaubt haben.",
   theServerDoesNotAnswer: "Der Server antwortet nicht.",
   whoAnswers: "Modelle",
   enter: "Anmelden",
-  startWith: "Starten Sie mit gesetztem",
-  set: ";",
   withAKey: "Mit einem Schlüssel",
+  pasteAKey:
+    "Fügen Sie einen Schlüssel von OpenAI, Anthropic, Gemini, OpenRouter oder einem anderen Server ein. Er wird nur für Sie gespeichert und nie wieder angezeigt.",
+  connected: (name: string) => `${name} ist verbunden und hat geantwortet. Sie können anfangen.`,
   startOllamaLmStudioOr:
     "Starten Sie Ollama, LM Studio oder llama.cpp auf diesem Rechner. Es wird automatisch gefunden.",
   theGuideAnswersNow: "Jetzt antwortet der Guide",
@@ -26,6 +26,4 @@ export const start: Texts = {
   theBuiltInGuideNo: "Der eingebaute Guide: kein Sprachmodell, er folgt einfachen Anweisungen",
   builtInAndHonestNot: "Eingebaut. Er ist kein Sprachmodell, folgt aber einfachen Anweisungen wie denen oben.",
   token: "token",
-  openaiBaseUrl: "OPENAI_BASE_URL",
-  namesAnotherServer: "nennt einen anderen Server.",
 };
