@@ -32,7 +32,7 @@ async def choose(page: Page, item: str) -> None:
 
 @proves("UI-9")
 async def test_a_message_is_found_by_its_words_and_opened_at_its_place(page: Page, client: LiveServer) -> None:
-    client.model.replies += ["The heron eats frogs.", *["Nothing new."] * 3]
+    client.model.replies[:] = ["The heron eats frogs.", *["Nothing new."] * 3]
     chat = await client.chat(title="Birds")
     for request in ("What does it eat?", "And now?", "And now?", "And now?"):
         await chat.send(request)
@@ -72,7 +72,7 @@ async def test_a_chat_is_renamed_pinned_archived_and_brought_back(page: Page, cl
 
 @proves("UI-9")
 async def test_a_chat_is_exported_from_its_menu(page: Page, client: LiveServer, tmp_path: Path) -> None:
-    client.model.replies += ["Meow."]
+    client.model.replies[:] = ["Meow."]
     chat = await client.chat(title="Cats")
     await chat.send("Say something")
     await page.goto(f"{client.url}/#/chat/{chat.id}")
@@ -96,7 +96,7 @@ async def test_messages_typed_while_the_agent_works_wait_survive_a_reload_and_ar
     page: Page, client: LiveServer
 ) -> None:
     hold = asyncio.Event()
-    client.model.replies += [Reply("First done.", hold=hold), "Second done."]
+    client.model.replies[:] = [Reply("First done.", hold=hold), "Second done."]
     chat = await client.chat(title="Work")
     await page.goto(f"{client.url}/#/chat/{chat.id}")
     field = page.get_by_label("Message", exact=True)
@@ -113,6 +113,7 @@ async def test_messages_typed_while_the_agent_works_wait_survive_a_reload_and_ar
     await expect(queue.get_by_role("listitem")).to_have_count(2)
     assert await violations(page) == []
     await queue.get_by_role("listitem").nth(1).get_by_role("button", name="Remove").click()
+    await expect(queue.get_by_role("listitem")).to_have_count(1)
     await queue.get_by_role("button", name="Edit").click()
     await page.get_by_label("Queued message", exact=True).fill("second")
     await queue.get_by_role("button", name="Save").click()
@@ -127,12 +128,12 @@ async def test_messages_typed_while_the_agent_works_wait_survive_a_reload_and_ar
 
 @proves("UI-7")
 async def test_a_message_is_edited_and_sent_again_with_the_files_of_then(page: Page, client: LiveServer) -> None:
-    client.model.replies += [call("create_file", path="two.txt", content="two\n"), "Two is there."]
+    client.model.replies[:] = [call("create_file", path="two.txt", content="two\n"), "Two is there."]
     chat = await client.chat(title="Numbers")
     await client.ask("PATCH", chat.path, {"autonomy": "edits"})
     await chat.send("make two")
     await page.goto(f"{client.url}/#/chat/{chat.id}")
-    client.model.replies += ["Three, then."]
+    client.model.replies[:] = ["Three, then."]
     own = page.get_by_role("article", name="You")
     await own.hover()
     await own.get_by_role("button", name="Edit and resend").click()
