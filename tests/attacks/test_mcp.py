@@ -88,19 +88,19 @@ async def test_a_denied_tool_and_one_beside_the_allowed_ones_do_not_exist(tmp_pa
 
 @proves("MCP-2")
 async def test_a_persons_choice_of_tools_holds_at_once_and_keeps_the_secrets(tmp_path: Path) -> None:
-    async with with_server(tmp_path, [call("raw__add", a=1, b=2), "Done."], env={"KEY": SECRET}) as (guest, _):
+    async with with_server(tmp_path, [call("raw__add", a=1, b=2), "Done."], env={"KEY": SECRET}) as (client, _):
         for changes, enabled, reading in (
             ({"denied": ["die"], "read_only": ["add"]}, {"add", "attempt", "hang", "flood"}, {"add"}),
             ({"allowed": ["add"]}, {"add"}, {"add"}),
             ({"allowed": None, "denied": []}, {"add", "attempt", "die", "hang", "flood"}, {"add"}),
         ):
-            shown = await guest.ask("PATCH", "/mcp/servers/raw", changes)
+            shown = await client.ask("PATCH", "/mcp/servers/raw", changes)
             assert {tool["name"] for tool in shown["tools"] if tool["enabled"]} == enabled
             assert {tool["name"] for tool in shown["tools"] if tool["read_only"]} == reading
         for wrong in ({"command": "x"}, {"denied": [""]}):
-            await guest.ask("PATCH", "/mcp/servers/raw", wrong, expect=422)
-        await guest.ask("PATCH", "/mcp/servers/other", {}, expect=404)
-        chat = await guest.chat(role="planner")
+            await client.ask("PATCH", "/mcp/servers/raw", wrong, expect=422)
+        await client.ask("PATCH", "/mcp/servers/other", {}, expect=404)
+        chat = await client.chat(role="planner")
         await chat.send("Add.")
         assert [result["status"] for result in await chat.results()] == ["ok"]
         assert SECRET in next(tmp_path.rglob("mcp-servers.json")).read_text()
