@@ -249,7 +249,7 @@ async def test_a_link_to_a_chat_opens_it_and_a_wrong_token_is_refused(tmp_path):
         await anonymous.goto(link.replace("127.0.0.1", "localhost"))
         await anonymous.get_by_label(re.compile("server's token")).fill("wrong")
         await anonymous.keyboard.press("Enter")
-        await expect(anonymous.get_by_role("alert")).to_contain_text("not the right one")
+        await expect(anonymous.get_by_role("alert")).to_contain_text("not valid")
         assert client.url.startswith("http://127.0.0.1")
 
 
@@ -325,7 +325,7 @@ async def test_a_standing_answer_says_its_rule_and_is_revoked_in_the_settings(tm
     ]
     async with at_the_page(tmp_path, replies=replies) as (page, client):
         await start_chat(page, "write both")
-        await expect(page.get_by_label("Approvals")).to_contain_text("keep a rule: allow create_file on /notes/*")
+        await expect(page.get_by_label("Approvals")).to_contain_text("save a rule: allow create_file on /notes/*")
         await page.get_by_role("button", name="Always").click()
         await expect(page.get_by_text("Both.")).to_be_visible()
         await page.goto(page.url.split("#")[0] + "#/settings/permissions")

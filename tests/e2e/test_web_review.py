@@ -36,7 +36,7 @@ async def test_a_change_of_forty_files_is_read_by_keyboard_and_taken_back_at_onc
         await expect(page.get_by_label(f"Changes of {PATHS[1]}")).to_contain_text("return x * 3")
         await page.keyboard.press("End")
         await expect(files.get_by_role("option", name=PATHS[-1])).to_be_in_viewport()
-        await expect(page.get_by_text("3 of 40 looked at")).to_be_visible()
+        await expect(page.get_by_text("3 of 40 reviewed")).to_be_visible()
         assert await violations(page) == []
         await page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
         await expect(page.get_by_role("dialog").get_by_role("button", name="Close").last).to_be_in_viewport()

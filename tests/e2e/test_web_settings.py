@@ -67,7 +67,7 @@ async def test_a_client_key_is_made_shown_once_and_revoked(tmp_path):
         await expect(page.get_by_role("button", name="Revoke the key editor")).to_be_visible()
         assert key not in await page.content()
         await page.get_by_role("button", name="Revoke the key editor").click()
-        await expect(page.get_by_text(re.compile("opens nothing any more"))).to_be_visible()
+        await expect(page.get_by_text(re.compile("was revoked"))).to_be_visible()
         await client.ask("POST", "/v1/chat/completions", body, expect=401, **as_editor)
 
 
@@ -84,7 +84,7 @@ async def test_a_client_key_gets_its_limits_from_the_form(tmp_path):
         assert await violations(page) == []
         await page.get_by_role("button", name="Create key").click()
         await page.get_by_role("button", name="Done").click()
-        await expect(page.get_by_text("60 a minute · 100,000 tokens a day")).to_be_visible()
+        await expect(page.get_by_text("60 per minute · 100,000 tokens per day")).to_be_visible()
         [key] = (await client.ask("GET", "/keys"))["keys"]
         assert key["limits"] == {"requests_per_minute": 60, "tokens_per_day": 100_000, "spend_per_day": None}
 
