@@ -17,7 +17,6 @@ export const chats: Texts = {
   noArchivedChats: "Keine archivierten Chats.",
   groupByDate: "Nach Datum gruppieren",
   groupByWorkspace: "Nach Arbeitsbereich gruppieren",
-  groupChats: "Chats gruppieren",
   nothingFound: "Kein Titel und keine Nachricht enthält diese Wörter.",
   pin: "Anheften",
   unpin: "Lösen",

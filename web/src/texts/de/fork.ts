@@ -5,7 +5,6 @@ export const fork: Texts = {
   editAndResend: "Bearbeiten und erneut senden",
   regenerate: "Neu erzeugen",
   forkFromHere: "Ab hier abzweigen",
-  moreAboutThisMessage: "Mehr zu dieser Nachricht",
   theNewChatHas: "Ein neuer Chat geht ab hier weiter. Dieser Chat bleibt, wie er ist.",
   message: "Neue Nachricht",
   files: "Dateien",
