@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-interop attacks fuzz-shell check browser bench model test-model test-spec test-large web wire screens docs lock clean
+.PHONY: help install run test test-interop attacks fuzz fuzz-shell check browser bench model test-model test-spec test-large web wire screens docs lock clean
 
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
@@ -42,10 +42,16 @@ test-interop: install ## run real programs against the passthrough: llm, aider, 
 test-spec: install ## break the code behind each clause of the requirements and show that its tests notice (slow; ARGS="LOOP-4" narrows)
 	@$(BIN)/python scripts/sabotage.py $(ARGS)
 
+test-kills: install ## kill the server 1,000 times while jobs run (slow)
+	@ANYCOWORK_KILL_ROUNDS=67 $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_jobs.py $(ARGS)
+
 attacks: install ## run the attacks, as root and as an ordinary user (root becomes one for the second run)
 	@echo "==> Running the attacks"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ATTACKS) $(ARGS)
 	@WORKERS=$(WORKERS) sh scripts/attacks_as_user.sh $(ATTACKS) $(ARGS)
+
+fuzz: install ## run the property tests with fresh random examples (make test repeats the same ones)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist load -m hypothesis --hypothesis-profile=fresh $(ARGS)
 
 fuzz-shell: install ## compare the analyser of commands with bash on a million random texts (resumes where it was stopped)
 	@$(BIN)/python scripts/fuzz_shell.py $(ARGS)
@@ -58,6 +64,7 @@ check: install ## format, lint, types, layers, generated files
 	@$(BIN)/lint-imports --no-logo > .venv/layers.txt || { cat .venv/layers.txt; exit 1; }
 	@$(BIN)/python scripts/patterns.py
 	@$(BIN)/python scripts/check_names.py
+	@$(BIN)/python scripts/webui.py check
 	@if [ -f scripts/spec_table.py ]; then $(BIN)/python scripts/spec_table.py --check; fi
 	@$(BIN)/python scripts/wire.py --check > /dev/null
 

@@ -9,18 +9,18 @@ from resource import RUSAGE_CHILDREN, getrusage
 
 from measuring import Ground, Leg, environment_of_ours
 
-QUESTION = "What `anycowork --help` and the whole house import"
+QUESTION = "What `anycowork --help` and the whole server import"
 _LINE = re.compile(r"import time:\s+(\d+) \|\s+(\d+) \|( +)(\S+)")
 
 
 @contextmanager
 def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
     helping = ["-m", "anycowork.cli.main", "--help"]
-    house = ["-c", "import anycowork.cli.serve"]
-    _import(helping), _import(house)  # compiles what is not compiled yet
+    server = ["-c", "import anycowork.cli.serve"]
+    _import(helping), _import(server)  # compiles what is not compiled yet
     yield {
         "help": lambda: _import(helping),
-        "house": lambda: _import(house),
+        "house": lambda: _import(server),
         "nothing": lambda: _import(["-c", "pass"]),
     }
 

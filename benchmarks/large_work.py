@@ -121,7 +121,7 @@ async def _turn(what: str, folder: Path, size: int, bwrap: str, phases: "_Phases
     sandbox = Sandbox(bwrap, Staging(folder / "staging", folder / "shared"))
     async with open_workplace(folder, model, sandbox=sandbox) as place:
         chat = await place.open_chat()
-        await place.desk.change_chat(PERSON, chat.id, autonomy=Autonomy.SANDBOXED)
+        await place.cli.change_chat(PERSON, chat.id, autonomy=Autonomy.SANDBOXED)
         started, wall = _cpu(), time.perf_counter()
         await place.turn(chat, 1200)
         if what == "restore":
@@ -194,7 +194,7 @@ def _watched() -> _Phases:
         (PackedSnapshots, "after", "images_after"),
         (PackedSnapshots, "before_commit", "images_before"),
         (PackedSnapshots, "after_commit", "images_after"),
-        (PackedSnapshots, "look", "outlook"),
+        (PackedSnapshots, "preview", "preview"),
         (PackedSnapshots, "restore", "write_back"),
         (SqliteJournal, "write", "journal"),
         (ToolRunner, "_settle", "settle"),

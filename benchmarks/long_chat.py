@@ -19,13 +19,13 @@ from measuring import REPOSITORY, Ground, Leg, NotMeasured
 
 sys.path.insert(0, str(REPOSITORY / "tests"))
 
-from e2e.browsing import DESK, a_browser, a_page  # the line above makes these importable
+from e2e.browsing import DESKTOP, a_browser, a_page  # the line above makes these importable
 from support.live_server import LiveServer, live_server
 from support.longchat import fill
 
 QUESTION = "A chat of 5,000 messages in Chromium, with 200 tokens a second streaming into it"
 MESSAGES, TOKENS_A_SECOND, SECONDS = 5_000, 200, 10
-PATIENCE_MS = 60_000
+TIMEOUT_MS = 60_000
 WORDS = (
     "The ",
     "report ",
@@ -98,23 +98,23 @@ async def _chat(ground: Ground) -> Mapping[str, float]:
     with ground.fresh("long_chat") as folder:
         async with (
             _speaking() as address,
-            live_server(folder, providers=(_entry(address),), model="steady/steady") as guest,
+            live_server(folder, providers=(_entry(address),), model="steady/steady") as client,
             a_browser() as browser,
         ):
-            chat = await guest.chat(title="A long one")
-            await fill(guest.house, chat.id, MESSAGES)
-            async with a_page(browser, guest.url) as page:
+            chat = await client.chat(title="A long one")
+            await fill(client.server, chat.id, MESSAGES)
+            async with a_page(browser, client.url) as page:
                 opened = await page.context.new_page()
                 await opened.add_init_script(READY % newest)
-                await opened.goto(f"{guest.url}/#/chat/{chat.id}")
-                await opened.wait_for_function("() => window.readyAt", timeout=PATIENCE_MS)
+                await opened.goto(f"{client.url}/#/chat/{chat.id}")
+                await opened.wait_for_function("() => window.readyAt", timeout=TIMEOUT_MS)
                 ready = await opened.evaluate("window.readyAt")
-                return {"ready_ms": ready, **await _streaming(opened, guest, chat.path)}
+                return {"ready_ms": ready, **await _streaming(opened, client, chat.path)}
 
 
-async def _streaming(page: Page, guest: LiveServer, path: str) -> Mapping[str, float]:
-    await guest.ask("POST", f"{path}/messages", {"content": "Tell me everything."}, expect=202)
-    await page.get_by_role("button", name="Stop").wait_for(timeout=PATIENCE_MS)
+async def _streaming(page: Page, client: LiveServer, path: str) -> Mapping[str, float]:
+    await client.ask("POST", f"{path}/messages", {"content": "Tell me everything."}, expect=202)
+    await page.get_by_role("button", name="Stop").wait_for(timeout=TIMEOUT_MS)
     return await _watched(page)
 
 
@@ -122,7 +122,7 @@ async def _empty_page() -> Mapping[str, float]:
     """What this machine's browser can do at this moment."""
     _require_browser()
     async with a_browser() as browser:
-        page = await browser.new_page(viewport={"width": DESK["width"], "height": DESK["height"]})
+        page = await browser.new_page(viewport={"width": DESKTOP["width"], "height": DESKTOP["height"]})
         await page.set_content(EMPTY)
         return await _watched(page)
 

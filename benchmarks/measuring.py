@@ -106,7 +106,7 @@ def pss_megabytes_of(pid: int) -> float:
 def environment_of_ours() -> dict[str, str]:
     """For child processes of ours: this source tree, and nothing of the person's own settings.
 
-    They keep what they compile, as after `make install`: else each start would compile the house anew, and a peer would not.
+    They keep what they compile, as after `make install`: else each start would compile the server anew, and a peer would not.
     """
     foreign = ("ANYCOWORK_", "OPENAI_", "PYTHONDONTWRITEBYTECODE")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}

@@ -164,7 +164,7 @@ async def _restore_now(data: Path, tree: Path, changed: int) -> dict[str, float]
             await keeping.after(before)
         assert first is not None
         started = time.process_time()
-        answer = await keeping.desk.restore(PERSON, CHAT, first.id, RollbackRequest())
+        answer = await keeping.cli.restore(PERSON, CHAT, first.id, RollbackRequest())
         spent = time.process_time() - started
     if len(answer.done.restored) != changed:
         raise AssertionError("not every file came back")
@@ -180,7 +180,7 @@ def _call() -> Call:
 
 
 class _Keeping:
-    """The house's own parts around a tree, as the tool runner uses them."""
+    """The server's own parts around a tree, as the tool runner uses them."""
 
     def __init__(self, data: Path, tree: Path) -> None:
         self._database: Database = open_store(data / "anycowork.db", _CLOCK, lambda record: None)
@@ -190,11 +190,11 @@ class _Keeping:
         self._tree = tree
         self._folder = Folder(str(tree))
         store = self._database.store
-        self.desk = RollbackService(
+        self.cli = RollbackService(
             journal=self._database.journal,
             store=store,
             rows=store,
-            workspaces=LocalWorkspaces(lambda root: self._database.leases.take(root, owner="bench")),
+            workspaces=LocalWorkspaces(lambda root: self._database.leases.take(root, owner="bench", seconds=60)),
             snapshots=self._snapshots,
             clock=_CLOCK,
         )

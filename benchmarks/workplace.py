@@ -138,19 +138,19 @@ async def new_chat(database: Database) -> str:
 class Workplace:
     database: Database
     hub: Hub
-    desk: ChatService
+    cli: ChatService
     rollback: RollbackService
     resting: "Resting"
 
     async def open_chat(self) -> Chat:
-        return await self.desk.open_chat(
+        return await self.cli.open_chat(
             PERSON, title="Bench", workspace=None, role=None, model=None, system_prompt_id=None
         )
 
     async def turn(self, chat: Chat, seconds: float = 120) -> None:
         """One message in, and the agent at rest again."""
         ended = self.resting.next_end_of(chat.id)
-        await self.desk.send(PERSON, chat.id, "Look all the words up, one after the other.")
+        await self.cli.send(PERSON, chat.id, "Look all the words up, one after the other.")
         await asyncio.wait_for(ended, seconds)
 
 
@@ -189,7 +189,7 @@ async def open_workplace(
     journal, store, roles = database.journal, database.store, RoleRegistry([])
     prompts = PromptService(database.system_prompts, toolbox)
     staging = sandbox.staging if sandbox else None
-    workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner="bench"), staging=staging)
+    workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner="bench", seconds=60), staging=staging)
     snapshots = PackedSnapshots(Pack(folder / "snapshots"), database.retention, clock, quota_bytes=1 << 31)
     providers = OneProvider(provider)
 
@@ -253,7 +253,7 @@ async def open_workplace(
                 tasks=tasks,
                 find_workspace=find_workspace,
             )
-            desk = ChatService(
+            cli = ChatService(
                 chat_lock=ChatLock(journal=journal, store=store, scheduler=scheduler),
                 store=store,
                 roles=roles,
@@ -269,6 +269,6 @@ async def open_workplace(
                 journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
             )
             tune_gc()
-            yield Workplace(database, hub, desk, rollback, resting)
+            yield Workplace(database, hub, cli, rollback, resting)
     finally:
         await database.aclose()

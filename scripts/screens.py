@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from playwright.async_api import Page, expect
 
-from e2e.browsing import DESK, PHONE, at_the_page, look_at_usage, start_chat  # the lines above make these importable
+from e2e.browsing import DESKTOP, PHONE, at_the_page, look_at_usage, start_chat  # the lines above make these importable
 from support.scripted_model import Reply, Script, call
 
 SCREENS = Path(__file__).resolve().parents[1] / "docs" / "screens"
@@ -199,7 +199,7 @@ async def palette(page: Page) -> None:
 
 async def settings(page: Page) -> None:
     await page.goto(page.url.split("#")[0] + "#/settings")
-    await expect(page.get_by_text("answers by default")).to_be_visible()
+    await expect(page.get_by_text("default", exact=True)).to_be_visible()
 
 
 async def plan_actual(page: Page) -> None:
@@ -242,7 +242,7 @@ async def workflow_form(page: Page) -> None:
 async def held(page: Page) -> None:
     await start_chat(page, "Write the station's rules for agents")
     await page.get_by_role("button", name="Allow once").click()
-    await expect(page.get_by_text("It has run; its changes wait for your word")).to_be_visible()
+    await expect(page.get_by_text("It has run. Its changes wait for your decision")).to_be_visible()
 
 
 async def usage(page: Page) -> None:
@@ -252,7 +252,7 @@ async def usage(page: Page) -> None:
 
 async def rules(page: Page) -> None:
     await answer(page)
-    await page.goto(page.url.split("#")[0] + "#/settings/rules")
+    await page.goto(page.url.split("#")[0] + "#/settings/permissions")
     form = page.get_by_role("form", name="Which rule decides?")
     await form.get_by_label("File, command, or parameters as JSON").fill("config.toml")
     await form.get_by_role("button", name="Explain").click()
@@ -260,21 +260,21 @@ async def rules(page: Page) -> None:
 
 
 async def keys(page: Page) -> None:
-    await page.goto(page.url.split("#")[0] + "#/settings/keys")
+    await page.goto(page.url.split("#")[0] + "#/settings/api-keys")
     await page.get_by_label("What the key is for").fill("editor")
     await page.keyboard.press("Enter")
     await expect(page.get_by_label("The new key")).to_be_visible()
 
 
 async def key_limits(page: Page) -> None:
-    await page.goto(page.url.split("#")[0] + "#/settings/keys")
+    await page.goto(page.url.split("#")[0] + "#/settings/api-keys")
     await page.get_by_label("What the key is for").fill("editor")
     await page.get_by_role("button", name="Limits").click()
-    await page.get_by_label("Requests a minute").fill("60")
-    await page.get_by_label("US dollars a day").fill("2.50")
-    await page.get_by_role("button", name="Make a key").click()
-    await page.get_by_role("button", name="I have it").click()
-    await expect(page.get_by_text("60 a minute")).to_be_visible()
+    await page.get_by_label("Requests per minute").fill("60")
+    await page.get_by_label("US dollars per day").fill("2.50")
+    await page.get_by_role("button", name="Create key").click()
+    await page.get_by_role("button", name="Done").click()
+    await expect(page.get_by_text("60 per minute")).to_be_visible()
 
 
 async def images(page: Page) -> None:
@@ -332,7 +332,7 @@ WALKS: dict[str, tuple[Walk, list[Script]]] = {
     "shortcuts": (shortcuts, [ANSWER]),
     "start-workflow": (start_workflow, []),
 }
-LOOKS = {"light": (DESK, False), "dark": (DESK, True), "phone": (PHONE, False)}
+LOOKS = {"light": (DESKTOP, False), "dark": (DESKTOP, True), "phone": (PHONE, False)}
 
 
 async def main(wanted: list[str]) -> None:

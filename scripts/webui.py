@@ -3,6 +3,8 @@ build hook uses it too.
 
     python scripts/webui.py build      builds it, or fails
     python scripts/webui.py offer      builds it where there is a Node and a network; says so where there is not
+    python scripts/webui.py check      format and lint
+    python scripts/webui.py format     formats it, and fixes what lint can fix safely
     python scripts/webui.py test       types and unit tests
 """
 
@@ -22,7 +24,8 @@ BUILT = ROOT / "src" / "anycowork" / "api" / "static" / "dist"
 STAMP = BUILT / ".stamp"
 INSTALLED = WEB / "node_modules" / ".installed"
 OLDEST_NODE = (22, 18)
-WISHES = ("auto", "require", "skip")
+TARGETS = ("auto", "require", "skip")
+_BIOME = WEB / "node_modules" / "@biomejs" / "biome" / "bin" / "biome"
 _NOT_SOURCE = ("node_modules", "dist", "coverage")
 
 
@@ -52,16 +55,16 @@ def build(*, quiet: bool = False) -> bool:
     return True
 
 
-def offer(wish: str, *, quiet: bool = False) -> None:
+def offer(wanted: str, *, quiet: bool = False) -> None:
     """Builds it as wished: `require` or fail, `skip`, or `auto`: where it can be. Raises: NoNode, NoNetwork, BuildFailed."""
-    if wish not in WISHES:
-        raise BuildFailed(f"ANYCOWORK_WEB is '{wish}'; it can be {', '.join(WISHES)}.")
-    if wish == "skip":
+    if wanted not in TARGETS:
+        raise BuildFailed(f"ANYCOWORK_WEB is '{wanted}'; it can be {', '.join(TARGETS)}.")
+    if wanted == "skip":
         return
     try:
         build(quiet=quiet)
     except (NoNode, NoNetwork) as reason:
-        if wish == "require":
+        if wanted == "require":
             raise
         older = " The one built before stays, and may be older than this source." if is_built() else ""
         print(f"==> No web UI was built: {reason}{older}", file=sys.stderr, flush=True)
@@ -115,6 +118,21 @@ def source_hash() -> str:
     for path in _sources():
         digest.update(path.relative_to(WEB).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
+
+
+def check() -> None:
+    """Format and lint, changing nothing. Raises: NoNode, NoNetwork, BuildFailed."""
+    install(quiet=True)
+    try:
+        _run(_BIOME, "ci", "--colors=off", "--log-level=warn")
+    except BuildFailed:
+        raise BuildFailed("web/ is not formatted or fails lint. Run: python scripts/webui.py format") from None
+
+
+def format() -> None:
+    """Formats the source, and fixes what lint can fix safely. Raises: NoNode, NoNetwork, BuildFailed."""
+    install()
+    _run(_BIOME, "check", "--write")
 
 
 def test() -> None:
@@ -205,6 +223,10 @@ def main(arguments: list[str]) -> int:
                 build()
             case ["offer"]:
                 offer(os.environ.get("ANYCOWORK_WEB", "auto"))
+            case ["check"]:
+                check()
+            case ["format"]:
+                format()
             case ["test"]:
                 test()
             case _:

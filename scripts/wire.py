@@ -37,8 +37,8 @@ def main(arguments: list[str]) -> int:
 
 
 async def described(folder: Path) -> object:
-    async with live_server(folder) as guest:
-        return await guest.ask("GET", "/openapi.json")
+    async with live_server(folder) as client:
+        return await client.ask("GET", "/openapi.json")
 
 
 if __name__ == "__main__":

@@ -1,23 +1,46 @@
-"""The count of the attacks, said at the end of every run that had some: here, because it is whoever leads the workers that says it."""
+"""For every test: the seeds of the property tests, and the count of the attacks at the end of a run that had some."""
 
 import os
 
 import pytest
+from hypothesis import settings
+
+from support.attempts import HELD, NOT_HELD
+
+# `make test` tries the same examples each time, so that a failure belongs to the change that was made;
+# `make fuzz` looks for new ones.
+settings.register_profile("same", derandomize=True, deadline=None, database=None, print_blob=True)
+settings.register_profile("fresh", derandomize=False, deadline=None, print_blob=True)
+settings.load_profile("same")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if config.option.collectonly:
         return
-    held, failed = (_attempts(terminalreporter, outcome) for outcome in ("passed", "failed"))
+    held, failed = _attempts(terminalreporter)
     if held or failed:
         who = "root" if os.geteuid() == 0 else f"uid {os.geteuid()}"
         terminalreporter.write_line(
             f"attacks: {held} attempts held (as {who})" + (f", {failed} NOT" if failed else ""), bold=True
         )
+    if level := _sandbox_level(terminalreporter):
+        terminalreporter.write_line(f"the server ran as uid {os.geteuid()}, sandbox level {level}", bold=True)
 
 
-def _attempts(reporter: pytest.TerminalReporter, outcome: str) -> int:
-    reports = reporter.stats.get(outcome, [])
-    return sum(
-        report.when == "call" and any(name == "attempt" for name, _ in report.user_properties) for report in reports
-    )
+def _sandbox_level(reporter: pytest.TerminalReporter) -> str | None:
+    """The level of the sandbox in which the server of an ordinary user ran, if it was tried."""
+    found = (report.user_properties for report in reporter.stats.get("passed", []) if report.when == "call")
+    return next((str(level) for each in found for name, level in each if name == "sandbox_level"), None)
+
+
+def _attempts(reporter: pytest.TerminalReporter) -> tuple[int, int]:
+    """How many attempts were held, and how many got through. A failed test without cases of its own is one that got through."""
+    held = failed = 0
+    for outcome in ("passed", "failed"):
+        for report in reporter.stats.get(outcome, []):
+            names = [name for name, _ in report.user_properties] if report.when == "call" else []
+            through = names.count(NOT_HELD)
+            single = outcome == "failed" and not through and HELD in names
+            held += 0 if single else names.count(HELD)
+            failed += 1 if single else through
+    return held, failed

@@ -3,12 +3,38 @@ import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
 const SERVER = process.env["ANYCOWORK_URL"] ?? "http://127.0.0.1:8484";
-const PATHS = ["/context", "/events", "/roles", "/providers", "/settings", "/keys", "/workspaces", "/healthz", "/readyz", "/openapi.json"];
+const PATHS = [
+  "/context",
+  "/events",
+  "/roles",
+  "/providers",
+  "/settings",
+  "/keys",
+  "/workspaces",
+  "/healthz",
+  "/readyz",
+  "/openapi.json",
+];
 
 export default defineConfig({
   plugins: [react(), tailwindcss()],
-  build: { outDir: "dist", assetsDir: "assets", sourcemap: false, target: "es2022", modulePreload: { polyfill: false }, assetsInlineLimit: 0, chunkSizeWarningLimit: 1000 },
+  build: {
+    outDir: "dist",
+    assetsDir: "assets",
+    sourcemap: false,
+    target: "es2022",
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0,
+    chunkSizeWarningLimit: 1000,
+  },
   worker: { format: "es" },
   server: { proxy: Object.fromEntries(PATHS.map((path) => [path, { target: SERVER, changeOrigin: true }])) },
-  test: { environment: "jsdom", setupFiles: ["src/testing/setup.ts"], include: ["src/**/*.test.{ts,tsx}"], restoreMocks: true, isolate: false },
+  test: {
+    environment: "jsdom",
+    setupFiles: ["src/testing/setup.ts"],
+    include: ["src/**/*.test.{ts,tsx}"],
+    restoreMocks: true,
+    isolate: false,
+    testTimeout: 30_000, // bounded, and not a race on a machine that is busy
+  },
 });

@@ -10,26 +10,35 @@ from starlette.types import ASGIApp
 
 from anycowork import __version__
 from anycowork.agent.file_mentions import FileMentions
+from anycowork.agent.live_questions import LiveQuestions
 from anycowork.agent.loop import Agent
 from anycowork.agent.model_caller import ModelCaller
 from anycowork.agent.plan_checks import PlanChecker
+from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import ToolRunner
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.api.application import create_api
+from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.fork_service import ForkService
+from anycowork.chats.job_audit import JobAudit
+from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
+from anycowork.chats.queue_service import QueueService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
-from anycowork.chats.services import Services, Sessions
+from anycowork.chats.server_ports import Sessions
+from anycowork.chats.services import Services
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, waiting_stages
 from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.config.settings import BadSettings, Settings
+from anycowork.delegates.source import DelegateSource
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.chats import Autonomy, Limits
 from anycowork.domain.model import Providers
@@ -39,7 +48,9 @@ from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.coordinator import JobCoordinator
+from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.jobs.job_runner import JobRunner
+from anycowork.jobs.task_commits import TaskCommitter
 from anycowork.mcp.manager import McpManager
 from anycowork.mcp.stdio_transport import ServerLauncher
 from anycowork.permissions.budgets import CostOf
@@ -55,8 +66,10 @@ from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.egress import Egress
+from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.network import Network
 from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.task_workspaces import PrivateCopies
 from anycowork.sandbox.workspaces import LocalWorkspaces
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
@@ -82,6 +95,8 @@ from anycowork.workflows.workflow_service import WorkflowService
 NewCode = Callable[[float], str]
 """Makes a one-time sign-in code that is valid for this many seconds."""
 
+LEASE_OWNER = "local"  # the lock of the data folder lets only one server use this store
+LEASE_SECONDS = 60.0
 PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answer to begin
 
 
@@ -154,6 +169,7 @@ async def start_services(
                 for watch in watches:
                     watch.cancel()
                 services.coordinator.close()
+                services.services.queue.close()
                 await services.scheduler.interrupt_all()
                 await services.local.aclose()
                 await services.mcp.aclose()
@@ -181,6 +197,7 @@ async def _build_services(
 ) -> RunningServer:
     shared = await _build_shared(settings, clock, database, providers, egress)
     mcp = _build_mcp_manager(settings, shared, egress, tasks)
+    _add_delegates(shared, settings, egress, providers)
     journal, store = database.journal, database.store
     workspaces, snapshots = shared.workspaces, shared.snapshots
     recovery = TurnRecovery(
@@ -198,13 +215,21 @@ async def _build_services(
     scheduler = _build_scheduler(shared, clock, database, providers, recovery, tasks)
     await _recover(shared.sandbox_setup.staging, database, rollback, recovery, scheduler)
     chat_lock = ChatLock(journal=journal, store=store, scheduler=scheduler)
+    isolated = _build_isolated_tasks(settings, shared, database, clock)
     coordinator = JobCoordinator(
-        journal=journal, store=store, turns=chat_lock, agents=shared.agents, clock=clock, tasks=tasks
+        journal=journal,
+        store=store,
+        turns=chat_lock,
+        agents=shared.agents,
+        isolated=isolated,
+        clock=clock,
+        tasks=tasks,
+        parallel_tasks=shared.live_settings.parallel_tasks,
     )
-    scheduler.on_rest = coordinator.wake
-    await coordinator.resume_all()
     maintenance = Maintenance(receipts=database.idempotency, snapshots=snapshots, staging=shared.sandbox_setup.staging)
-    workflows = WorkflowService(files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles)
+    workflows = WorkflowService(
+        files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles, prompts=mcp.workflows
+    )
     chats = ChatService(
         chat_lock=chat_lock,
         store=store,
@@ -218,23 +243,48 @@ async def _build_services(
         removed=maintenance.soon,
         holds_commands=shared.sandbox_setup.sandbox is not None,
     )
+    queue = QueueService(chat_lock=chat_lock, chats=chats, store=store, clock=clock, tasks=tasks)
+
+    def on_rest(chat_id: str) -> None:
+        coordinator.wake(chat_id)
+        queue.wake(chat_id)
+
+    scheduler.on_rest = on_rest
+    await coordinator.resume_all()
+    await queue.resume_all()
     local = local_models(settings, providers, tasks)
     local.offer()
+    plan_audit = PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost)
     services = Services(
         chats=chats,
-        decisions=DecisionService(chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock),
+        queue=queue,
+        forks=ForkService(chat_lock=chat_lock, chats=chats, rollback=rollback, store=store, clock=clock),
+        decisions=DecisionService(
+            chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
+        ),
         jobs=JobService(
             chat_lock=chat_lock,
             store=store,
             agents=shared.agents,
             coordinator=coordinator,
+            isolated=isolated,
+            clock=clock,
+            cost_of=shared.live_settings.cost,
+        ),
+        job_audit=JobAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
+        job_commits=JobCommitService(
+            chat_lock=chat_lock,
+            store=store,
+            isolated=isolated,
+            rollback=rollback,
             clock=clock,
             cost_of=shared.live_settings.cost,
         ),
         agents=shared.agents,
         rules=_build_rule_service(shared, clock, database),
         rollback=rollback,
-        plan_audit=PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
+        plan_audit=plan_audit,
+        export=ChatExport(store=store, plan_audit=plan_audit, clock=clock),
         store=store,
         image_bytes=database.blobs,
         keys=database.principals,
@@ -254,6 +304,7 @@ async def _build_services(
         find_workspace=shared.workspace_roots.find,
         streams=Streams(store, hub),
         roles=shared.roles,
+        toolbox=shared.toolbox,
         prompts=shared.prompts,
         providers=providers,
         connections=ModelConnections(shared.live_settings, providers, provider_keys),
@@ -287,6 +338,21 @@ async def _build_services(
     )
 
 
+def _build_isolated_tasks(settings: Settings, shared: "_Shared", database: Database, clock: Clock) -> IsolatedTasks:
+    workspaces, spare = shared.workspaces, CommandLimits().free_space
+    copies = PrivateCopies(
+        shared.sandbox_setup.staging, workspaces, most_bytes=settings.command_copy_bytes, spare=spare
+    )
+    committer = TaskCommitter(
+        journal=database.journal,
+        rows=database.store,
+        workspaces=workspaces,
+        snapshots=shared.snapshots,
+        clock=clock,
+    )
+    return IsolatedTasks(copies, committer)
+
+
 @value
 class _Shared:
     """The parts that several services use, built before any of them."""
@@ -301,12 +367,13 @@ class _Shared:
     trusted_files: TrustedFileStore
     prompts: PromptService
     agents: AgentRegistry
+    questions: LiveQuestions
 
 
 async def _build_shared(
     settings: Settings, clock: Clock, database: Database, providers: ProviderRegistry, egress: Egress
 ) -> _Shared:
-    workspace_roots = WorkspaceRoots(database, settings)
+    workspace_roots = WorkspaceRoots(database.roots, settings)
     await workspace_roots.register_default()
     sandbox_setup = await asyncio.to_thread(
         set_up_sandbox, settings.data_dir, DiskBudgets.of(settings), settings.sandbox_paths
@@ -325,13 +392,15 @@ async def _build_shared(
         workspace_roots=workspace_roots,
         sandbox_setup=sandbox_setup,
         workspaces=LocalWorkspaces(
-            lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=sandbox_setup.staging
+            lambda root: database.leases.take(root, owner=LEASE_OWNER, seconds=LEASE_SECONDS),
+            staging=sandbox_setup.staging,
         ),
         snapshots=PackedSnapshots(pack, database.retention, clock, quota_bytes=settings.snapshot_quota_bytes),
         toolbox=toolbox,
         live_settings=live_settings,
         trusted_files=trusted_files,
         prompts=PromptService(database.system_prompts, toolbox, trusted_files),
+        questions=LiveQuestions(journal=database.journal, clock=clock),
     )
 
 
@@ -355,6 +424,7 @@ def _build_scheduler(
         limits=shared.live_settings.limits,
         ask_when=shared.live_settings.ask_when,
         cost_of=shared.live_settings.cost,
+        questions=shared.questions,
     )
     jobs = JobRunner(
         journal=database.journal,
@@ -410,6 +480,14 @@ def _build_mcp_manager(settings: Settings, shared: _Shared, egress: Egress, task
     return manager
 
 
+def _add_delegates(shared: _Shared, settings: Settings, egress: Egress, providers: ProviderRegistry) -> None:
+    """Offers the agents of other vendors as tools, and as what answers a chat. Their protocol is imported with the first task."""
+    launcher = ServerLauncher(shared.sandbox_setup.sandbox, egress, settings.data_dir)
+    source = DelegateSource(shared.live_settings.delegates(), launcher)
+    shared.toolbox.refresh(source)
+    providers.put_delegates([tool.spec.delegate for tool in source.tools() if tool.spec.delegate])
+
+
 def _build_rule_service(shared: _Shared, clock: Clock, database: Database) -> RuleService:
     toolbox, store, rules = shared.toolbox, database.store, database.rules
     return RuleService(
@@ -437,6 +515,7 @@ def build_agent(
     limits: Callable[[Autonomy], Limits],
     ask_when: Callable[[], AskWhen] = lambda: AskWhen.BEFORE,
     cost_of: CostOf = lambda used: None,
+    questions: LiveQuestions | None = None,
 ) -> Agent:
     journal, store = database.journal, database.store
     recorder = TurnRecorder(journal=journal, clock=clock)
@@ -451,6 +530,7 @@ def build_agent(
         roles=roles,
         clock=clock,
         cost_of=cost_of,
+        questions=questions,
     )
     return Agent(
         journal=journal,
@@ -461,6 +541,7 @@ def build_agent(
         toolrunner=toolrunner,
         checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
         file_mentions=FileMentions(recorder=recorder, toolrunner=toolrunner),
+        steering=Steering(journal=journal, recorder=recorder, store=store, clock=clock),
         clock=clock,
         limits=limits,
     )
@@ -483,7 +564,7 @@ async def serve(
     settings: Settings,
     *,
     ready: Callable[[ServerInfo, NewCode], None] | None = None,
-    heed_signals: bool = False,
+    handle_signals: bool = False,
 ) -> None:
     """Runs the data folder's only server until it is told to stop. `ready` gets a function that makes one-time sign-in codes.
 
@@ -511,4 +592,6 @@ async def serve(
         async with start_services(settings, clock, token=token) as services:
             tune_gc()
             known = partial(announce, services.services.sessions)
-            await serve_app(services.app, address, stopping=services.stopping, ready=known, heed_signals=heed_signals)
+            await serve_app(
+                services.app, address, stopping=services.stopping, ready=known, handle_signals=handle_signals
+            )

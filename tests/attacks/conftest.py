@@ -2,20 +2,20 @@
 
 import pytest
 
-from support.api_fixtures import client, house, migrated, model, services, slept, stranger, token, workspace
-from support.attempts import holds_attempts
+from support.api_fixtures import anonymous, client, migrated, model, server, services, sleeps, token, workspace
+from support.attempts import HELD, Attempts, holds_attempts
 from support.bench_fixtures import bench, layer
 
 __all__ = [
+    "anonymous",
     "bench",
     "client",
-    "house",
     "layer",
     "migrated",
     "model",
+    "server",
     "services",
-    "slept",
-    "stranger",
+    "sleeps",
     "token",
     "workspace",
 ]
@@ -23,4 +23,10 @@ __all__ = [
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     if holds_attempts(item.path):
-        item.user_properties.append(("attempt", item.name))
+        item.user_properties.append((HELD, item.name))
+
+
+@pytest.fixture
+def attempts(request: pytest.FixtureRequest) -> Attempts:
+    """Makes many attempts in one test, each of which counts."""
+    return Attempts(request.node)

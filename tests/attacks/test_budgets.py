@@ -22,9 +22,9 @@ A, B = (call("create_file", path=f"{name}.txt", content=name) for name in "ab")
 RUN = call("execute_command", command="touch c.txt")
 
 
-async def approve(guest: LiveServer, chat: LiveChat) -> str:
-    proposed = await guest.ask("POST", f"{chat.path}/plans", {"plan": PLAN}, expect=201)
-    await guest.ask("POST", f"{chat.path}/plans/{proposed['message_id']}/approve", expect=202)
+async def approve(client: LiveServer, chat: LiveChat) -> str:
+    proposed = await client.ask("POST", f"{chat.path}/plans", {"plan": PLAN}, expect=201)
+    await client.ask("POST", f"{chat.path}/plans/{proposed['message_id']}/approve", expect=202)
     return str(proposed["message_id"])
 
 
@@ -43,29 +43,29 @@ async def approve(guest: LiveServer, chat: LiveChat) -> str:
 async def test_beyond_its_budget_a_plan_gives_nothing(
     tmp_path: Path, replies: list[str], settings: dict[str, str]
 ) -> None:
-    async with live_server(tmp_path, replies=[*replies, "Done."], **settings) as guest:
-        chat = await guest.chat()
-        await approve(guest, chat)
+    async with live_server(tmp_path, replies=[*replies, "Done."], **settings) as client:
+        chat = await client.chat()
+        await approve(client, chat)
         assert (await chat.rest())["state"] == "awaiting_approval"
-        assert len(list(guest.workspace.iterdir())) <= 1
+        assert len(list(client.workspace.iterdir())) <= 1
         last = [one["reasons"][-1] for one in await chat.approvals()]
         assert all("The budget of the approved plan is spent" in why for why in last), last
 
 
 async def test_a_plan_that_the_run_proposes_itself_gives_it_no_new_budget(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[A, MORE, B, "Done."]) as guest:
-        chat = await guest.chat()
-        await approve(guest, chat)
+    async with live_server(tmp_path, replies=[A, MORE, B, "Done."]) as client:
+        chat = await client.chat()
+        await approve(client, chat)
         await chat.rest()
         assert (await chat.send("go on"))["state"] == "awaiting_approval"
-        assert not (guest.workspace / "b.txt").exists()
+        assert not (client.workspace / "b.txt").exists()
 
 
 async def test_a_spent_plan_cannot_be_approved_again(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[A, B]) as guest:
-        chat = await guest.chat()
-        plan = await approve(guest, chat)
+    async with live_server(tmp_path, replies=[A, B]) as client:
+        chat = await client.chat()
+        plan = await approve(client, chat)
         await chat.rest()
         body = {"budget": {"calls": 99}}
-        refused = await guest.ask("POST", f"{chat.path}/plans/{plan}/approve", body, expect=409)
-        assert refused["error"]["code"] and not (guest.workspace / "b.txt").exists()
+        refused = await client.ask("POST", f"{chat.path}/plans/{plan}/approve", body, expect=409)
+        assert refused["error"]["code"] and not (client.workspace / "b.txt").exists()

@@ -15,8 +15,9 @@ from anycowork.permissions.resources import resources_of
 from anycowork.permissions.risk import assess_risk
 from anycowork.permissions.rules import RuleDecision, RuleIndex, check_changes, decide
 from anycowork.sandbox.path_class import PathClass, class_of
+from support.attempts import Attempts
 from support.spec import proves
-from support.tool_workspace import ToolWorkspace
+from support.tool_workspace import ToolWorkspace, tree
 from support.toolspecs import SPECS
 
 ROOT = "/home/ann/project"
@@ -34,6 +35,9 @@ REPORTED = [
 
 def example(name: ControlName) -> str:
     return "/".join(name.parts).replace("*", "x") + ("/inside" if name.is_folder else "")
+
+
+PATHS = list(dict.fromkeys([*map(example, NAMES), *REPORTED]))
 
 
 def changing(path: str, tool: str = "create_file") -> Prepared:
@@ -56,40 +60,43 @@ def test_the_list_has_every_class_and_a_source_for_each_name() -> None:
 
 
 @proves("PER-3")
-@pytest.mark.parametrize("path", [*map(example, NAMES), *REPORTED])
-def test_no_rule_for_a_folder_covers_a_control_file(path: str) -> None:
-    for place in ("", "docs/", "docs/deep/"):
-        full = f"{place}{path}"
-        assert decision(full, "/docs/**", "**", "*", "/**", f"/{place}*", f"/{full[:-1]}?") is Effect.ASK, full
-        assert decision(full, f"/{full}") is Effect.ALLOW, full
-        assert class_of(tuple(full.split("/"))) is PathClass.ASKED
-        assert (
-            full
-            not in check_changes(
-                [PathIntent(full, None, "x")],
-                RuleIndex([Rule("1", "create_file", "**", Effect.ALLOW, RuleScope.GLOBAL)]),
-            ).named
-        )
+def test_no_rule_for_a_folder_covers_a_control_file(attempts: Attempts) -> None:
+    everywhere = RuleIndex([Rule("1", "create_file", "**", Effect.ALLOW, RuleScope.GLOBAL)])
+
+    def attempt(path: str) -> None:
+        for place in ("", "docs/", "docs/deep/"):
+            full = f"{place}{path}"
+            assert decision(full, "/docs/**", "**", "*", "/**", f"/{place}*", f"/{full[:-1]}?") is Effect.ASK, full
+            assert decision(full, f"/{full}") is Effect.ALLOW, full
+            assert class_of(tuple(full.split("/"))) is PathClass.ASKED
+            assert full not in check_changes([PathIntent(full, None, "x")], everywhere).named
+
+    attempts.every(PATHS, attempt)
 
 
 @proves("PER-3")
-@pytest.mark.parametrize("path", [*map(example, NAMES), *REPORTED])
-def test_no_plan_covers_a_control_file_that_it_does_not_name(path: str) -> None:
+def test_no_plan_covers_a_control_file_that_it_does_not_name(attempts: Attempts) -> None:
     call = Call("1", "c", "t", "b", 0, "create_file", {}, plan_step="1")
-    full = f"docs/{path}"
-    for pattern in ("docs/", "docs/**", "**", "docs", "docs/*"):
-        plan = planned(pattern)
-        assert granted_by(plan, SPECS["create_file"], call, changing(full)) is None, pattern
-        assert not names_file(pattern, full)
-    named = planned(full)
-    assert granted_by(named, SPECS["create_file"], call, changing(full)) == "1"
+
+    def attempt(path: str) -> None:
+        full = f"docs/{path}"
+        for pattern in ("docs/", "docs/**", "**", "docs", "docs/*"):
+            plan = planned(pattern)
+            assert granted_by(plan, SPECS["create_file"], call, changing(full)) is None, pattern
+            assert not names_file(pattern, full)
+        named = planned(full)
+        assert granted_by(named, SPECS["create_file"], call, changing(full)) == "1"
+
+    attempts.every(PATHS, attempt)
 
 
 @proves("PER-3")
-@pytest.mark.parametrize("path", [*map(example, NAMES), *REPORTED])
-def test_always_proposes_the_very_file(path: str) -> None:
-    proposed = proposed_rule(resources_of(changing(f"docs/{path}"), SPECS["create_file"], ROOT), ROOT)
-    assert proposed is not None and proposed["resource"] == f"/docs/{path}"
+def test_always_proposes_the_very_file(attempts: Attempts) -> None:
+    def attempt(path: str) -> None:
+        proposed = proposed_rule(resources_of(changing(f"docs/{path}"), SPECS["create_file"], ROOT), ROOT)
+        assert proposed is not None and proposed["resource"] == f"/docs/{path}"
+
+    attempts.every(PATHS, attempt)
 
 
 def spellings(name: str) -> list[str]:
@@ -99,11 +106,15 @@ def spellings(name: str) -> list[str]:
 
 
 @proves("PER-3")
-@pytest.mark.parametrize("name", NAMES, ids=lambda name: "/".join(name.parts))
-def test_no_spelling_of_a_name_gets_by(name: ControlName) -> None:
-    parts = [part.replace("*", "x") for part in name.parts]
-    for spelt in itertools.islice(itertools.product(*map(spellings, parts)), 60):
-        assert is_control_file("/".join(spelt)), spelt
+def test_no_spelling_of_a_name_gets_by(attempts: Attempts) -> None:
+    names = {"/".join(name.parts): name for name in NAMES}
+
+    def attempt(written: str) -> None:
+        parts = [part.replace("*", "x") for part in names[written].parts]
+        for spelt in itertools.islice(itertools.product(*map(spellings, parts)), 60):
+            assert is_control_file("/".join(spelt)), spelt
+
+    attempts.every(names, attempt)
 
 
 @pytest.mark.parametrize("short", ["vscode~1/tasks.json", "MCP~1.JSO", "devcon~1/x", "AGENTS~1.md", "lefthook.yml"])
@@ -112,12 +123,14 @@ def test_short_names_of_ntfs_count(short: str) -> None:
 
 
 @proves("PER-3")
-@pytest.mark.parametrize("path", [*map(example, SCRIPTS)], ids=str)
-def test_a_build_script_is_warned_of_and_needs_no_word_of_its_own(path: str) -> None:
-    assert is_build_script(path) and decision(f"docs/{path}", "/docs/**") is Effect.ALLOW
-    call = Call("1", "c", "t", "b", 0, "create_file", {})
-    _, reasons = assess_risk(SPECS["create_file"], call, f"/{path}")
-    assert any("build tools" in reason for reason in reasons)
+def test_a_build_script_is_warned_of_and_needs_no_word_of_its_own(attempts: Attempts) -> None:
+    def attempt(path: str) -> None:
+        assert is_build_script(path) and decision(f"docs/{path}", "/docs/**") is Effect.ALLOW
+        call = Call("1", "c", "t", "b", 0, "create_file", {})
+        _, reasons = assess_risk(SPECS["create_file"], call, f"/{path}")
+        assert any("build tools" in reason for reason in reasons)
+
+    attempts.every(dict.fromkeys(map(example, SCRIPTS)), attempt)
 
 
 @pytest.mark.parametrize(
@@ -131,20 +144,23 @@ def test_ordinary_files_are_no_control_files(path: str) -> None:
     assert not is_control_file(path)
 
 
+COMMANDS = [
+    *(f"mkdir -p \"$(dirname 'docs/{path}')\"; echo x > 'docs/{path}'" for path in REPORTED),
+    "mkdir x; echo x > x/config.toml; ln -s x .cargo",
+    "mkdir -p x/workflows; echo x > x/workflows/ci.yml; ln -s x .github",
+    "mkdir -p x/workflows; echo x > x/workflows/ci.yml; mv x .github",
+    "ln -s /tmp .vscode",
+]
+
+
 @proves("PER-3", "SNAP-4")
-@pytest.mark.parametrize(
-    "words",
-    [
-        *(f"mkdir -p \"$(dirname 'docs/{path}')\"; echo x > 'docs/{path}'" for path in REPORTED),
-        "mkdir x; echo x > x/config.toml; ln -s x .cargo",
-        "mkdir -p x/workflows; echo x > x/workflows/ci.yml; ln -s x .github",
-        "mkdir -p x/workflows; echo x > x/workflows/ci.yml; mv x .github",
-        "ln -s /tmp .vscode",
-    ],
-)
-async def test_a_command_changes_no_control_file_unseen(bench: ToolWorkspace, words: str) -> None:
-    result = await bench.call("execute_command", command=words)
-    assert result.facts.get("dropped") == "needs_a_persons_word", result.content
+async def test_a_command_changes_no_control_file_unseen(bench: ToolWorkspace, attempts: Attempts) -> None:
+    async def attempt(words: str) -> None:
+        result = await bench.call("execute_command", command=words)
+        assert result.facts.get("dropped") == "needs_a_persons_word", result.content
+        assert tree(bench.root) == {}
+
+    await attempts.each(COMMANDS, attempt)
 
 
 @proves("PER-3")

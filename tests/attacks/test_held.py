@@ -14,7 +14,7 @@ from support.scripted_model import call
 from support.spec import proves
 
 COMMAND = "echo obey > AGENTS.md; echo new > a.txt; mkdir d; ln -s a.txt l; rm gone.txt"
-WISH = call("execute_command", command=COMMAND)
+ASKED_FOR = call("execute_command", command=COMMAND)
 FILES = {"a.txt": "old\n", "gone.txt": "bye\n"}
 AS_IT_WAS = {"a.txt": "old\n", "gone.txt": "bye\n"}
 
@@ -22,10 +22,10 @@ AS_IT_WAS = {"a.txt": "old\n", "gone.txt": "bye\n"}
 class Waiting:
     """A chat whose changes wait, and where they do."""
 
-    def __init__(self, guest: LiveServer, chat: LiveChat, data: Path) -> None:
-        self.guest = guest
+    def __init__(self, client: LiveServer, chat: LiveChat, data: Path) -> None:
+        self.client = client
         self.chat = chat
-        self.root = guest.workspace
+        self.root = client.workspace
         self.data = data
 
     @property
@@ -45,8 +45,8 @@ class Waiting:
         return (await self.chat.results())[-1]
 
     async def answer(self, path: str, body: object, **extra: object) -> int:
-        url = self.guest.url + path
-        async with self.guest.session.post(url, json=body, **extra) as response:  # type: ignore[arg-type]  # headers, if any
+        url = self.client.url + path
+        async with self.client.session.post(url, json=body, **extra) as response:  # type: ignore[arg-type]  # headers, if any
             return response.status
 
     async def yes(self) -> dict[str, object]:
@@ -62,12 +62,12 @@ def layer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> La
 
 @pytest.fixture
 async def waiting(tmp_path: Path, layer: Layer) -> AsyncIterator[Waiting]:
-    async with live_server(tmp_path, replies=[WISH, "I see.", "I see.", "I see."], files=FILES) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[ASKED_FOR, "I see.", "I see.", "I see."], files=FILES) as client:
+        chat = await client.chat()
         await chat.send("do it")
         await chat.decide()
         assert [item["held"] for item in await chat.approvals()] == [True]
-        yield Waiting(guest, chat, tmp_path / "data")
+        yield Waiting(client, chat, tmp_path / "data")
 
 
 # --- above: what waits is no longer what was shown
@@ -125,13 +125,13 @@ async def test_what_was_changed_while_it_waited_is_not_made(waiting: Waiting, na
 @proves("APR-8", "SNAP-4")
 async def test_what_a_command_closed_to_its_owner_is_made_as_it_was_shown(tmp_path: Path, layer: Layer) -> None:
     closed = "echo obey > AGENTS.md; mkdir shut; echo x > shut/f; chmod 000 shut/f; chmod 000 shut"
-    async with live_server(tmp_path, replies=[call("execute_command", command=closed), "I see."]) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[call("execute_command", command=closed), "I see."]) as client:
+        chat = await client.chat()
         await chat.send("do it")
         await chat.decide()
         await chat.decide()
         assert (await chat.results())[-1]["status"] == "ok"
-        shut = guest.workspace / "shut"
+        shut = client.workspace / "shut"
         assert shut.stat().st_mode & 0o777 == 0
         shut.chmod(0o700)
         assert (shut / "f").stat().st_mode & 0o777 == 0
@@ -169,7 +169,7 @@ async def test_what_a_person_did_meanwhile_is_never_overwritten(waiting: Waiting
 
 @proves("APR-8", "SEC-5")
 async def test_another_chat_cannot_allow_them(waiting: Waiting) -> None:
-    other = await waiting.guest.chat()
+    other = await waiting.client.chat()
     assert await waiting.answer(f"{other.path}/approvals", await waiting.yes()) == 404
     assert waiting.content() == AS_IT_WAS and waiting.stage.is_dir()
 
@@ -185,7 +185,7 @@ async def test_they_are_made_once_however_often_they_are_allowed(waiting: Waitin
 
 @proves("SEC-5")
 async def test_a_client_key_cannot_allow_them(waiting: Waiting) -> None:
-    key = (await waiting.guest.ask("POST", "/keys", {"name": "stolen"}))["key"]
+    key = (await waiting.client.ask("POST", "/keys", {"name": "stolen"}))["key"]
     headers = {"Authorization": f"Bearer {key}"}
     assert await waiting.answer(f"{waiting.chat.path}/approvals", await waiting.yes(), headers=headers) in (401, 403)
     assert waiting.content() == AS_IT_WAS and waiting.stage.is_dir()
@@ -197,7 +197,7 @@ async def test_a_rule_that_denies_meanwhile_is_stronger_than_the_yes(
     waiting: Waiting, tool: str, resource: str
 ) -> None:
     body = {"tool": tool, "resource": resource, "effect": "deny", "scope": "global"}
-    await waiting.guest.ask("POST", "/rules", body, expect=201)
+    await waiting.client.ask("POST", "/rules", body, expect=201)
     result = await waiting.allowed()
     assert result["error"]["code"] == "denied_by_rule" and waiting.content() == AS_IT_WAS  # type: ignore[index]  # an error has a code
     assert list((waiting.data / "staging/held").iterdir()) == []
@@ -228,8 +228,8 @@ async def test_nobody_else_comes_to_what_waits(waiting: Waiting) -> None:
 async def test_there_is_an_end_to_what_waits(waiting: Waiting) -> None:
     for number in range(31):
         (waiting.data / "staging/held" / f"{number:016x}").mkdir()
-    waiting.guest.model.replies[:0] = [WISH, "I see."]
-    other = await waiting.guest.chat()
+    waiting.client.model.replies[:0] = [ASKED_FOR, "I see."]
+    other = await waiting.client.chat()
     await other.send("do it")
     assert (await other.decide())["state"] == "idle"
     assert (await other.results())[-1]["error"]["code"] == "too_much_waiting" and waiting.content() == AS_IT_WAS

@@ -44,10 +44,10 @@ def rule(resource: str, tool: str = "read_file") -> dict[str, str]:
 
 async def told(tmp_path: Path, tool: str, parameters: dict[str, Any], *, denied: list[str]) -> str:
     """What the model is told, in the result and in its facts."""
-    async with live_server(tmp_path, replies=[call(tool, **parameters), "Done."], files=FILES) as guest:
+    async with live_server(tmp_path, replies=[call(tool, **parameters), "Done."], files=FILES) as client:
         for resource in denied:
-            await guest.ask("POST", "/rules", rule(resource), expect=201)
-        chat = await guest.chat(role="planner")
+            await client.ask("POST", "/rules", rule(resource), expect=201)
+        chat = await client.chat(role="planner")
         await chat.send("look around")
         if await chat.approvals():
             await chat.decide()

@@ -49,12 +49,12 @@ async def test_what_is_no_image_is_refused_and_nothing_is_kept(client, chat_id, 
 
 @proves("SEC-2")
 async def test_a_page_behind_an_image_stays_an_image(tmp_path):
-    async with live_server(tmp_path, replies=["Seen."]) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=["Seen."]) as client:
+        chat = await client.chat()
         body = {"content": "Look.", "images": [given(png(after=HTML), name='"><script>alert(1)</script>.html')]}
-        sent = await guest.ask("POST", f"{chat.path}/messages", body, expect=202)
+        sent = await client.ask("POST", f"{chat.path}/messages", body, expect=202)
         await chat.rest()
-        async with guest.session.get(f"{guest.url}{chat.path}/messages/{sent['message_id']}/images/0") as answer:
+        async with client.session.get(f"{client.url}{chat.path}/messages/{sent['message_id']}/images/0") as answer:
             assert answer.headers["content-type"] == "image/png"
             assert answer.headers["x-content-type-options"] == "nosniff"
             assert answer.headers["cross-origin-resource-policy"] == "same-origin"
@@ -65,26 +65,26 @@ async def test_a_page_behind_an_image_stays_an_image(tmp_path):
 
 @proves("SEC-2", "GW-1")
 async def test_an_image_is_shown_to_nobody_else(tmp_path):
-    async with live_server(tmp_path, replies=["Seen."]) as guest:
-        chat, other = await guest.chat(), await guest.chat()
+    async with live_server(tmp_path, replies=["Seen."]) as client:
+        chat, other = await client.chat(), await client.chat()
         body = {"content": "Look.", "images": [given(png())]}
-        sent = await guest.ask("POST", f"{chat.path}/messages", body, expect=202)
+        sent = await client.ask("POST", f"{chat.path}/messages", body, expect=202)
         await chat.rest()
         address = f"{chat.path}/messages/{sent['message_id']}/images/0"
-        key = (await guest.ask("POST", "/keys", {"name": "stolen"}, expect=201))["key"]
-        assert (await Client(guest.house.app).get(address)).status == 401
-        assert (await Client(guest.house.app, token=key).get(address)).status == 403
+        key = (await client.ask("POST", "/keys", {"name": "stolen"}, expect=201))["key"]
+        assert (await Client(client.server.app).get(address)).status == 401
+        assert (await Client(client.server.app, token=key).get(address)).status == 403
         for wrong in (
             f"{other.path}/messages/{sent['message_id']}/images/0",
             f"{chat.path}/messages/{sent['message_id']}/images/1",
             f"{chat.path}/messages/nothing/images/0",
         ):
-            await guest.ask("GET", wrong, expect=404)
-        await guest.ask("GET", f"{chat.path}/messages/{sent['message_id']}/images/-1", expect=422)
+            await client.ask("GET", wrong, expect=404)
+        await client.ask("GET", f"{chat.path}/messages/{sent['message_id']}/images/-1", expect=422)
 
 
 @proves("SEC-2")
 async def test_a_payload_that_names_images_cannot_be_sent_in(client, chat_id):
-    """Which bytes a message shows is the house's to say, by what it hashed itself."""
+    """The server decides which bytes a message shows, by its own hash."""
     body = {"content": "Look.", "payload": {"images": [{"sha256": "0" * 64, "media_type": "image/png"}]}}
     assert (await client.post(f"/context/{chat_id}/messages", body)).status == 422

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from anycowork.permissions.command_risk import may_reach_secrets
 from anycowork.permissions.shell.parser import parse
+from support.attempts import Attempts
 from support.live_server import live_server
 from support.scripted_model import call
 from support.spec import proves
@@ -38,21 +39,30 @@ SEARCHES: list[tuple[str, dict[str, Any]]] = [
 async def told(tmp_path: Path, tool: str, parameters: dict[str, Any], *rules: dict[str, str]) -> dict[str, Any]:
     """The result of a planner's call that nobody was asked for."""
     tmp_path.mkdir(exist_ok=True)
-    async with live_server(tmp_path, replies=[call(tool, **parameters), "Done."], files=FILES) as guest:
+    async with live_server(tmp_path, replies=[call(tool, **parameters), "Done."], files=FILES) as client:
         for rule in rules:
-            await guest.ask("POST", "/rules", {"effect": "allow", "scope": "global", **rule}, expect=201)
-        chat = await guest.chat(role="planner")
+            await client.ask("POST", "/rules", {"effect": "allow", "scope": "global", **rule}, expect=201)
+        chat = await client.chat(role="planner")
         assert (await chat.send("look around"))["state"] == "idle"
         return (await chat.of_type("tool_result"))[0]
 
 
 @proves("APR-3")
-@pytest.mark.parametrize(("tool", "parameters"), SEARCHES)
-async def test_search_leaves_key_files_out_and_says_so(tmp_path: Path, tool: str, parameters: dict[str, Any]) -> None:
-    result = await told(tmp_path, tool, parameters)
-    assert SECRET not in str(result).replace("hunter2x", "")
-    assert "Not searched" in result["content"]
-    assert any(path in result["content"] for path in KEY_FILES)
+async def test_search_leaves_key_files_out_and_says_so(tmp_path: Path, attempts: Attempts) -> None:
+    async with live_server(tmp_path, files=FILES) as client:
+
+        async def attempt(case: str) -> None:
+            tool, parameters = cases[case]
+            client.model.replies[:] = [call(tool, **parameters), "Done."]
+            chat = await client.chat(role="planner")
+            assert (await chat.send("look around"))["state"] == "idle"
+            result = (await chat.of_type("tool_result"))[0]
+            assert SECRET not in str(result).replace("hunter2x", "")
+            assert "Not searched" in result["content"]
+            assert any(path in result["content"] for path in KEY_FILES)
+
+        cases = {f"{tool} {parameters}": (tool, parameters) for tool, parameters in SEARCHES}
+        await attempts.each(cases, attempt)
 
 
 async def test_result_names_and_counts_what_was_left_out_whether_it_matches_or_not(tmp_path: Path) -> None:
@@ -80,10 +90,10 @@ async def test_key_file_asks_although_a_rule_allows_its_folder_and_always_names_
     tmp_path: Path, tool: str
 ) -> None:
     parameters = {"path": ".env", **({"pattern": "P"} if tool == "grep" else {})}
-    async with live_server(tmp_path, replies=[call(tool, **parameters), "Done."], files=FILES) as guest:
+    async with live_server(tmp_path, replies=[call(tool, **parameters), "Done."], files=FILES) as client:
         rule = {"tool": tool, "resource": "/*", "effect": "allow", "scope": "global"}
-        await guest.ask("POST", "/rules", rule, expect=201)
-        chat = await guest.chat(role="planner")
+        await client.ask("POST", "/rules", rule, expect=201)
+        chat = await client.chat(role="planner")
         await chat.send("read it")
         (approval,) = await chat.approvals()
         assert approval["risk"] == "high" and approval["proposed_rule"]["resource"] == "/.env"
@@ -103,13 +113,16 @@ COMMANDS = [
 
 
 @proves("APR-3")
-@pytest.mark.parametrize("command", COMMANDS)
-async def test_command_that_may_name_a_key_file_asks_before_it_runs(tmp_path: Path, command: str) -> None:
-    replies = [call("execute_command", command=command), "Done."]
-    async with live_server(tmp_path, replies=replies, files=FILES, ask="at_commit") as guest:
-        chat = await guest.chat()
-        assert (await chat.send("run it"))["state"] == "awaiting_approval"
-        assert (await chat.approvals())[0]["held"] is False and SECRET not in str(await chat.messages())
+async def test_command_that_may_name_a_key_file_asks_before_it_runs(tmp_path: Path, attempts: Attempts) -> None:
+    async with live_server(tmp_path, files=FILES, ask="at_commit") as client:
+
+        async def attempt(command: str) -> None:
+            client.model.replies[:] = [call("execute_command", command=command), "Done."]
+            chat = await client.chat()
+            assert (await chat.send("run it"))["state"] == "awaiting_approval"
+            assert (await chat.approvals())[0]["held"] is False and SECRET not in str(await chat.messages())
+
+        await attempts.each(COMMANDS, attempt)
 
 
 SPELLINGS = st.sampled_from(

@@ -25,22 +25,22 @@ HI = [{"role": "user", "content": "hi"}]
 
 
 @pytest.fixture
-async def guest(tmp_path, migrated):
+async def client(tmp_path, migrated):
     (tmp_path / "data").mkdir(mode=0o700)
     shutil.copy(migrated, tmp_path / "data")
-    async with live_server(tmp_path) as guest:
-        yield guest
+    async with live_server(tmp_path) as client:
+        yield client
 
 
-async def program(guest: LiveServer, model: BillingModel, **limits: Any) -> Client:
+async def program(client: LiveServer, model: BillingModel, **limits: Any) -> Client:
     prices = {"dear": Price(INPUT, OUTPUT)}
-    guest.house.providers.put(ProviderConfig("scripted", base_url=model.base_url, models=("dear",), prices=prices))
-    made = await guest.ask("POST", "/keys", {"name": "limited", "limits": limits}, expect=201)
-    return Client(guest.house.app, token=made["key"])
+    client.server.providers.put(ProviderConfig("scripted", base_url=model.base_url, models=("dear",), prices=prices))
+    made = await client.ask("POST", "/keys", {"name": "limited", "limits": limits}, expect=201)
+    return Client(client.server.app, token=made["key"])
 
 
-async def spend(guest: LiveServer) -> float:
-    return (await guest.ask("GET", "/keys"))["keys"][0]["today"]["spend"]
+async def spend(client: LiveServer) -> float:
+    return (await client.ask("GET", "/keys"))["keys"][0]["today"]["spend"]
 
 
 def image(detail: str | None) -> dict[str, Any]:
@@ -105,13 +105,13 @@ UNBOUNDED: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(
     ("path", "body", "param"), UNBOUNDED, ids=[f"{case[2]}{at}" for at, case in enumerate(UNBOUNDED)]
 )
-async def test_what_cannot_be_bounded_is_refused_with_a_reason(guest, path, body, param):
+async def test_what_cannot_be_bounded_is_refused_with_a_reason(client, path, body, param):
     async with BillingModel() as model:
-        app = await program(guest, model, spend_per_day=0.5)
+        app = await program(client, model, spend_per_day=0.5)
         refused = await app.post(path, body)
         assert (refused.status, refused.error["code"], refused.error["param"]) == (422, "cannot_be_limited", param)
-        assert model.billed == 0 == await spend(guest)
-        free = await program(guest, model)
+        assert model.billed == 0 == await spend(client)
+        free = await program(client, model)
         assert (await free.post(path, body)).status == 200  # a key without a limit is not asked
 
 
@@ -134,9 +134,9 @@ async def test_what_cannot_be_bounded_is_refused_with_a_reason(guest, path, body
         b'{"model":"dear","messages":' + b'[{"content":' * 100 + b"1" + b"}]" * 100 + b"}",
     ],
 )  # fmt: skip
-async def test_a_body_that_two_readers_read_differently_is_refused(guest, raw):
+async def test_a_body_that_two_readers_read_differently_is_refused(client, raw):
     async with BillingModel() as model:
-        app = await program(guest, model, tokens_per_day=10_000)
+        app = await program(client, model, tokens_per_day=10_000)
         refused = await app.post(CHAT, raw=raw, headers={"content-type": "application/json"})
         assert (refused.status, refused.error["code"], model.bills) == (422, "cannot_be_limited", [])
 
@@ -162,11 +162,13 @@ def shapes(seed: int, count: int) -> Iterator[tuple[str, dict[str, Any]]]:
 @pytest.mark.parametrize(
     ("tells", "bytes_per_token"), [(Tells.ASKED, 4), (Tells.ASKED, 1), (Tells.NEVER, 4), (Tells.NEVER, 1)]
 )
-async def test_whatever_is_asked_the_charge_holds_the_bill_and_the_bill_the_limit(guest, tells, bytes_per_token, heeds):
+async def test_whatever_is_asked_the_charge_holds_the_bill_and_the_bill_the_limit(
+    client, tells, bytes_per_token, heeds
+):
     async with BillingModel(tells=tells, bytes_per_token=bytes_per_token, heeds=heeds) as model:
-        app = await program(guest, model, spend_per_day=LIMIT)
+        app = await program(client, model, spend_per_day=LIMIT)
         answered = [(await app.post(path, body)).status for path, body in shapes(seed=11, count=150)]
-        charged = await spend(guest)
+        charged = await spend(client)
     assert answered.count(200) >= 5 and 429 in answered and set(answered) <= {200, 422, 429}
     factor = 1 if tells is Tells.ASKED or bytes_per_token == 4 else FACTOR
     assert model.billed <= charged * factor * (1 + 1e-9)
@@ -174,33 +176,35 @@ async def test_whatever_is_asked_the_charge_holds_the_bill_and_the_bill_the_limi
 
 
 @proves("GW-1")
-async def test_a_stream_is_counted_though_its_client_did_not_ask_and_it_sees_nothing_of_it(guest):
+async def test_a_stream_is_counted_though_its_client_did_not_ask_and_it_sees_nothing_of_it(client):
     async with BillingModel() as model:
-        app = await program(guest, model, spend_per_day=LIMIT)
+        app = await program(client, model, spend_per_day=LIMIT)
         unasked = await app.post(*chat(stream=True, max_tokens=100))
-        assert await spend(guest) == pytest.approx(model.billed)
+        assert await spend(client) == pytest.approx(model.billed)
         asked = await app.post(*chat(stream=True, max_tokens=100, stream_options={"include_usage": True}))
-        assert await spend(guest) == pytest.approx(model.billed)
+        assert await spend(client) == pytest.approx(model.billed)
     assert TOLD_ONLY_HERE.encode() in unasked.body and unasked.body.endswith(b"data: [DONE]\n\n")
     assert b"completion_tokens" not in unasked.body and b"completion_tokens" in asked.body
     assert len(unasked.body.split(b"\n\n")) == len(asked.body.split(b"\n\n")) - 1
 
 
 @proves("GW-1")
-async def test_a_stream_that_its_client_leaves_is_charged_in_full(guest):
-    guest.model.replies.append(Hang("Good d"))
-    key = (await guest.ask("POST", "/keys", {"name": "limited", "limits": {"tokens_per_day": 9000}}, expect=201))["key"]
+async def test_a_stream_that_its_client_leaves_is_charged_in_full(client):
+    client.model.replies.append(Hang("Good d"))
+    key = (await client.ask("POST", "/keys", {"name": "limited", "limits": {"tokens_per_day": 9000}}, expect=201))[
+        "key"
+    ]
     body = {"model": "scripted", "messages": HI, "stream": True, "max_tokens": 500}
     async with asyncio.timeout(10), aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as session:
-        async with session.post(guest.url + CHAT, json=body) as response:
+        async with session.post(client.url + CHAT, json=body) as response:
             await response.content.readany()
-        await guest.model.deserted()
-    today = (await guest.ask("GET", "/keys"))["keys"][0]["today"]
+        await client.model.deserted()
+    today = (await client.ask("GET", "/keys"))["keys"][0]["today"]
     assert (today["completion_tokens"], today["estimated"]) == (500, 1.0)
 
 
 @proves("GW-1", "SEC-2")
-async def test_no_header_or_query_of_a_limited_key_chooses_who_pays(guest):
+async def test_no_header_or_query_of_a_limited_key_chooses_who_pays(client):
     sent = {
         "openai-organization": "org-of-others",
         "openai-project": "proj-of-others",
@@ -211,9 +215,9 @@ async def test_no_header_or_query_of_a_limited_key_chooses_who_pays(guest):
         "user-agent": "editor/1",
     }
     async with BillingModel() as model:
-        app = await program(guest, model, spend_per_day=LIMIT)
+        app = await program(client, model, spend_per_day=LIMIT)
         assert (await app.post(f"{CHAT}?model=dearer", chat(max_tokens=10)[1], headers=sent)).status == 200
-        free = await program(guest, model)
+        free = await program(client, model)
         assert (await free.post(*chat(max_tokens=10), headers=sent)).status == 200
     limited, unlimited = ({name.lower() for name in headers} for headers in model.headers)
     assert not limited & (set(sent) - {"user-agent"}) and "user-agent" in limited
@@ -221,9 +225,9 @@ async def test_no_header_or_query_of_a_limited_key_chooses_who_pays(guest):
 
 
 @proves("GW-1")
-async def test_a_request_without_a_bound_gets_what_the_limit_leaves(guest):
+async def test_a_request_without_a_bound_gets_what_the_limit_leaves(client):
     async with BillingModel() as model:
-        app = await program(guest, model, tokens_per_day=1000)
+        app = await program(client, model, tokens_per_day=1000)
         assert (await app.post(*chat())).status == 200
         assert model.bills[0][1] < 1000
         body = json.dumps(chat()[1])

@@ -170,7 +170,7 @@ async def test_a_private_copy_is_covered_as_it_was_copied(tmp_path: Path) -> Non
         (bench.root / "src/local.key").unlink()
         bench.write("src/later.key", SECRET)
         transaction.hide(hidden("**/*.key"))
-        assert {mask.place.path for mask in transaction.masks} == {"src/local.key"}
+        assert {mask.place.path for mask in transaction.covered.masks} == {"src/local.key"}
 
 
 async def test_a_closed_folder_that_a_command_could_open_is_covered_whole(filled: ToolWorkspace) -> None:
@@ -260,10 +260,10 @@ async def test_more_than_can_be_covered_refuses_the_command(
 # --- by whatever else the model is told
 
 
-async def deny(guest: LiveServer, *patterns: str) -> None:
+async def deny(client: LiveServer, *patterns: str) -> None:
     for pattern in patterns:
         rule = {"tool": "read_file", "resource": pattern, "effect": "deny", "scope": "global"}
-        await guest.ask("POST", "/rules", rule, expect=201)
+        await client.ask("POST", "/rules", rule, expect=201)
 
 
 ASKS: list[tuple[str, dict[str, Any]]] = [
@@ -287,9 +287,9 @@ ASKS: list[tuple[str, dict[str, Any]]] = [
 async def test_no_tool_tells_of_it_in_its_answer(tmp_path: Path, tool: str, parameters: dict[str, Any]) -> None:
     async with live_server(
         tmp_path, replies=[call(tool, **parameters), "I may not.", "I may not."], files=FILES
-    ) as guest:
-        await deny(guest, *DENIED)
-        chat = await guest.chat()
+    ) as client:
+        await deny(client, *DENIED)
+        chat = await client.chat()
         await chat.send("go on")
         assert (await chat.show())["state"] == "idle", "nobody is asked for what is denied"
         (result, *_) = await chat.of_type("tool_result")
@@ -303,42 +303,42 @@ async def test_no_tool_tells_of_it_in_its_answer(tmp_path: Path, tool: str, para
             assert result["payload"]["error"]["code"] == "denied_by_rule"
         else:
             assert result["payload"]["error"]["code"] == "file_missing"
-        assert (guest.workspace / "src/local.key").read_text() == f"{SECRET}\n"
+        assert (client.workspace / "src/local.key").read_text() == f"{SECRET}\n"
 
 
 @proves("APR-2")
 async def test_the_files_that_a_turn_begins_with_are_without_it(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=["Hello."], files=FILES) as guest:
-        await deny(guest, *DENIED)
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=["Hello."], files=FILES) as client:
+        await deny(client, *DENIED)
+        chat = await client.chat()
         await chat.send("hello")
-        first = guest.model.requests[0]["messages"][1]["content"]
+        first = client.model.requests[0]["messages"][1]["content"]
         assert "src/app.py" in first and "notes.txt" in first
         assert "local.key" not in first and "secrets" not in first
 
 
 @proves("APR-2")
 async def test_naming_it_with_an_at_sign_does_not_read_it(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=["Hello."], files=FILES) as guest:
-        await deny(guest, *DENIED)
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=["Hello."], files=FILES) as client:
+        await deny(client, *DENIED)
+        chat = await client.chat()
         await chat.send('what is in @src/local.key and @"secrets/plain.txt" and @notes.txt?')
-        assert SECRET not in str(guest.model.requests) and "nothing" in str(guest.model.requests)
+        assert SECRET not in str(client.model.requests) and "nothing" in str(client.model.requests)
 
 
 @proves("APR-2")
 async def test_the_check_of_a_plan_reads_it_no_more_than_any_command(tmp_path: Path) -> None:
     step = {"action": "look", "commands": ["cat src/local.key"], "check": "cat src/local.key"}
-    async with live_server(tmp_path, replies=["Done.", "Done.", "Done."], files=FILES) as guest:
-        await deny(guest, *DENIED)
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=["Done.", "Done.", "Done."], files=FILES) as client:
+        await deny(client, *DENIED)
+        chat = await client.chat()
         plan = {"plan": {"goal": "look", "steps": [step]}}
-        proposed = await guest.ask("POST", f"{chat.path}/plans", plan, expect=201)
-        await guest.ask("POST", f"{chat.path}/plans/{proposed['message_id']}/approve", {}, expect=202)
+        proposed = await client.ask("POST", f"{chat.path}/plans", plan, expect=201)
+        await client.ask("POST", f"{chat.path}/plans/{proposed['message_id']}/approve", {}, expect=202)
         await chat.rest()
         (first, *_) = await chat.results()
         assert first["tool"] == "execute_command" and first["status"] == "error"
-        assert SECRET not in str(await chat.messages()) and SECRET not in str(guest.model.requests)
+        assert SECRET not in str(await chat.messages()) and SECRET not in str(client.model.requests)
 
 
 @proves("APR-2")
@@ -346,14 +346,14 @@ async def test_changes_that_are_shown_to_the_model_leave_it_out(tmp_path: Path) 
     """It was changed when nobody denied it yet."""
     change = call("update_file", path="src/local.key", edits=[{"find": SECRET, "replace": f"{SECRET}!"}])
     other = call("update_file", path="notes.txt", edits=[{"find": "nothing", "replace": "something"}])
-    async with live_server(tmp_path, replies=[change, other, "Done.", "Reviewed."], files=FILES) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[change, other, "Done.", "Reviewed."], files=FILES) as client:
+        chat = await client.chat()
         await chat.send("change them")
         while await chat.approvals():
             await chat.decide()
-        await deny(guest, *DENIED)
-        before = len(guest.model.requests)
+        await deny(client, *DENIED)
+        before = len(client.model.requests)
         await chat.send("/review_changes")
         shown = [m["content"] for m in await chat.messages() if (m["payload"] or {}).get("tool") == "changes"]
-        assert len(guest.model.requests) > before and len(shown) == 1
+        assert len(client.model.requests) > before and len(shown) == 1
         assert "+something" in shown[0] and SECRET not in shown[0] and "left out" in shown[0]

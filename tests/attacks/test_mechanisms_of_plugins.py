@@ -104,13 +104,13 @@ async def send_a_datagram_from_a_pair(at: Path) -> bool:
 
 
 def answering(code: str, called: str, **parameters: Any) -> Attack:
-    """Whether the house hears what the plugin says where a tool of ours, or a person, should have spoken."""
+    """Whether the server accepts the plugin's message in place of one of our tools' or a person's."""
 
     async def attack(at: Path) -> bool:
         install(at / "data" / "plugins", "evil", code)
         replies = [call(called, **parameters), "Done."]
-        async with live_server(at, replies=replies, files={"a.txt": "old"}, plugins=("evil",)) as guest:
-            chat = await guest.chat()
+        async with live_server(at, replies=replies, files={"a.txt": "old"}, plugins=("evil",)) as client:
+            chat = await client.chat()
             await chat.send("go")
             return "FORGED" in str(await chat.of_type("tool_result"))
 

@@ -18,84 +18,84 @@ from support.stored import CLOCK
 
 @proves("SNAP-2", "TOOL-3")
 async def test_a_folder_replaced_by_a_link_leads_no_restore_outside(tmp_path: Path) -> None:
-    async with recorded(tmp_path) as house:
-        (house.root / "d").mkdir()
-        (house.root / "d" / "a.txt").write_text("old")
-        before = await house.change(["d/a.txt"], lambda: (house.root / "d" / "a.txt").write_text("new"))
-        (house.root / "d").rename(house.root / "elsewhere")
-        (house.bench.outside / "a.txt").write_text("new")
-        (house.root / "d").symlink_to(house.bench.outside)
-        for wish in ({}, {"overwrite": ("d/a.txt", "d")}):
+    async with recorded(tmp_path) as server:
+        (server.root / "d").mkdir()
+        (server.root / "d" / "a.txt").write_text("old")
+        before = await server.change(["d/a.txt"], lambda: (server.root / "d" / "a.txt").write_text("new"))
+        (server.root / "d").rename(server.root / "elsewhere")
+        (server.bench.outside / "a.txt").write_text("new")
+        (server.root / "d").symlink_to(server.bench.outside)
+        for asked_for in ({}, {"overwrite": ("d/a.txt", "d")}):
             with pytest.raises(RestoreConflict):
-                await house.restore(before, **wish)
-        assert (house.bench.outside / "a.txt").read_text() == "new"
+                await server.restore(before, **asked_for)
+        assert (server.bench.outside / "a.txt").read_text() == "new"
 
 
 @proves("SNAP-2", "TOOL-3")
 async def test_a_file_replaced_by_a_link_is_replaced_itself_never_its_target(tmp_path: Path) -> None:
-    async with recorded(tmp_path) as house:
-        (house.root / "a.txt").write_text("old")
-        before = await house.change(["a.txt"], lambda: (house.root / "a.txt").write_text("new"))
-        (house.bench.outside / "secret").write_text("new")
-        (house.root / "a.txt").unlink()
-        (house.root / "a.txt").symlink_to(house.bench.outside / "secret")
+    async with recorded(tmp_path) as server:
+        (server.root / "a.txt").write_text("old")
+        before = await server.change(["a.txt"], lambda: (server.root / "a.txt").write_text("new"))
+        (server.bench.outside / "secret").write_text("new")
+        (server.root / "a.txt").unlink()
+        (server.root / "a.txt").symlink_to(server.bench.outside / "secret")
         with pytest.raises(RestoreConflict):
-            await house.restore(before)
-        await house.restore(before, overwrite=("a.txt",))
-        assert (house.root / "a.txt").read_text() == "old" and not (house.root / "a.txt").is_symlink()
-        assert (house.bench.outside / "secret").read_text() == "new"
+            await server.restore(before)
+        await server.restore(before, overwrite=("a.txt",))
+        assert (server.root / "a.txt").read_text() == "old" and not (server.root / "a.txt").is_symlink()
+        assert (server.bench.outside / "secret").read_text() == "new"
 
 
 @proves("SNAP-2", "TOOL-3")
 async def test_a_file_replaced_by_a_hard_link_is_replaced_by_name_only(tmp_path: Path) -> None:
-    async with recorded(tmp_path) as house:
-        (house.root / "a.txt").write_text("old")
-        before = await house.change(["a.txt"], lambda: (house.root / "a.txt").write_text("new"))
-        (house.bench.outside / "other").write_text("new")
-        (house.root / "a.txt").unlink()
-        os.link(house.bench.outside / "other", house.root / "a.txt")
-        await house.restore(before)
-        assert (house.root / "a.txt").read_text() == "old"
-        assert (house.bench.outside / "other").read_text() == "new"
+    async with recorded(tmp_path) as server:
+        (server.root / "a.txt").write_text("old")
+        before = await server.change(["a.txt"], lambda: (server.root / "a.txt").write_text("new"))
+        (server.bench.outside / "other").write_text("new")
+        (server.root / "a.txt").unlink()
+        os.link(server.bench.outside / "other", server.root / "a.txt")
+        await server.restore(before)
+        assert (server.root / "a.txt").read_text() == "old"
+        assert (server.bench.outside / "other").read_text() == "new"
 
 
 @proves("SNAP-2")
 async def test_a_pipe_in_the_place_of_a_file_neither_hangs_nor_is_replaced(tmp_path: Path) -> None:
-    async with recorded(tmp_path) as house:
-        (house.root / "a.txt").write_text("old")
-        before = await house.change(["a.txt"], (house.root / "a.txt").unlink)
-        os.mkfifo(house.root / "a.txt")
-        for wish in ({}, {"overwrite": ("a.txt",)}):
+    async with recorded(tmp_path) as server:
+        (server.root / "a.txt").write_text("old")
+        before = await server.change(["a.txt"], (server.root / "a.txt").unlink)
+        os.mkfifo(server.root / "a.txt")
+        for asked_for in ({}, {"overwrite": ("a.txt",)}):
             with pytest.raises(RestoreConflict, match=r"a\.txt"):
-                await house.restore(before, **wish)
-        assert (house.root / "a.txt").is_fifo()
+                await server.restore(before, **asked_for)
+        assert (server.root / "a.txt").is_fifo()
 
 
 async def test_a_pipe_is_never_imaged(tmp_path: Path) -> None:
-    async with recorded(tmp_path) as house:
-        (house.root / "d").mkdir()
-        os.mkfifo(house.root / "d" / "pipe")
+    async with recorded(tmp_path) as server:
+        (server.root / "d").mkdir()
+        os.mkfifo(server.root / "d" / "pipe")
         with pytest.raises(ToolFault, match="pipe"):
-            await house.begin(["d"])
+            await server.begin(["d"])
 
 
-@proves("SNAP-2", "TOOL-3")
+@proves("SNAP-2/6", "TOOL-3")
 @pytest.mark.parametrize("path", ["../outside/planted", "/../../planted", ".git/config", "d/.GIT/hooks/x", "a/../../x"])
 async def test_a_forged_row_reaches_nothing_outside_nor_git(tmp_path: Path, path: str) -> None:
-    async with recorded(tmp_path) as house:
-        (house.root / ".git").mkdir()
-        (house.root / "d").mkdir()
-        (house.root / "a.txt").write_text("planted")
-        before = await house.change(["a.txt"], (house.root / "a.txt").unlink)
-        await house.database.writer.run(lambda connection: _forge(connection, path))
-        was, outside = whole(house.root), whole(tmp_path / "outside")
+    async with recorded(tmp_path) as server:
+        (server.root / ".git").mkdir()
+        (server.root / "d").mkdir()
+        (server.root / "a.txt").write_text("planted")
+        before = await server.change(["a.txt"], (server.root / "a.txt").unlink)
+        await server.database.writer.run(lambda connection: _forge(connection, path))
+        was, outside = whole(server.root), whole(tmp_path / "outside")
         try:
-            await house.restore(before, overwrite=(path,))
+            await server.restore(before, overwrite=(path,))
         except (RestoreConflict, OutsideWorkspace):
             pass
-        assert whole(house.root) == was and list((house.root / ".git").iterdir()) == []
+        assert whole(server.root) == was and list((server.root / ".git").iterdir()) == []
         assert whole(tmp_path / "outside") == outside and not (tmp_path / "planted").exists()
-        assert not (tmp_path / "x").exists() and list((house.root / "d").iterdir()) == []
+        assert not (tmp_path / "x").exists() and list((server.root / "d").iterdir()) == []
 
 
 def _forge(connection: sqlite3.Connection, path: str) -> None:
@@ -104,50 +104,52 @@ def _forge(connection: sqlite3.Connection, path: str) -> None:
 
 @proves("SNAP-3")
 async def test_a_huge_sparse_file_is_refused_by_its_size_without_being_read(tmp_path: Path) -> None:
-    async with recorded(tmp_path, quota=1_000_000) as house:
-        with (house.root / "huge.bin").open("wb") as file:
+    async with recorded(tmp_path, quota=1_000_000) as server:
+        with (server.root / "huge.bin").open("wb") as file:
             file.truncate(1 << 42)
         with pytest.raises(NotKept):
-            await house.begin(["huge.bin"])
-        assert house.snapshots._pack.size == 0
+            await server.begin(["huge.bin"])
+        assert server.snapshots._pack.size == 0
 
 
 async def test_the_root_and_paths_that_climb_out_are_never_imaged(tmp_path: Path) -> None:
-    async with recorded(tmp_path) as house:
-        (house.bench.outside / "secret").write_text("secret")
-        assert (await house.begin([".", "/"])).images == ()
+    async with recorded(tmp_path) as server:
+        (server.bench.outside / "secret").write_text("secret")
+        assert (await server.begin([".", "/"])).images == ()
         with pytest.raises(OutsideWorkspace):
-            await house.begin(["../outside/secret"])
+            await server.begin(["../outside/secret"])
 
 
 @proves("SNAP-2")
 @pytest.mark.parametrize("kind", [PrincipalKind.CLIENT_KEY, PrincipalKind.MCP_HOST, PrincipalKind.WORKER])
 async def test_only_a_person_goes_back(tmp_path: Path, kind: PrincipalKind) -> None:
-    async with recorded(tmp_path) as house:
-        (house.root / "a.txt").write_text("old")
-        before = await house.change(["a.txt"], lambda: (house.root / "a.txt").write_text("new"))
+    async with recorded(tmp_path) as server:
+        (server.root / "a.txt").write_text("old")
+        before = await server.change(["a.txt"], lambda: (server.root / "a.txt").write_text("new"))
         with pytest.raises(NotAllowed):
-            await house.desk.restore(Principal("x", kind, "X"), CHAT, before.id, RollbackRequest())
-        assert (house.root / "a.txt").read_text() == "new"
+            await server.cli.restore(Principal("x", kind, "X"), CHAT, before.id, RollbackRequest())
+        assert (server.root / "a.txt").read_text() == "new"
 
 
 @proves("SNAP-2", "SNAP-5")
 @pytest.mark.parametrize("then", [None, "ours again"])
 async def test_a_restore_names_what_another_chat_changed_before_it_is_lost(tmp_path: Path, then: str | None) -> None:
-    async with recorded(tmp_path) as house:
-        (house.root / "a.txt").write_text("old")
-        (house.root / "b.txt").write_text("old")
-        before = await house.change(["a.txt"], lambda: (house.root / "a.txt").write_text("mine"))
-        await house.change(["b.txt"], lambda: (house.root / "b.txt").write_text("mine"))
-        other = Chat("c2", "Another chat", str(house.root), ChatConfig("actor"), created_at=CLOCK.now())
-        await house.database.journal.write(Change("c2", (AddChat(other, ANN.label()),)))
-        await house.change(["a.txt"], lambda: (house.root / "a.txt").write_text("theirs"), chat_id="c2")
+    async with recorded(tmp_path) as server:
+        (server.root / "a.txt").write_text("old")
+        (server.root / "b.txt").write_text("old")
+        before = await server.change(["a.txt"], lambda: (server.root / "a.txt").write_text("mine"))
+        await server.change(["b.txt"], lambda: (server.root / "b.txt").write_text("mine"))
+        other = Chat("c2", "Another chat", str(server.root), ChatConfig("actor"), created_at=CLOCK.now())
+        await server.database.journal.write(Change("c2", (AddChat(other, ANN.label()),)))
+        await server.change(["a.txt"], lambda: (server.root / "a.txt").write_text("theirs"), chat_id="c2")
         if then:
-            await house.change(["a.txt"], lambda: (house.root / "a.txt").write_text(then))
-        looked = await house.restore(before, dry_run=True)
+            await server.change(["a.txt"], lambda: (server.root / "a.txt").write_text(then))
+        looked = await server.restore(before, dry_run=True)
         assert "another chat" in (looked.done.conflicts or {})["a.txt"] and "b.txt" not in (looked.done.conflicts or {})
         with pytest.raises(RestoreConflict, match=r"a\.txt"):
-            await house.restore(before)
-        assert (house.root / "a.txt").read_text() == (then or "theirs") and (house.root / "b.txt").read_text() == "mine"
-        await house.restore(before, overwrite=("a.txt",))
-        assert (house.root / "a.txt").read_text() == "old"
+            await server.restore(before)
+        assert (server.root / "a.txt").read_text() == (then or "theirs") and (
+            server.root / "b.txt"
+        ).read_text() == "mine"
+        await server.restore(before, overwrite=("a.txt",))
+        assert (server.root / "a.txt").read_text() == "old"

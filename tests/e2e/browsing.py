@@ -1,6 +1,6 @@
-"""A real browser at the real house: Debian's Chromium, the page as it is shipped, and a line that can be cut.
+"""A real browser on the real server: Debian's Chromium, the page as it is shipped, and a line that can be cut.
 
-`async with at_the_page(tmp_path, replies=[...]) as (page, guest):` opens the page signed in.
+`async with at_the_page(tmp_path, replies=[...]) as (page, client):` opens the page signed in.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ from support.scripted_model import Script
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
-PATIENCE_MS = 30_000  # until something that should happen did not: says nothing of how fast it is
-DESK, PHONE = {"width": 1280, "height": 820}, {"width": 390, "height": 844}
+TIMEOUT_MS = 30_000  # until something that should happen did not: says nothing of how fast it is
+DESKTOP, PHONE = {"width": 1280, "height": 820}, {"width": 390, "height": 844}
 
-expect.set_options(timeout=PATIENCE_MS)
+expect.set_options(timeout=TIMEOUT_MS)
 
 
 @asynccontextmanager
@@ -32,18 +32,18 @@ async def at_the_page(
     *,
     replies: Iterable[Script] = (),
     guide: bool = False,
-    viewport: dict[str, int] = DESK,
+    viewport: dict[str, int] = DESKTOP,
     dark: bool = False,
     **more: Any,
 ) -> AsyncIterator[tuple[Page, LiveServer]]:
     """Fails the test if the page logged an error or broke its content policy. With `guide` no model is configured at all."""
     settings = {"model": None, "providers": (), **more} if guide else more
     async with (
-        live_server(tmp_path, replies=replies, **settings) as guest,
+        live_server(tmp_path, replies=replies, **settings) as client,
         a_browser() as browser,
-        a_page(browser, guest.url, viewport=viewport, dark=dark) as page,
+        a_page(browser, client.url, viewport=viewport, dark=dark) as page,
     ):
-        yield page, guest
+        yield page, client
 
 
 @asynccontextmanager
@@ -100,7 +100,7 @@ async def _launched(*args: str) -> AsyncIterator[Browser]:
 
 @asynccontextmanager
 async def a_page(
-    browser: Browser, url: str, *, viewport: dict[str, int] = DESK, dark: bool = False, script: str = ""
+    browser: Browser, url: str, *, viewport: dict[str, int] = DESKTOP, dark: bool = False, script: str = ""
 ) -> AsyncIterator[Page]:
     """Signed in. A `script` runs in the page before its own."""
     context = await browser.new_context(
@@ -109,7 +109,7 @@ async def a_page(
         reduced_motion="reduce",
     )
     page = await context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
+    page.set_default_timeout(TIMEOUT_MS)
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("console", lambda said: complaints.append(said.text) if _is_complaint(said.type, said.text) else None)
@@ -179,7 +179,7 @@ def _is_complaint(kind: str, words: str) -> bool:
 
 
 class Line:
-    """A TCP line between browser and house that can be cut in the middle of anything. `asked` are the paths that were read over it."""
+    """A TCP line between browser and server that can be cut in the middle of anything. `asked` are the paths that were read over it."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host, self._port = host, port

@@ -1,4 +1,4 @@
-"""What the tests share: one loop and one browser; for commands a scripted model for each file, and a desk whose server it answers."""
+"""What the tests share: one loop and one browser; for commands a scripted model for each file, and a command line whose server uses it."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
@@ -35,6 +35,6 @@ def models() -> Iterator[ScriptedModel]:
 def shared(
     tmp_path_factory: pytest.TempPathFactory, models: ScriptedModel
 ) -> Iterator[tuple[CommandLine, ServeProcess]]:
-    desk = CommandLine(tmp_path_factory.mktemp("shared"), models.base_url)
-    with desk.serving() as server:
-        yield desk, server
+    cli = CommandLine(tmp_path_factory.mktemp("shared"), models.base_url)
+    with cli.serving() as server:
+        yield cli, server

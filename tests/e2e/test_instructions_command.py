@@ -16,39 +16,39 @@ HASH = sha256(RULES.encode()).hexdigest()
 
 
 @pytest.fixture
-def desk(shared: tuple[CommandLine, ServeProcess], models: ScriptedModel) -> Iterator[CommandLine]:
+def cli(shared: tuple[CommandLine, ServeProcess], models: ScriptedModel) -> Iterator[CommandLine]:
     """Its server runs; each command attaches to it. The folder has instructions that nobody trusted."""
     models.replies.clear()
-    desk = shared[0]
-    file = desk.workspace / "AGENTS.md"
+    cli = shared[0]
+    file = cli.workspace / "AGENTS.md"
     file.write_text(RULES)
-    yield desk
-    desk.type("instructions", "--distrust")
+    yield cli
+    cli.type("instructions", "--distrust")
     file.unlink(missing_ok=True)
 
 
 @proves("SEC-4", "CLI-1")
-def test_they_are_shown_trusted_by_what_was_read_and_distrusted(desk: CommandLine, models: ScriptedModel) -> None:
-    shown = desk.type("instructions")
+def test_they_are_shown_trusted_by_what_was_read_and_distrusted(cli: CommandLine, models: ScriptedModel) -> None:
+    shown = cli.type("instructions")
     assert (shown.returncode, shown.stdout) == (0, RULES) and "Nobody has trusted it" in shown.stderr
     assert f"anycowork instructions --trust {HASH[:12]}" in shown.stderr
-    trusted = desk.type("instructions", "--trust", HASH[:12])
+    trusted = cli.type("instructions", "--trust", HASH[:12])
     assert trusted.returncode == 0 and "It is trusted" in trusted.stderr
     models.replies += ["Hello."]
-    ran = desk.type("run", "hello")
+    ran = cli.type("run", "hello")
     assert (ran.stdout, "AGENTS.md" in ran.stderr) == ("Hello.\n", False)
     assert "Use tabs." in models.requests[-1]["messages"][0]["content"]
-    assert "not used" in desk.type("instructions", "--distrust").stderr
+    assert "not used" in cli.type("instructions", "--distrust").stderr
 
 
 @proves("SEC-4")
-def test_a_run_says_that_it_ignored_them(desk: CommandLine, models: ScriptedModel) -> None:
+def test_a_run_says_that_it_ignored_them(cli: CommandLine, models: ScriptedModel) -> None:
     models.replies += ["Hello.", "Hello."]
-    ran = desk.type("run", "hello")
+    ran = cli.type("run", "hello")
     assert (ran.returncode, ran.stdout) == (0, "Hello.\n")
     assert "AGENTS.md of this folder is not trusted yet; it was ignored." in ran.stderr
     assert "Use tabs." not in models.requests[-1]["messages"][0]["content"]
-    result = json.loads(desk.type("run", "--json", "hello").stdout.splitlines()[-1])
+    result = json.loads(cli.type("run", "--json", "hello").stdout.splitlines()[-1])
     assert result["notes"] == [
         "AGENTS.md of this folder is not trusted yet; it was ignored. `anycowork instructions` shows it."
     ]
@@ -64,15 +64,15 @@ def test_a_run_says_that_it_ignored_them(desk: CommandLine, models: ScriptedMode
     ],
 )
 def test_what_cannot_be_trusted_is_refused_with_the_way_out(
-    desk: CommandLine, words: list[str], code: int, told: str
+    cli: CommandLine, words: list[str], code: int, told: str
 ) -> None:
-    done = desk.type("instructions", *words)
+    done = cli.type("instructions", *words)
     assert done.returncode == code and told in done.stderr
 
 
-def test_a_folder_without_them_says_so(desk: CommandLine) -> None:
-    (desk.workspace / "AGENTS.md").unlink()
-    done = desk.type("instructions", "--json")
+def test_a_folder_without_them_says_so(cli: CommandLine) -> None:
+    (cli.workspace / "AGENTS.md").unlink()
+    done = cli.type("instructions", "--json")
     assert json.loads(done.stdout) == {"instructions": None}
-    assert "no AGENTS.md" in desk.type("instructions").stderr
-    Path(desk.workspace / "AGENTS.md").write_text(RULES)
+    assert "no AGENTS.md" in cli.type("instructions").stderr
+    Path(cli.workspace / "AGENTS.md").write_text(RULES)

@@ -14,26 +14,26 @@ KEY = "sk-typed-0123456789abcdef"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> CommandLine:
+def cli(tmp_path: Path) -> CommandLine:
     return CommandLine(tmp_path)
 
 
 @proves("MOD-1", "MOD-2", "SEC-2")
-def test_a_model_is_connected_used_and_removed_from_the_terminal(desk: CommandLine) -> None:
+def test_a_model_is_connected_used_and_removed_from_the_terminal(cli: CommandLine) -> None:
     with serve_in_thread(["OK", HttpError(401), "Good day."]) as model:
-        done = desk.type("model", "connect", model.base_url, "--name", "office", "--key-stdin", piped=f"{KEY}\n")
+        done = cli.type("model", "connect", model.base_url, "--name", "office", "--key-stdin", piped=f"{KEY}\n")
         assert (done.returncode, "office is ready" in done.stdout) == (0, True), done.stderr
         assert KEY not in done.stdout + done.stderr
-        keys = desk.data / "provider-keys.json"
+        keys = cli.data / "provider-keys.json"
         assert json.loads(keys.read_text()) == {"office": KEY} and stat.S_IMODE(keys.stat().st_mode) == 0o600
-        assert KEY not in (desk.data / "config.toml").read_text()
-        assert "office" in desk.type("model", "list").stdout
-        refused = desk.type("model", "test", "office")
+        assert KEY not in (cli.data / "config.toml").read_text()
+        assert "office" in cli.type("model", "list").stdout
+        refused = cli.type("model", "test", "office")
         assert refused.returncode == 1 and "refused the key" in refused.stderr
-        assert desk.type("run", "Say good day", "--model", "office/scripted").stdout.strip() == "Good day."
+        assert cli.type("run", "Say good day", "--model", "office/scripted").stdout.strip() == "Good day."
         assert all(headers["Authorization"] == f"Bearer {KEY}" for headers in model.headers)
-        assert desk.type("model", "remove", "office").returncode == 0
-        assert json.loads(keys.read_text()) == {} and "office" not in desk.type("model", "list").stdout
+        assert cli.type("model", "remove", "office").returncode == 0
+        assert json.loads(keys.read_text()) == {} and "office" not in cli.type("model", "list").stdout
 
 
 @proves("MOD-1")
@@ -41,6 +41,6 @@ def test_a_model_is_connected_used_and_removed_from_the_terminal(desk: CommandLi
     ("words", "said"),
     [(("model", "connect", "opnai"), "known server"), (("model", "connect", "openai"), "--key-stdin")],
 )
-def test_what_cannot_be_connected_is_a_usage_error(desk: CommandLine, words: tuple[str, ...], said: str) -> None:
-    done = desk.type(*words, piped="")
+def test_what_cannot_be_connected_is_a_usage_error(cli: CommandLine, words: tuple[str, ...], said: str) -> None:
+    done = cli.type(*words, piped="")
     assert done.returncode == 2 and said in done.stderr

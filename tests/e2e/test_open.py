@@ -12,14 +12,14 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from support.cli_process import PATIENCE, WHOLE_PROCESS, CommandLine, ending
+from support.cli_process import TIMEOUT, WHOLE_PROCESS, CommandLine, ending
 from support.spec import proves
 
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/#code=([\w-]+)")
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> CommandLine:
+def cli(tmp_path: Path) -> CommandLine:
     return CommandLine(tmp_path)
 
 
@@ -40,7 +40,7 @@ def redeem(link: str) -> int:
     assert code, link
     body, kind = json.dumps({"code": code[1]}).encode(), {"Content-Type": "application/json"}
     try:
-        with urlopen(Request(link.partition("#")[0] + "session", body, kind), timeout=PATIENCE) as answer:
+        with urlopen(Request(link.partition("#")[0] + "session", body, kind), timeout=TIMEOUT) as answer:
             assert json.load(answer)["page_key"]
             return int(answer.status)
     except HTTPError as error:
@@ -49,15 +49,15 @@ def redeem(link: str) -> int:
 
 @proves("SEC-1", "SEC-2")
 def test_the_browser_is_started_with_a_code_and_the_terminal_shows_no_token(
-    desk: CommandLine, opened: tuple[str, int]
+    cli: CommandLine, opened: tuple[str, int]
 ) -> None:
     browser, pipe = opened
     terminal, stdout = pty.openpty()
-    with ending(desk.start("serve", "--port", "0", stdout=stdout, BROWSER=browser, DISPLAY=":0")) as process:
+    with ending(cli.start("serve", "--port", "0", stdout=stdout, BROWSER=browser, DISPLAY=":0")) as process:
         os.close(stdout)
         shown = _until(terminal, b"Ctrl-C")
         asked = _until(pipe, b"\n").strip()
-        token = (desk.data / "token").read_text().strip()
+        token = (cli.data / "token").read_text().strip()
         assert token not in shown + asked
         printed = LINK.search(shown)
         assert printed and asked != printed[0]
@@ -67,14 +67,14 @@ def test_the_browser_is_started_with_a_code_and_the_terminal_shows_no_token(
 
 
 @proves("SEC-1")
-def test_anycowork_open_makes_a_link_for_a_running_server(desk: CommandLine, opened: tuple[str, int]) -> None:
+def test_anycowork_open_makes_a_link_for_a_running_server(cli: CommandLine, opened: tuple[str, int]) -> None:
     browser, pipe = opened
-    assert "No server runs" in desk.type("open").stderr
-    with desk.serving() as server:
+    assert "No server runs" in cli.type("open").stderr
+    with cli.serving() as server:
         assert server.token not in server.banner and "#code=" not in server.banner
-        printed = desk.type("open", "--print")
+        printed = cli.type("open", "--print")
         assert (printed.returncode, redeem(printed.stdout.strip())) == (0, 201)
-        assert desk.type("open", BROWSER=browser, DISPLAY=":0").returncode == 0
+        assert cli.type("open", BROWSER=browser, DISPLAY=":0").returncode == 0
         asked = _until(pipe, b"\n").strip()
         assert server.token not in asked and redeem(asked) == 201
 

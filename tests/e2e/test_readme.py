@@ -22,7 +22,7 @@ def walk() -> str:
 
 @proves("NEW-1/3", "NEW-1/4")
 def test_the_newcomers_walk_works_word_for_word_with_no_model_and_no_network(tmp_path: Path) -> None:
-    desk = CommandLine(tmp_path)
+    cli = CommandLine(tmp_path)
     home = tmp_path / "home"
     subprocess.run(["sh", str(ROOT / "scripts/first_workspace.sh"), str(home / "AnyCowork")], check=True)
     clone = tmp_path / "clone" / ".venv" / "bin"
@@ -30,13 +30,13 @@ def test_the_newcomers_walk_works_word_for_word_with_no_model_and_no_network(tmp
     command = clone / "anycowork"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m anycowork.cli.main "$@"\n')
     command.chmod(0o755)
-    with desk.serving("--workspace", str(home / "AnyCowork"), HOME=str(home)) as served:
+    with cli.serving("--workspace", str(home / "AnyCowork"), HOME=str(home)) as served:
         script = walk().replace("http://127.0.0.1:8484", served.url)
         done = subprocess.run(
             [shutil.which("bash") or "bash", "-c", script],
             cwd=tmp_path / "clone",
             env={
-                **desk.environ(HOME=str(home)),
+                **cli.environ(HOME=str(home)),
                 "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             },
             capture_output=True,

@@ -25,7 +25,7 @@ def model(models: ScriptedModel) -> ScriptedModel:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, model: ScriptedModel) -> CommandLine:
+def cli(tmp_path: Path, model: ScriptedModel) -> CommandLine:
     """A data folder of its own, without a server: each run brings one along."""
     return CommandLine(tmp_path, model.base_url)
 
@@ -75,25 +75,25 @@ def test_json_gives_one_event_per_line_and_the_result_last(attached: CommandLine
 
 
 @proves("CLI-1")
-def test_what_needs_a_person_is_left_parked_and_can_be_decided_later(desk: CommandLine, model: ScriptedModel) -> None:
+def test_what_needs_a_person_is_left_parked_and_can_be_decided_later(cli: CommandLine, model: ScriptedModel) -> None:
     model.replies += [call("create_file", path="new.txt", content="hi"), "Made it."]
-    done = desk.type("run", "Make new.txt", "--json")
+    done = cli.type("run", "Make new.txt", "--json")
     result = json.loads(done.stdout.splitlines()[-1])
     assert (done.returncode, result["status"]) == (3, "parked")
-    assert not (desk.workspace / "new.txt").exists()
+    assert not (cli.workspace / "new.txt").exists()
     assert any("anycowork serve --data-dir" in line for line in result["advice"])
     assert any("curl" in line and "allow_once" in line for line in result["advice"])
 
     chat, (waiting,) = result["context_id"], result["waiting_for"]
-    with desk.serving() as server:
+    with cli.serving() as server:
         assert server.get(f"/context/{chat}")["state"] == "awaiting_approval"
         decision = {"id": waiting["id"], "decision": "allow_once"}
         server.post(f"/context/{chat}/approvals", {"decisions": [decision]})
-        again = desk.type(
+        again = cli.type(
             "run", "Read it", "--json"
         )  # attaches; by its end the other turn's model call was answered first
         assert again.returncode in (0, 5)
-        assert (desk.workspace / "new.txt").read_text() == "hi"
+        assert (cli.workspace / "new.txt").read_text() == "hi"
 
 
 @proves("CLI-1")
@@ -117,16 +117,16 @@ def test_a_question_parks_the_run(attached: CommandLine, model: ScriptedModel) -
 
 
 @proves("CLI-1")
-def test_a_planner_s_plan_on_stdout_is_what_approved_plan_takes(desk: CommandLine, model: ScriptedModel) -> None:
+def test_a_planner_s_plan_on_stdout_is_what_approved_plan_takes(cli: CommandLine, model: ScriptedModel) -> None:
     model.replies += [json.dumps(PLAN)]
-    planned = desk.type("run", "Plan a greeting", "--role", "planner")
+    planned = cli.type("run", "Plan a greeting", "--role", "planner")
     assert planned.returncode == 0
-    (desk.workspace / "plan.json").write_text(planned.stdout)
+    (cli.workspace / "plan.json").write_text(planned.stdout)
 
     model.replies += [call("create_file", path="hello.txt", content="Hello."), "Greeted."]
-    done = desk.type("run", "--approved-plan", "plan.json")
+    done = cli.type("run", "--approved-plan", "plan.json")
     assert (done.returncode, done.stdout) == (0, "Greeted.\n")
-    assert (desk.workspace / "hello.txt").read_text() == "Hello."
+    assert (cli.workspace / "hello.txt").read_text() == "Hello."
 
 
 @proves("CLI-1")
@@ -154,10 +154,10 @@ def test_a_provider_that_refuses_ends_with_code_five(attached: CommandLine, mode
 
 
 @proves("CLI-1")
-def test_too_many_steps_end_with_code_four(desk: CommandLine, model: ScriptedModel) -> None:
-    (desk.workspace / "a.txt").write_text("x")
+def test_too_many_steps_end_with_code_four(cli: CommandLine, model: ScriptedModel) -> None:
+    (cli.workspace / "a.txt").write_text("x")
     model.replies += [call("read_file", path="a.txt"), "never asked for"]
-    done = desk.type("run", "Read", ANYCOWORK_MAX_STEPS="1")
+    done = cli.type("run", "Read", ANYCOWORK_MAX_STEPS="1")
     assert done.returncode == 4
     assert "limit: " in done.stderr
 
@@ -242,9 +242,9 @@ def test_a_second_server_on_the_same_folder_is_refused_by_name(attached: Command
     assert "Traceback" not in second.stderr
 
 
-def test_a_port_that_is_taken_is_named_with_the_way_out(desk: CommandLine) -> None:
+def test_a_port_that_is_taken_is_named_with_the_way_out(cli: CommandLine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        done = desk.type("serve", "--port", str(taken.getsockname()[1]))
+        done = cli.type("serve", "--port", str(taken.getsockname()[1]))
     assert done.returncode == 1
     assert done.stderr.startswith("anycowork: Port ") and "is in use by another program" in done.stderr
     assert "--port" in done.stderr
@@ -252,42 +252,42 @@ def test_a_port_that_is_taken_is_named_with_the_way_out(desk: CommandLine) -> No
 
 
 @pytest.mark.parametrize("host", ["203.0.113.9", "no-such-host.invalid"])
-def test_an_address_of_another_machine_is_named_with_the_way_out(desk: CommandLine, host: str) -> None:
-    done = desk.type("serve", "--host", host, "--token", "t", "--port", "0")
+def test_an_address_of_another_machine_is_named_with_the_way_out(cli: CommandLine, host: str) -> None:
+    done = cli.type("serve", "--host", host, "--token", "t", "--port", "0")
     assert done.returncode == 1
     assert f"'{host}' is not an address of this machine" in done.stderr and "--host" in done.stderr
 
 
 @pytest.mark.parametrize(("folder", "told"), [("missing", "Create it first"), ("/", "whole file system")])
-def test_a_folder_that_cannot_be_a_workspace_is_a_usage_error(desk: CommandLine, folder: str, told: str) -> None:
-    done = desk.type("serve", "--workspace", folder, "--port", "0")
+def test_a_folder_that_cannot_be_a_workspace_is_a_usage_error(cli: CommandLine, folder: str, told: str) -> None:
+    done = cli.type("serve", "--workspace", folder, "--port", "0")
     assert done.returncode == 2
     assert told in done.stderr
 
 
-def test_a_slip_in_the_settings_is_told_when_the_server_starts(desk: CommandLine) -> None:
-    desk.data.mkdir()
-    (desk.data / "config.toml").write_text("max_stepz = 3\n")
-    with desk.serving() as server:
+def test_a_slip_in_the_settings_is_told_when_the_server_starts(cli: CommandLine) -> None:
+    cli.data.mkdir()
+    (cli.data / "config.toml").write_text("max_stepz = 3\n")
+    with cli.serving() as server:
         server.process.terminate()
         assert "Did you mean 'max_steps'?" in server.process.communicate(timeout=WHOLE_PROCESS)[1]
 
 
 @proves("SEC-2", "OPS-2")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_server_s_log_never_holds_the_token_and_it_ends_cleanly(desk: CommandLine, number: signal.Signals) -> None:
-    with _hearing_hang_ups(signal.SIG_DFL), desk.serving("--workspace", str(desk.workspace)) as server:
+def test_a_server_s_log_never_holds_the_token_and_it_ends_cleanly(cli: CommandLine, number: signal.Signals) -> None:
+    with _hearing_hang_ups(signal.SIG_DFL), cli.serving("--workspace", str(cli.workspace)) as server:
         server.process.send_signal(number)
         out, err = server.process.communicate(timeout=30)
     assert server.process.returncode == 0
     assert server.token not in server.banner + out + err
-    assert str(desk.workspace) in server.banner and "Sandbox" in server.banner
-    assert not (desk.data / "server.json").exists()
+    assert str(cli.workspace) in server.banner and "Sandbox" in server.banner
+    assert not (cli.data / "server.json").exists()
 
 
 @proves("OPS-2")
-def test_a_server_started_with_nohup_outlives_its_terminal(desk: CommandLine) -> None:
-    with _hearing_hang_ups(signal.SIG_IGN), desk.serving() as server:
+def test_a_server_started_with_nohup_outlives_its_terminal(cli: CommandLine) -> None:
+    with _hearing_hang_ups(signal.SIG_IGN), cli.serving() as server:
         server.process.send_signal(signal.SIGHUP)
         assert server.get("/healthz")["status"] == "ok"
 
@@ -304,10 +304,10 @@ def _hearing_hang_ups(how: signal.Handlers) -> Iterator[None]:
 
 @proves("CLI-1", "NEW-1/3")
 def test_without_any_model_the_guide_answers(tmp_path: Path) -> None:
-    desk = CommandLine(tmp_path)
+    cli = CommandLine(tmp_path)
     for name in ("notes.txt", "README.md", "app.py"):
-        (desk.workspace / name).write_text("x")
-    done = desk.type("run", "list the files")
+        (cli.workspace / name).write_text("x")
+    done = cli.type("run", "list the files")
     assert done.returncode == 0
     assert "→ list_directory" in done.stderr
     assert "These are the files" in done.stdout and "notes.txt" in done.stdout and "app.py" in done.stdout

@@ -23,7 +23,7 @@ FETCH = "import socket\n\nsocket.create_connection(('127.0.0.1', {port}), timeou
 
 
 @pytest.fixture
-def desk(tmp_path: Path, models: ScriptedModel) -> CommandLine:
+def cli(tmp_path: Path, models: ScriptedModel) -> CommandLine:
     models.replies.clear()
     return CommandLine(tmp_path, models.base_url)
 
@@ -38,12 +38,12 @@ def listener() -> Iterator[socket.socket]:
 
 @proves("APR-9", "CLI-1")
 def test_tests_are_made_to_pass_without_asking_and_all_of_it_is_undone(
-    desk: CommandLine, models: ScriptedModel, listener: socket.socket
+    cli: CommandLine, models: ScriptedModel, listener: socket.socket
 ) -> None:
     port = listener.getsockname()[1]
     project = {"calc.py": BROKEN, "test_calc.py": TESTS, "Makefile": MAKEFILE, "fetch.py": FETCH.format(port=port)}
     for name, text in project.items():
-        (desk.workspace / name).write_text(text)
+        (cli.workspace / name).write_text(text)
     models.replies += [
         call("execute_command", command="make test"),
         call("read_file", path="calc.py"),
@@ -52,7 +52,7 @@ def test_tests_are_made_to_pass_without_asking_and_all_of_it_is_undone(
         call("execute_command", command="make test"),
         "The tests pass.",
     ]
-    done = desk.type("run", "--allow", "sandboxed", "make the tests pass", "--json")
+    done = cli.type("run", "--allow", "sandboxed", "make the tests pass", "--json")
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert (done.returncode, events[-1]["text"]) == (0, "The tests pass."), done.stderr
     assert "permission-request" not in [event["type"] for event in events], "nobody was asked"
@@ -64,27 +64,27 @@ def test_tests_are_made_to_pass_without_asking_and_all_of_it_is_undone(
     assert fetch["status"] == "error", "no network"
     with pytest.raises(BlockingIOError):
         listener.accept()
-    assert (desk.workspace / "calc.py").read_text() == FIXED
-    undo(desk, events[-1]["context_id"], project)
+    assert (cli.workspace / "calc.py").read_text() == FIXED
+    undo(cli, events[-1]["context_id"], project)
 
 
-def undo(desk: CommandLine, chat_id: str, project: dict[str, str]) -> None:
+def undo(cli: CommandLine, chat_id: str, project: dict[str, str]) -> None:
     """Back to before the first change: the folder is as it was."""
-    with desk.serving() as server:
+    with cli.serving() as server:
         assert server.get(f"/context/{chat_id}")["config"]["autonomy"] == "sandboxed"
         found: list[dict[str, Any]] = server.get(f"/context/{chat_id}/snapshots")["snapshots"]
         before = next(one for one in found if one["moment"] == "before")
         server.post(f"/context/{chat_id}/snapshots/{before['id']}/restore", {})
-    assert {name: (desk.workspace / name).read_text() for name in project} == project
-    left = {path.name for path in desk.workspace.iterdir() if not path.name.startswith(".")}
+    assert {name: (cli.workspace / name).read_text() for name in project} == project
+    left = {path.name for path in cli.workspace.iterdir() if not path.name.startswith(".")}
     assert left == set(project), "what the commands left behind is gone too"
 
 
 @proves("APR-9", "CLI-1")
-def test_a_run_that_may_edit_still_parks_before_a_command(desk: CommandLine, models: ScriptedModel) -> None:
+def test_a_run_that_may_edit_still_parks_before_a_command(cli: CommandLine, models: ScriptedModel) -> None:
     models.replies += [call("create_file", path="a.txt", content="a"), call("execute_command", command="touch b.txt")]
-    done = desk.type("run", "--allow", "edits", "make both", "--json")
+    done = cli.type("run", "--allow", "edits", "make both", "--json")
     result = json.loads(done.stdout.splitlines()[-1])
     assert (done.returncode, result["status"]) == (3, "parked")
-    assert (desk.workspace / "a.txt").read_text() == "a" and not (desk.workspace / "b.txt").exists()
+    assert (cli.workspace / "a.txt").read_text() == "a" and not (cli.workspace / "b.txt").exists()
     assert [one["tool"] for one in result["waiting_for"]] == ["execute_command"]

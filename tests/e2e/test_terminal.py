@@ -65,13 +65,13 @@ class Terminal:
 
 
 @contextmanager
-def terminal(desk: CommandLine, *words: str, **environ: str) -> Iterator[Terminal]:
+def terminal(cli: CommandLine, *words: str, **environ: str) -> Iterator[Terminal]:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     process = subprocess.Popen(
         [sys.executable, "-m", "anycowork.cli.main", *words],
-        cwd=desk.workspace,
-        env=desk.environ(TERM="xterm-256color", COLORTERM="truecolor", **environ),
+        cwd=cli.workspace,
+        env=cli.environ(TERM="xterm-256color", COLORTERM="truecolor", **environ),
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
@@ -88,9 +88,9 @@ def terminal(desk: CommandLine, *words: str, **environ: str) -> Iterator[Termina
 
 @proves("CLI-2", "NEW-1")
 def test_a_newcomer_talks_to_the_guide_in_a_terminal_and_leaves(tmp_path: Path) -> None:
-    desk = CommandLine(tmp_path)
-    (desk.workspace / "notes.txt").write_text("buy milk\n")
-    with terminal(desk, "chat") as at:
+    cli = CommandLine(tmp_path)
+    (cli.workspace / "notes.txt").write_text("buy milk\n")
+    with terminal(cli, "chat") as at:
         at.read_until("A new chat in")
         at.type(b"list the files\r")
         at.read_until("notes.txt")
@@ -104,22 +104,22 @@ def test_a_newcomer_talks_to_the_guide_in_a_terminal_and_leaves(tmp_path: Path) 
 
 @proves("CLI-2")
 def test_ctrl_c_twice_leaves_and_the_chat_is_taken_up_again(tmp_path: Path) -> None:
-    desk = CommandLine(tmp_path)
-    with terminal(desk, "chat", "--role", "reviewer") as at:
+    cli = CommandLine(tmp_path)
+    with terminal(cli, "chat", "--role", "reviewer") as at:
         at.read_until("A new chat in")
         at.type(b"\x03")
         at.read_until("once more to leave")
         at.type(b"\x03")
         at.read_to_the_end()
         assert at.process.wait(WHOLE_PROCESS) == 0
-    with terminal(desk, "chat", "--continue") as at:
+    with terminal(cli, "chat", "--continue") as at:
         at.read_until("reviewer")
 
 
 @proves("CLI-2", "PLN-3")
 def test_a_plan_is_edited_in_the_persons_own_editor_and_then_carried_out(tmp_path: Path) -> None:
-    desk = CommandLine(tmp_path)
-    with terminal(desk, "chat", "--role", "planner", EDITOR="sed -i s/hello/hallo/g") as at:
+    cli = CommandLine(tmp_path)
+    with terminal(cli, "chat", "--role", "planner", EDITOR="sed -i s/hello/hallo/g") as at:
         at.read_until("A new chat in")
         at.type(b"create hello.txt with hi\r")
         at.read_until("approve and execute")
@@ -127,7 +127,7 @@ def test_a_plan_is_edited_in_the_persons_own_editor_and_then_carried_out(tmp_pat
         at.type(b"\r")
         at.read_until("hallo.txt")
         at.read_until("Created")
-    assert [path.name for path in desk.workspace.iterdir()] == ["hallo.txt"]
+    assert [path.name for path in cli.workspace.iterdir()] == ["hallo.txt"]
 
 
 @proves("CLI-2")

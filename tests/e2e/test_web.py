@@ -38,16 +38,19 @@ PLAN = json.dumps(
 
 @proves("UI-1", "UI-2", "PLN-3")
 async def test_a_newcomer_walks_from_the_first_page_to_a_changed_file_without_a_key(tmp_path):
-    async with at_the_page(tmp_path, guide=True) as (page, guest):
+    async with at_the_page(tmp_path, guide=True) as (page, client):
         await expect(page.get_by_role("heading", name="You can start right away")).to_be_visible()
         assert await violations(page) == []
-        await page.get_by_role("button", name="Go on with the guide").click()
+        await page.get_by_role("button", name="Continue with the guide").click()
         await start_chat(page, 'Plan: create hello.txt with "Hello!" then run `cat hello.txt`', role="Planner")
         await expect(page.get_by_role("button", name=re.compile("^Role: Planner"))).to_have_attribute(
             "data-colour", "blue"
         )
 
         plan = page.get_by_label("Plan", exact=True)
+        await plan.get_by_role("button", name="Ask for changes").click()
+        await expect(page.get_by_text("Say what should change")).to_be_visible()
+        await expect(page.get_by_label("Message", exact=True)).to_be_focused()
         await plan.get_by_role("button", name="Edit").click()
         await plan.get_by_label("What to do in step 1").fill("Create `hello.txt` with `Good day!`")
         await plan.get_by_role("button", name="Execute edited plan").click()
@@ -57,7 +60,7 @@ async def test_a_newcomer_walks_from_the_first_page_to_a_changed_file_without_a_
             "data-colour", "green"
         )
         await expect(page.get_by_text("All 2 steps are done.")).to_be_visible()
-        assert (guest.workspace / "hello.txt").read_text().strip() == "Good day!"
+        assert (client.workspace / "hello.txt").read_text().strip() == "Good day!"
         await page.get_by_role("button", name=re.compile("Created hello.txt")).click()
         await expect(page.get_by_label("Changes", exact=True)).to_contain_text("Good day!")
 
@@ -67,7 +70,7 @@ async def test_a_newcomer_walks_from_the_first_page_to_a_changed_file_without_a_
         assert await violations(page) == []
         await page.evaluate("document.activeElement.blur()")
         await press_until(page, "y", page.get_by_text("Replaced"))
-        assert (guest.workspace / "hello.txt").read_text().strip() == "Good night!"
+        assert (client.workspace / "hello.txt").read_text().strip() == "Good night!"
 
 
 @proves("UI-2")
@@ -82,27 +85,27 @@ async def test_a_question_is_answered_with_its_button_and_the_turn_goes_on(tmp_p
 @proves("UI-6")
 async def test_a_batch_of_approvals_is_decided_by_keyboard_alone(tmp_path):
     batch = "\n".join(call("create_file", path=f"{name}.txt", content=name) for name in ("one", "two", "three"))
-    async with at_the_page(tmp_path, replies=[batch, "Two of three."]) as (page, guest):
+    async with at_the_page(tmp_path, replies=[batch, "Two of three."]) as (page, client):
         await start_chat(page, "write three")
         dock = page.get_by_label("Approvals")
         await expect(dock).to_contain_text("3 calls wait for you")
         await page.evaluate("document.activeElement.blur()")
-        await press_until(page, "n", page.get_by_label("A word to the agent"))
+        await press_until(page, "n", page.get_by_label("Message to the agent"))
         await page.keyboard.type("not this one")
         await page.keyboard.press("Enter")
         await expect(dock).to_contain_text("2 calls wait for you")
         await page.evaluate("document.activeElement.blur()")
         await press_until(page, "Shift+Y", page.get_by_text("Two of three."))
-        assert sorted(file.name for file in guest.workspace.iterdir()) == ["three.txt", "two.txt"]
-        assert "not this one" in json.dumps(guest.model.requests[-1])
+        assert sorted(file.name for file in client.workspace.iterdir()) == ["three.txt", "two.txt"]
+        assert "not this one" in json.dumps(client.model.requests[-1])
 
 
 @proves("UI-1")
 async def test_switching_the_role_during_a_turn_asks_first_and_then_stops_it(tmp_path):
     held = asyncio.Event()
-    async with at_the_page(tmp_path, replies=[Reply("Working on it", hold=held)]) as (page, guest):
+    async with at_the_page(tmp_path, replies=[Reply("Working on it", hold=held)]) as (page, client):
         await start_chat(page, "do it")
-        await guest.model.asked(1)
+        await client.model.asked(1)
         await page.get_by_role("button", name=re.compile("^Role: Actor")).click()
         await page.get_by_role("menuitemradio", name=re.compile("Reviewer")).click()
         await page.get_by_role("button", name="Stop and switch").click()
@@ -116,8 +119,8 @@ async def test_a_cut_line_is_said_and_after_it_nothing_is_missing_or_doubled(tmp
     held = asyncio.Event()
     words = " ".join(f"word{number}" for number in range(300))
     async with (
-        live_server(tmp_path, replies=[Reply(words, chunks=[words[:700], words[700:]], hold=held)]) as guest,
-        Line("127.0.0.1", int(guest.url.rsplit(":", 1)[1])) as line,
+        live_server(tmp_path, replies=[Reply(words, chunks=[words[:700], words[700:]], hold=held)]) as client,
+        Line("127.0.0.1", int(client.url.rsplit(":", 1)[1])) as line,
         a_browser() as browser,
         a_page(browser, line.url) as page,
     ):
@@ -135,11 +138,11 @@ async def test_a_cut_line_is_said_and_after_it_nothing_is_missing_or_doubled(tmp
         await expect(page.get_by_label("Conversation").get_by_text("say it", exact=True)).to_have_count(1)
 
 
-@proves("UI-6", "EVT-2")
+@proves("UI-6", "EVT-2/4")
 async def test_two_tabs_follow_one_chat_over_one_stream(tmp_path):
     async with (
-        live_server(tmp_path, replies=["First.", "Second."]) as guest,
-        Line("127.0.0.1", int(guest.url.rsplit(":", 1)[1])) as line,
+        live_server(tmp_path, replies=["First.", "Second."]) as client,
+        Line("127.0.0.1", int(client.url.rsplit(":", 1)[1])) as line,
         a_browser() as browser,
         a_page(browser, line.url) as page,
     ):
@@ -163,7 +166,7 @@ async def test_hostile_words_of_a_model_load_nothing_and_run_nothing(tmp_path):
         "![pixel](http://127.0.0.1:9/pixel.png)\n\n[bank](javascript:document.title='hacked')\n\n"
         '[your bank](https://evil.example/)\n\n<iframe src="http://127.0.0.1:9/"></iframe>\n\nThe end.'
     )
-    async with at_the_page(tmp_path, replies=[hostile]) as (page, guest):
+    async with at_the_page(tmp_path, replies=[hostile]) as (page, client):
         hosts: set[str] = set()
         page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
         await start_chat(page, "show me")
@@ -171,12 +174,12 @@ async def test_hostile_words_of_a_model_load_nothing_and_run_nothing(tmp_path):
         await expect(page.get_by_role("link", name=re.compile("your bank"))).to_contain_text("(evil.example)")
         assert await page.locator(".prose script, .prose img, .prose iframe").count() == 0
         assert "hacked" not in await page.title()
-        assert hosts == {urlsplit(guest.url).netloc}
+        assert hosts == {urlsplit(client.url).netloc}
 
 
 @proves("UI-6")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("viewport", [None, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("viewport", [None, PHONE], ids=["desktop", "phone"])
 async def test_every_screen_is_accessible_and_fits(tmp_path, viewport, dark):
     replies = [
         PLAN,
@@ -209,7 +212,7 @@ async def test_every_screen_is_accessible_and_fits(tmp_path, viewport, dark):
         await expect(page.get_by_role("meter")).to_be_visible()
         await looks_right()
         await page.keyboard.press("Escape")
-        for name, shown in (("Checkpoints", "Created one.txt"), ("Plan against actual", "What was done")):
+        for name, shown in (("Checkpoints", "Created one.txt"), ("Plan against actual", "Done")):
             await page.get_by_role("button", name="More about this chat").click()
             await page.get_by_role("menuitem", name=name).click()
             await expect(page.get_by_role("dialog")).to_contain_text(shown)
@@ -220,7 +223,7 @@ async def test_every_screen_is_accessible_and_fits(tmp_path, viewport, dark):
         await page.get_by_role("button", name="Add a rule").click()
         await page.get_by_role("button", name="Connect a model").click()
         await page.get_by_label("What the key is for").fill("editor")
-        await page.get_by_role("button", name="Make a key").click()
+        await page.get_by_role("button", name="Create key").click()
         await expect(page.get_by_label("The new key")).to_be_visible()
         await looks_right()
 
@@ -232,22 +235,22 @@ async def test_at_phone_width_the_chats_are_a_drawer(tmp_path):
         await expect(page.get_by_role("navigation", name="Chats")).to_be_hidden()
         await page.get_by_role("button", name="Show or hide the chats").click()
         await page.get_by_role("navigation", name="Chats").get_by_role("link", name="New chat").click()
-        await expect(page.get_by_role("heading", name="What should be done?")).to_be_visible()
+        await expect(page.get_by_role("heading", name="What do you want to get done?")).to_be_visible()
         await expect(page.get_by_role("navigation", name="Chats")).to_be_hidden()
 
 
-async def test_a_link_to_a_chat_opens_it_and_a_wrong_token_is_said_at_the_door(tmp_path):
-    async with at_the_page(tmp_path, replies=["Here."]) as (page, guest):
+async def test_a_link_to_a_chat_opens_it_and_a_wrong_token_is_refused(tmp_path):
+    async with at_the_page(tmp_path, replies=["Here."]) as (page, client):
         await start_chat(page, "where?")
         await expect(page.get_by_text("Here.")).to_be_visible()
         link = page.url
         await page.context.clear_cookies()
-        stranger = await page.context.new_page()
-        await stranger.goto(link.replace("127.0.0.1", "localhost"))
-        await stranger.get_by_label(re.compile("server's token")).fill("wrong")
-        await stranger.keyboard.press("Enter")
-        await expect(stranger.get_by_role("alert")).to_contain_text("not the right one")
-        assert guest.url.startswith("http://127.0.0.1")
+        anonymous = await page.context.new_page()
+        await anonymous.goto(link.replace("127.0.0.1", "localhost"))
+        await anonymous.get_by_label(re.compile("server's token")).fill("wrong")
+        await anonymous.keyboard.press("Enter")
+        await expect(anonymous.get_by_role("alert")).to_contain_text("not the right one")
+        assert client.url.startswith("http://127.0.0.1")
 
 
 @proves("UI-3")
@@ -294,7 +297,7 @@ async def test_a_refusal_by_the_role_offers_the_switch(tmp_path):
 @proves("UI-5")
 async def test_a_change_is_taken_back_after_a_look_and_the_way_back_is_undone(tmp_path):
     replies = [call("create_file", path="a.txt", content="first\n"), "Written."]
-    async with at_the_page(tmp_path, replies=replies) as (page, guest):
+    async with at_the_page(tmp_path, replies=replies) as (page, client):
         await start_chat(page, "write a.txt")
         await page.get_by_role("button", name="Allow once").click()
         await expect(page.get_by_text("Written.")).to_be_visible()
@@ -305,10 +308,12 @@ async def test_a_change_is_taken_back_after_a_look_and_the_way_back_is_undone(tm
         assert await violations(page) == []
         await page.get_by_role("button", name="Go back", exact=True).click()
         await expect(page.get_by_text("Files were restored to an earlier state")).to_be_visible()
-        assert not (guest.workspace / "a.txt").exists()
+        assert not (client.workspace / "a.txt").exists()
+        await expect(page.get_by_label("Changed in this turn")).to_be_hidden()
         await page.get_by_role("button", name="Undo").click()
         await expect(page.get_by_text("Files were restored to an earlier state")).to_have_count(2)
-        assert (guest.workspace / "a.txt").read_text() == "first\n"
+        assert (client.workspace / "a.txt").read_text() == "first\n"
+        await expect(page.get_by_label("Changed in this turn")).to_contain_text("a.txt")
 
 
 @proves("UI-5")
@@ -318,13 +323,13 @@ async def test_a_standing_answer_says_its_rule_and_is_revoked_in_the_settings(tm
         call("create_file", path="notes/b.txt", content="2"),
         "Both.",
     ]
-    async with at_the_page(tmp_path, replies=replies) as (page, guest):
+    async with at_the_page(tmp_path, replies=replies) as (page, client):
         await start_chat(page, "write both")
         await expect(page.get_by_label("Approvals")).to_contain_text("keep a rule: allow create_file on /notes/*")
         await page.get_by_role("button", name="Always").click()
         await expect(page.get_by_text("Both.")).to_be_visible()
-        await page.goto(page.url.split("#")[0] + "#/settings/rules")
+        await page.goto(page.url.split("#")[0] + "#/settings/permissions")
         assert await violations(page) == []
         await page.get_by_role("button", name=re.compile("^Revoke: allow create_file")).click()
         await expect(page.get_by_text("No rules yet")).to_be_visible()
-        assert (await guest.ask("GET", "/rules"))["rules"] == []
+        assert (await client.ask("GET", "/rules"))["rules"] == []

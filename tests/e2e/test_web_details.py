@@ -16,16 +16,16 @@ LINES = "\n\n".join(f"line {number}" for number in range(120))
 @proves("UI-6")
 async def test_a_turn_goes_on_when_its_tab_is_closed(tmp_path):
     held = asyncio.Event()
-    async with at_the_page(tmp_path, replies=[Reply("Done while you were away.", hold=held)]) as (page, guest):
+    async with at_the_page(tmp_path, replies=[Reply("Done while you were away.", hold=held)]) as (page, client):
         other = await page.context.new_page()
         await other.goto(page.url)
         await start_chat(other, "work")
         address = other.url
-        await guest.model.asked(1)
+        await client.model.asked(1)
         await other.close()
         held.set()
-        [listed] = (await guest.ask("GET", "/context"))["contexts"]
-        await LiveChat(guest, listed).rest()
+        [listed] = (await client.ask("GET", "/context"))["contexts"]
+        await LiveChat(client, listed).rest()
         await page.goto(address)
         await expect(page.get_by_text("Done while you were away.")).to_be_visible()
 
@@ -124,7 +124,7 @@ async def test_the_drawer_of_a_phone_takes_the_focus_and_goes_with_escape_and_wi
         await toggle.press("Enter")
         await expect(chats).to_be_visible()
         await page.go_back()
-        await expect(page.get_by_role("heading", name="What should be done?")).to_be_visible()
+        await expect(page.get_by_role("heading", name="What do you want to get done?")).to_be_visible()
         await expect(chats).to_be_hidden()
 
 

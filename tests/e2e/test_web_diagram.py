@@ -89,7 +89,7 @@ async def test_a_diagram_that_cannot_be_drawn_is_shown_as_its_source(tmp_path):
 @proves("SEC-3")
 @pytest.mark.parametrize("name", HOSTILE)
 async def test_a_hostile_diagram_runs_nothing_loads_nothing_and_leads_nowhere(tmp_path, name):
-    async with at_the_page(tmp_path, replies=[f"```mermaid\n{HOSTILE[name]}\n```\n\nThe end."]) as (page, guest):
+    async with at_the_page(tmp_path, replies=[f"```mermaid\n{HOSTILE[name]}\n```\n\nThe end."]) as (page, client):
         await page.route("**/assets/diagram.html", lambda route: route.abort())  # the victim is another
         await start_chat(page, "draw it")
         await expect(page.get_by_role("button", name="Send")).to_be_visible()  # the answer is whole, and drawn once
@@ -105,11 +105,11 @@ async def test_a_hostile_diagram_runs_nothing_loads_nothing_and_leads_nowhere(tm
                 await node.click(force=True)
         assert await victim.evaluate("window.hacked") is None
         assert victim.url == page.url and len(page.context.pages) == 2
-        assert hosts == {urlsplit(guest.url).netloc}
+        assert hosts == {urlsplit(client.url).netloc}
 
 
 @proves("SEC-3")
-async def test_even_a_script_in_the_frame_reaches_nothing_of_the_page_or_the_house(tmp_path):
+async def test_a_script_in_the_frame_reaches_nothing_of_the_page_or_the_server(tmp_path):
     async with at_the_page(tmp_path, replies=[GOOD]) as (page, _):
         await start_chat(page, "draw it")
         await expect(page.get_by_role("button", name="Send")).to_be_visible()  # the answer is whole, and drawn once
@@ -125,8 +125,8 @@ async def test_even_a_script_in_the_frame_reaches_nothing_of_the_page_or_the_hou
 
 @proves("SEC-3")
 async def test_the_frame_is_given_nothing_even_when_opened_by_itself(tmp_path):
-    async with at_the_page(tmp_path) as (page, guest):
-        answer = await page.context.request.get(f"{guest.url}/assets/diagram.html")
+    async with at_the_page(tmp_path) as (page, client):
+        answer = await page.context.request.get(f"{client.url}/assets/diagram.html")
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy and "sandbox allow-scripts" in policy
         assert not re.search("connect-src|img-src|allow-same-origin|unsafe-eval|http", policy)

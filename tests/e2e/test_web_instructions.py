@@ -9,8 +9,8 @@ from support.spec import proves
 
 @proves("SEC-4", "UI-5")
 async def test_instructions_are_read_trusted_used_and_asked_for_again_after_a_change(tmp_path):
-    async with at_the_page(tmp_path, replies=["Hello.", "With tabs.", "As before."], viewport=PHONE) as (page, guest):
-        (guest.workspace / NAME).write_text("Use tabs.\n")
+    async with at_the_page(tmp_path, replies=["Hello.", "With tabs.", "As before."], viewport=PHONE) as (page, client):
+        (client.workspace / NAME).write_text("Use tabs.\n")
         await start_chat(page, "good day")
         await expect(page.get_by_text("Hello.")).to_be_visible()
         line = page.get_by_role("note").filter(has_text="This folder has instructions for agents (AGENTS.md)")
@@ -25,19 +25,19 @@ async def test_instructions_are_read_trusted_used_and_asked_for_again_after_a_ch
         await dialog.get_by_role("button", name="Trust this content").click()
         await expect(line).to_be_hidden()
         await expect(page.get_by_role("note").filter(has_text="is trusted with its current content")).to_be_visible()
-        assert ((await shown(guest)) or {})["state"] == "trusted"
+        assert ((await shown(client)) or {})["state"] == "trusted"
 
         message = page.get_by_label("Message", exact=True)
         await message.fill("go on")
         await page.keyboard.press("Enter")
         await expect(page.get_by_text("With tabs.")).to_be_visible()
-        assert ["Use tabs." in prompt for prompt in told(guest)] == [False, True]
+        assert ["Use tabs." in prompt for prompt in told(client)] == [False, True]
 
-        (guest.workspace / NAME).write_text("Use spaces.\n")
+        (client.workspace / NAME).write_text("Use spaces.\n")
         await message.fill("and now?")
         await page.keyboard.press("Enter")
         await expect(page.get_by_text("As before.")).to_be_visible()
         changed = page.get_by_role("note").filter(has_text="have changed")
         await changed.get_by_role("button", name="Not now").click()
         await expect(changed).to_be_hidden()
-        assert "Use tabs." not in told(guest)[-1] and "Use spaces." not in told(guest)[-1]
+        assert "Use tabs." not in told(client)[-1] and "Use spaces." not in told(client)[-1]

@@ -97,11 +97,11 @@ async def test_a_link_to_an_old_message_opens_the_chat_there(tmp_path):
         await page.goto(f"{address}/{ids[101]}")
         await expect(page.get_by_text("Number 101:")).to_be_in_viewport()
         await expect(page.locator(f"#row-{ids[101]}")).to_have_attribute("aria-current", "true")
-        stranger = await page.context.new_page()
-        await stranger.goto(f"{address}/{ids[500]}")
-        await expect(stranger.get_by_text("Question 500", exact=True)).to_be_in_viewport()
-        await stranger.goto(f"{address}/nowhere")
-        await expect(stranger.get_by_text("is not in this chat")).to_be_visible()
+        anonymous = await page.context.new_page()
+        await anonymous.goto(f"{address}/{ids[500]}")
+        await expect(anonymous.get_by_text("Question 500", exact=True)).to_be_in_viewport()
+        await anonymous.goto(f"{address}/nowhere")
+        await expect(anonymous.get_by_text("is not in this chat")).to_be_visible()
 
 
 @proves("UI-6")
@@ -116,9 +116,9 @@ async def test_a_message_gives_its_own_address(tmp_path):
 @asynccontextmanager
 async def at_a_long_chat(tmp_path, *, count: int = COUNT):
     """The page at a chat of so many messages, their ids, and the gate that the older ones come through."""
-    async with at_the_page(tmp_path) as (page, guest):
-        chat = await guest.chat(title="A long one")
-        ids = await fill(guest.house, chat.id, count)
+    async with at_the_page(tmp_path) as (page, client):
+        chat = await client.chat(title="A long one")
+        ids = await fill(client.server, chat.id, count)
 
         gate = asyncio.Event()
         gate.set()
@@ -157,11 +157,11 @@ async def wheel(page: Page, by: int) -> None:
 
 @proves("UI-5")
 async def test_messages_without_the_newer_fields_render_beside_new_ones(tmp_path):
-    async with at_the_page(tmp_path, replies=["A new answer."]) as (page, guest):
-        chat = await guest.chat()
+    async with at_the_page(tmp_path, replies=["A new answer."]) as (page, client):
+        chat = await client.chat()
         kinds = [(Speaker.USER, MessageType.TEXT), *((Speaker.ASSISTANT, kind) for kind in MessageType)]
         old = [Message(f"old-{at}", chat.id, by, f"Old words {at}.", kind) for at, (by, kind) in enumerate(kinds)]
-        await guest.house.database.journal.write(Change(chat.id, tuple(old)))
+        await client.server.database.journal.write(Change(chat.id, tuple(old)))
         await page.goto(page.url.split("#")[0].split("?")[0] + f"#/chat/{chat.id}")
         for at in range(len(old)):
             await expect(page.get_by_label("Conversation").get_by_text(f"Old words {at}.")).to_be_visible()

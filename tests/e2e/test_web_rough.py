@@ -20,8 +20,8 @@ WRITE = call("create_file", path="a.txt", content="first\n")
 @asynccontextmanager
 async def over_a_line(tmp_path, replies: list[Script]) -> AsyncIterator[tuple[Page, Line]]:
     async with (
-        live_server(tmp_path, replies=replies) as guest,
-        Line("127.0.0.1", int(guest.url.rsplit(":", 1)[1])) as line,
+        live_server(tmp_path, replies=replies) as client,
+        Line("127.0.0.1", int(client.url.rsplit(":", 1)[1])) as line,
         a_browser() as browser,
         a_page(browser, line.url) as page,
     ):
@@ -71,7 +71,7 @@ async def test_a_chat_that_could_not_be_reached_opens_by_itself_and_keeps_the_dr
         await page.get_by_label("Message", exact=True).fill("half a thought")
         chat = page.url
         await page.goto(chat.split("#")[0] + "#/")
-        await expect(page.get_by_role("heading", name="What should be done?")).to_be_visible()
+        await expect(page.get_by_role("heading", name="What do you want to get done?")).to_be_visible()
         line.cut()
         await expect(page.get_by_text("Reconnecting")).to_be_visible()
         await page.goto(chat)
@@ -104,22 +104,22 @@ async def test_two_tabs_tell_the_same_of_a_chat(tmp_path):
         await expect(other.get_by_role("navigation").get_by_text("A name of its own")).to_be_visible()
         await _choose(page, "Delete this chat")
         await page.get_by_role("button", name="Delete", exact=True).click()
-        await expect(other.get_by_role("heading", name="This chat is not here")).to_be_visible()
+        await expect(other.get_by_role("heading", name="Chat not found")).to_be_visible()
         await expect(other.get_by_role("navigation").get_by_text("A name of its own")).to_have_count(0)
 
 
 @proves("UI-6")
 async def test_another_device_sees_at_once_that_a_chat_came_has_another_name_or_went(tmp_path):
-    async with at_the_page(tmp_path, replies=["Hello."]) as (page, guest):
+    async with at_the_page(tmp_path, replies=["Hello."]) as (page, client):
         await expect(page.get_by_text("No chats yet.")).to_be_visible()
-        chat = await guest.chat(role="actor", title="From the other desk")
+        chat = await client.chat(role="actor", title="From the other desk")
         listed = page.get_by_role("navigation", name="Chats").get_by_role("link", name="From the other desk")
         await listed.click()
-        await guest.ask("PATCH", chat.path, {"title": "Another name"})
+        await client.ask("PATCH", chat.path, {"title": "Another name"})
         await expect(page.get_by_role("heading", level=1)).to_have_text("Another name")
         await expect(listed).to_have_count(0)
-        await guest.ask("DELETE", chat.path)
-        await expect(page.get_by_role("heading", name="This chat is not here")).to_be_visible()
+        await client.ask("DELETE", chat.path)
+        await expect(page.get_by_role("heading", name="Chat not found")).to_be_visible()
         await expect(page.get_by_text("No chats yet.")).to_be_visible()
 
 
@@ -146,11 +146,11 @@ async def test_at_phone_width_what_decides_is_large_and_the_title_can_be_read(tm
 
 @proves("UI-1")
 async def test_what_waits_for_a_person_stands_first_in_the_list(tmp_path):
-    async with at_the_page(tmp_path, replies=[WRITE, "Written."]) as (page, guest):
-        waiting = await guest.chat(role="actor")
+    async with at_the_page(tmp_path, replies=[WRITE, "Written."]) as (page, client):
+        waiting = await client.chat(role="actor")
         await waiting.send("write")
         for number in range(60):  # more than the list is read at a time
-            await guest.chat(role="planner", title=f"Later {number}")
+            await client.chat(role="planner", title=f"Later {number}")
         await page.reload()
         lines = page.get_by_role("navigation", name="Chats").get_by_role("listitem")
         await expect(lines.nth(0)).to_have_text("Waiting for you")
@@ -163,12 +163,12 @@ async def test_what_waits_for_a_person_stands_first_in_the_list(tmp_path):
 
 @proves("UI-6")
 async def test_who_has_hundreds_of_chats_finds_any_and_goes_from_one_that_waits_to_the_next(tmp_path):
-    async with at_the_page(tmp_path, replies=[WRITE, WRITE, "Written."], viewport=PHONE) as (page, guest):
-        await guest.chat(title="The needle of long ago")
+    async with at_the_page(tmp_path, replies=[WRITE, WRITE, "Written."], viewport=PHONE) as (page, client):
+        await client.chat(title="The needle of long ago")
         for name in ("first", "second"):
-            await (await guest.chat(role="actor", title=f"The {name} to wait")).send("write")
+            await (await client.chat(role="actor", title=f"The {name} to wait")).send("write")
         for number in range(60):
-            await guest.chat(title=f"Hay {number}")
+            await client.chat(title=f"Hay {number}")
         await page.reload()
         await expect(page.get_by_role("button", name="2 others wait for you")).to_be_visible()
         await page.keyboard.press("Alt+w")
@@ -186,7 +186,7 @@ async def test_who_has_hundreds_of_chats_finds_any_and_goes_from_one_that_waits_
 
 @proves("UI-6")
 async def test_a_message_whose_answer_was_lost_is_sent_once_however_often_it_is_pressed(tmp_path):
-    async with at_the_page(tmp_path, replies=["Here I am.", "Once."]) as (page, guest):
+    async with at_the_page(tmp_path, replies=["Here I am.", "Once."]) as (page, client):
         answers = ["lost", "lost"]
 
         async def lose(route: Route) -> None:
@@ -207,18 +207,18 @@ async def test_a_message_whose_answer_was_lost_is_sent_once_however_often_it_is_
         await page.get_by_role("button", name="Start").click()
         await page.wait_for_url("**/#/chat/**")
         await expect(page.get_by_text("Here I am.")).to_be_visible()
-        contexts = (await guest.ask("GET", "/context"))["contexts"]
+        contexts = (await client.ask("GET", "/context"))["contexts"]
         assert len(contexts) == 1
-        messages = (await guest.ask("GET", f"/context/{contexts[0]['id']}/messages"))["messages"]
+        messages = (await client.ask("GET", f"/context/{contexts[0]['id']}/messages"))["messages"]
         assert [message["content"] for message in messages] == ["where?", "Here I am."]
 
 
 @proves("UI-6")
 async def test_in_a_tunnel_words_are_kept_the_reason_is_said_and_all_goes_on_after_it(tmp_path):
-    async with live_server(tmp_path, replies=["Before.", "After."]) as guest, a_browser() as browser:
+    async with live_server(tmp_path, replies=["Before.", "After."]) as client, a_browser() as browser:
         phone = await browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
         page = await phone.new_page()
-        await page.goto(f"{guest.url}/?token={TOKEN}")
+        await page.goto(f"{client.url}/?token={TOKEN}")
         await page.get_by_role("radio", name="Actor").tap()
         await page.get_by_label("Message", exact=True).fill("before the tunnel")
         await page.get_by_role("button", name="Start").tap()
@@ -237,12 +237,12 @@ async def test_in_a_tunnel_words_are_kept_the_reason_is_said_and_all_goes_on_aft
 
 
 @proves("UI-6")
-async def test_a_house_reached_by_its_name_over_plain_http_works_as_well(tmp_path):
+async def test_a_server_reached_by_its_name_over_plain_http_works_as_well(tmp_path):
     """Browsers give such a page less: no randomUUID, no clipboard."""
     async with (
-        live_server(tmp_path, replies=[WRITE, "Written."], allowed_hosts=("house.example",)) as guest,
+        live_server(tmp_path, replies=[WRITE, "Written."], allowed_hosts=("house.example",)) as client,
         a_browser("--host-resolver-rules=MAP house.example 127.0.0.1") as browser,
-        a_page(browser, guest.url.replace("127.0.0.1", "house.example")) as page,
+        a_page(browser, client.url.replace("127.0.0.1", "house.example")) as page,
     ):
         assert await page.evaluate("isSecureContext") is False
         await start_chat(page, "write")

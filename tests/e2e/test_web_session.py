@@ -13,7 +13,7 @@ from e2e.browsing import a_browser, a_page, at_the_page, start_chat
 from support.live_server import TOKEN, live_server, new_session
 from support.spec import proves
 
-HOME = "What should be done?"
+HOME = "What do you want to get done?"
 
 
 async def expect_signed_in(page: Page) -> None:
@@ -37,7 +37,7 @@ async def neighbour() -> AsyncIterator[tuple[str, "asyncio.Queue[str]"]]:
 
 @proves("SEC-1", "SEC-5")
 async def test_a_neighbouring_port_that_steals_the_cookie_can_do_nothing(tmp_path):
-    async with at_the_page(tmp_path) as (page, guest), neighbour() as (elsewhere, heads):
+    async with at_the_page(tmp_path) as (page, client), neighbour() as (elsewhere, heads):
         await expect_signed_in(page)
         await page.goto(elsewhere)
         async with asyncio.timeout(10):
@@ -56,28 +56,28 @@ async def test_a_neighbouring_port_that_steals_the_cookie_can_do_nothing(tmp_pat
                 ("POST", "/keys", {"name": "mine"}),
                 ("POST", "/session", {}),
             ):
-                async with thief.request(method, guest.url + path, json=body) as answer:
+                async with thief.request(method, client.url + path, json=body) as answer:
                     assert answer.status == 401, path
-            async with thief.get(guest.url + "/") as answer:
+            async with thief.get(client.url + "/") as answer:
                 assert cookie[1].split("=")[1] not in await answer.text()
-        assert (await guest.ask("GET", "/keys"))["keys"] == []
+        assert (await client.ask("GET", "/keys"))["keys"] == []
 
 
 @proves("SEC-1", "UI-6")
 async def test_reload_a_second_tab_and_a_new_link_need_no_token(tmp_path):
-    async with at_the_page(tmp_path, replies=["Hello."]) as (page, guest):
+    async with at_the_page(tmp_path, replies=["Hello."]) as (page, client):
         await expect_signed_in(page)
         assert "code" not in page.url and TOKEN not in page.url
         await page.reload()
         await expect_signed_in(page)
         second = await page.context.new_page()
-        await second.goto(guest.url)
+        await second.goto(client.url)
         await expect_signed_in(second)
-        code = (await guest.ask("POST", "/session/codes", {}, expect=201))["code"]
+        code = (await client.ask("POST", "/session/codes", {}, expect=201))["code"]
         third = (
             await page.context.new_page()
         )  # `anycowork open` while the page is open: a new session for the same browser
-        await third.goto(f"{guest.url}/#code={code}")
+        await third.goto(f"{client.url}/#code={code}")
         await expect_signed_in(third)
         await start_chat(page, "hi")  # the tabs that were there go on, their event streams too
         await expect(page.get_by_text("Hello.")).to_be_visible()
@@ -88,11 +88,11 @@ async def test_reload_a_second_tab_and_a_new_link_need_no_token(tmp_path):
 
 @proves("SEC-1")
 async def test_a_code_in_the_address_of_an_open_page_signs_in(tmp_path):
-    async with live_server(tmp_path) as guest, a_browser() as browser:
+    async with live_server(tmp_path) as client, a_browser() as browser:
         page = await (await browser.new_context()).new_page()
-        await page.goto(guest.url)
+        await page.goto(client.url)
         await expect(page.get_by_label(re.compile("token"))).to_be_visible()
-        code = (await guest.ask("POST", "/session/codes", {}, expect=201))["code"]
+        code = (await client.ask("POST", "/session/codes", {}, expect=201))["code"]
         await page.evaluate("code => { location.hash = `code=${code}` }", code)
         await expect_signed_in(page)
         assert "code" not in page.url
@@ -101,11 +101,11 @@ async def test_a_code_in_the_address_of_an_open_page_signs_in(tmp_path):
 
 @proves("UI-6")
 async def test_a_used_code_leads_to_the_sign_in_field_and_one_tab_signs_all_in(tmp_path):
-    async with live_server(tmp_path) as guest, a_browser() as browser:
+    async with live_server(tmp_path) as client, a_browser() as browser:
         context = await browser.new_context()
         page, other = await context.new_page(), await context.new_page()
-        await page.goto(f"{guest.url}/#code=used-before")
-        await other.goto(guest.url)
+        await page.goto(f"{client.url}/#code=used-before")
+        await other.goto(client.url)
         await expect(other.get_by_label(re.compile("token"))).to_be_visible()
         await page.get_by_label(re.compile("token")).fill(TOKEN)
         await page.keyboard.press("Enter")
@@ -118,7 +118,7 @@ async def test_a_used_code_leads_to_the_sign_in_field_and_one_tab_signs_all_in(t
 async def test_signing_out_asks_for_the_token_again(tmp_path):
     async with at_the_page(tmp_path) as (page, _):
         await expect_signed_in(page)
-        await page.goto(page.url.split("#")[0] + "#/settings/browser")
+        await page.goto(page.url.split("#")[0] + "#/settings/appearance")
         await page.get_by_role("button", name="Sign out").click()
         await expect(page.get_by_label(re.compile("token"))).to_be_visible()
         await page.reload()
@@ -130,16 +130,16 @@ async def test_a_restart_of_the_server_keeps_the_browser_signed_in(tmp_path):
     async with a_browser() as browser:
         state = None
         for url_seen in (None, "again"):
-            async with live_server(tmp_path) as guest, new_session():
+            async with live_server(tmp_path) as client, new_session():
                 if url_seen is None:
-                    async with a_page(browser, guest.url) as page:
+                    async with a_page(browser, client.url) as page:
                         await expect_signed_in(page)
                         state = await page.context.storage_state()
                     continue
                 for origin in state["origins"]:
-                    origin["origin"] = guest.url  # the second server took another port
+                    origin["origin"] = client.url  # the second server took another port
                 context = await browser.new_context(storage_state=state)
                 page = await context.new_page()
-                await page.goto(guest.url)
+                await page.goto(client.url)
                 await expect_signed_in(page)
                 await context.close()

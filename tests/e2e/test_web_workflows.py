@@ -58,7 +58,7 @@ Count to {{most}} in {{where}}, manner: {{manner}}, loud: {{loud}}.
 @proves("UI-5", "WFL-2")
 async def test_a_form_suits_every_type_and_tells_each_fault_at_its_field(tmp_path):
     written(tmp_path, count=EVERY_TYPE)
-    async with at_the_page(tmp_path, replies=["Hello.", "One, two."]) as (page, guest):
+    async with at_the_page(tmp_path, replies=["Hello.", "One, two."]) as (page, client):
         await start_chat(page, "good day")
         await expect(page.get_by_text("Hello.")).to_be_visible()
         await page.get_by_label("Message", exact=True).fill("/cou")
@@ -81,13 +81,13 @@ async def test_a_form_suits_every_type_and_tells_each_fault_at_its_field(tmp_pat
         await form.get_by_role("textbox", name="where").fill("lib")
         await page.get_by_role("button", name="Run", exact=True).click()
         await expect(page.get_by_text("One, two.")).to_be_visible()
-        asked = guest.model.requests[-1]["messages"][-1]["content"]
+        asked = client.model.requests[-1]["messages"][-1]["content"]
         assert "Count to 2 in lib, manner: , loud: false." in asked
 
 
 @proves("UI-5", "UI-6")
 async def test_the_start_page_completes_a_slash_and_opens_the_form_in_a_new_chat(tmp_path):
-    async with at_the_page(tmp_path) as (page, guest):
+    async with at_the_page(tmp_path) as (page, client):
         await page.get_by_label("Message", exact=True).focus()
         await page.keyboard.type("/cre")
         await expect(page.get_by_role("option").first).to_contain_text("/create_project")
@@ -97,13 +97,13 @@ async def test_the_start_page_completes_a_slash_and_opens_the_form_in_a_new_chat
         await expect(
             page.get_by_role("form", name="create_project").get_by_role("textbox", name="name")
         ).to_be_focused()
-        assert guest.model.requests == []
+        assert client.model.requests == []
 
 
 @proves("UI-5", "UI-6")
 async def test_a_workflow_is_found_filled_in_and_run_by_keyboard_alone(tmp_path):
     replies = ["Hello.", "The project is laid out.", "It is checked."]
-    async with at_the_page(tmp_path, replies=replies) as (page, guest):
+    async with at_the_page(tmp_path, replies=replies) as (page, client):
         await start_chat(page, "good day")
         await expect(page.get_by_text("Hello.")).to_be_visible()
         message = page.get_by_label("Message", exact=True)
@@ -136,7 +136,7 @@ async def test_a_workflow_is_found_filled_in_and_run_by_keyboard_alone(tmp_path)
         await press_until(page, "y", page.get_by_role("button", name="Step 2 of 3 · Lay out the project"))
         ordered = page.get_by_role("note", name="Workflow").first
         await expect(ordered).to_contain_text("create_project · 3 of 3 steps · completed")
-        assert "It shows the time." in (guest.workspace / "clock" / "README.md").read_text()
+        assert "It shows the time." in (client.workspace / "clock" / "README.md").read_text()
         await expect(page.get_by_text("It is checked.")).to_be_visible()
         assert await violations(page) == []
 
@@ -172,8 +172,8 @@ async def test_the_selector_offers_the_role_that_a_workflow_needs(tmp_path):
 async def test_what_a_folder_supplies_is_read_and_trusted_before_it_runs_and_again_after_a_change(tmp_path):
     async with at_the_page(
         tmp_path, replies=["Hello.", call("create_file", path="NOTES.md", content="1.2\n")], viewport=PHONE
-    ) as (page, guest):
-        supplied(guest.workspace, release=RELEASE)
+    ) as (page, client):
+        supplied(client.workspace, release=RELEASE)
         await start_chat(page, "good day")
         await expect(page.get_by_text("Hello.")).to_be_visible()
         await page.get_by_role("button", name="Workflows", exact=True).click()
@@ -191,9 +191,9 @@ async def test_what_a_folder_supplies_is_read_and_trusted_before_it_runs_and_aga
         await page.keyboard.press("Enter")
         await expect(page.get_by_label("Approvals")).to_contain_text("NOTES.md")
 
-        supplied(guest.workspace, release=RELEASE.replace("Write NOTES.md", "Write anything"))
-        await page.goto(page.url.split("#")[0] + "#/settings/folders")
-        folders = page.get_by_role("region", name="Folders")
+        supplied(client.workspace, release=RELEASE.replace("Write NOTES.md", "Write anything"))
+        await page.goto(page.url.split("#")[0] + "#/settings/workspaces")
+        folders = page.get_by_role("region", name="Workspaces")
         await expect(folders).to_contain_text("not trusted: it is not used")
         await folders.get_by_role("button", name="Look").click()
         await expect(folders).to_contain_text("Write anything")

@@ -203,7 +203,7 @@ def test_a_sweep_removes_what_nobody_needs_and_keeps_what_is_kept(root: Path, st
 
 @proves("SNAP-4")
 async def test_a_server_killed_after_the_intent_finishes_the_commit_at_its_next_start(tmp_path: Path) -> None:
-    """The real house in a child process, killed at the first rename; the next house settles."""
+    """The real server in a child process, killed at the first rename; the next server settles the call."""
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     (workspace / "a.txt").write_text("old\n")
@@ -217,9 +217,9 @@ async def test_a_server_killed_after_the_intent_finishes_the_commit_at_its_next_
     )
     assert child.returncode == -signal.SIGKILL, child.stderr.decode()[-2000:]
     assert (workspace / "a.txt").read_text() == "old\n"
-    async with start_services(Settings(data_dir=tmp_path / "data", workspace=workspace), token="t") as house:
-        [chat], _ = await house.database.store.chats_page(limit=5, cursor=None, q=None)
-        results = [m for m in await house.database.store.history(chat.id) if m.role.value == "tool"]
+    async with start_services(Settings(data_dir=tmp_path / "data", workspace=workspace), token="t") as server:
+        [chat], _ = await server.database.store.chats_page(limit=5, cursor=None, q=None)
+        results = [m for m in await server.database.store.history(chat.id) if m.role.value == "tool"]
     assert [m.content for m in results] == ["'execute_command' was completed: its changes were finished afterwards."]
     assert (workspace / "a.txt").read_text() == "new\n"
     assert list((tmp_path / "data/staging/runs").iterdir()) == []
@@ -238,12 +238,12 @@ def die(*given, **named):
 transaction.apply = die
 
 async def main(folder):
-    async with live_server(folder, replies=[call("execute_command", command="echo new > a.txt")]) as guest:
-        chat = await guest.chat()
+    async with live_server(folder, replies=[call("execute_command", command="echo new > a.txt")]) as client:
+        chat = await client.chat()
         await chat.send("run it")
         [pending] = await chat.approvals()
         decision = {"decisions": [{"id": pending["id"], "decision": "allow_once"}]}
-        await guest.ask("POST", f"{chat.path}/approvals", decision)
+        await client.ask("POST", f"{chat.path}/approvals", decision)
         await asyncio.sleep(30)
 
 asyncio.run(main(Path(sys.argv[1])))
@@ -253,18 +253,18 @@ asyncio.run(main(Path(sys.argv[1])))
 @proves("SNAP-4")
 async def test_a_server_that_ends_while_a_command_runs_drops_its_changes(tmp_path: Path) -> None:
     replies = [call("execute_command", command="echo new > a.txt; echo on; sleep 600")]
-    async with live_server(tmp_path, replies=replies, files={"a.txt": "old\n"}) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "old\n"}) as client:
+        chat = await client.chat()
         await chat.send("run it")
         [pending] = await chat.approvals()
-        await guest.ask(
+        await client.ask(
             "POST", f"{chat.path}/approvals", {"decisions": [{"id": pending["id"], "decision": "allow_once"}]}
         )
         async with asyncio.timeout(5):
             while not list(tmp_path.rglob("upper/a.txt")):
                 await asyncio.sleep(0.01)  # a process in a sandbox: there is no event to wait for
-        workspace, chat_id = guest.workspace, chat.id
-    async with start_services(Settings(data_dir=tmp_path / "data", workspace=workspace), token="t") as house:
-        results = [m for m in await house.database.store.history(chat_id) if m.role.value == "tool"]
+        workspace, chat_id = client.workspace, chat.id
+    async with start_services(Settings(data_dir=tmp_path / "data", workspace=workspace), token="t") as server:
+        results = [m for m in await server.database.store.history(chat_id) if m.role.value == "tool"]
     assert len(results) == 1 and "none of its changes was kept" in results[0].content
     assert (workspace / "a.txt").read_text() == "old\n"

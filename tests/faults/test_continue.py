@@ -12,7 +12,7 @@ from support.server import ChildServer, child_server
 from support.spec import proves
 
 LINES, END = 6, "(end)"
-PATIENCE = 20.0
+TIMEOUT = 20.0
 
 
 def next_line(body: Body) -> str:
@@ -23,19 +23,19 @@ def next_line(body: Body) -> str:
     return call("update_file", path="log.txt", edits=edits) if done < LINES else "All lines are written."
 
 
-@proves("LOOP-11", "OPS-2")
+@proves("LOOP-11/4", "OPS-2")
 async def test_a_turn_killed_at_every_step_is_continued_and_does_nothing_twice(
-    seed: ForkServer, tmp_path: Path
+    fork_server: ForkServer, tmp_path: Path
 ) -> None:
     moments = random.Random(1111)
     with (
         serve_in_thread(mind=next_line) as model,
-        child_server(seed, tmp_path, model_url=model.base_url, files={"log.txt": END}) as server,
+        child_server(fork_server, tmp_path, model_url=model.base_url, files={"log.txt": END}) as server,
     ):
-        async with server.visit() as guest:
-            chat = await guest.chat()
-            await guest.ask("PATCH", chat.path, {"autonomy": "edits"})
-            await guest.ask("POST", f"{chat.path}/messages", {"content": "write the lines"}, expect=202)
+        async with server.connect() as client:
+            chat = await client.chat()
+            await client.ask("PATCH", chat.path, {"autonomy": "edits"})
+            await client.ask("POST", f"{chat.path}/messages", {"content": "write the lines"}, expect=202)
             continued = 0
             for step in range(1, LINES + 1):
                 await asked(model.requests, step)
@@ -47,20 +47,20 @@ async def test_a_turn_killed_at_every_step_is_continued_and_does_nothing_twice(
                 if stopped["continuable"] is None:
                     break
                 assert stopped["continuable"]["reason"] == "interrupted"
-                await guest.ask("POST", f"{chat.path}/continue", expect=202)
+                await client.ask("POST", f"{chat.path}/continue", expect=202)
                 continued += 1
             await until_idle(chat)
             await check(chat, server, continued)
 
 
 async def asked(requests: list[Body], times: int) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while len(requests) < times:
             await asyncio.sleep(0.002)  # it is asked in another thread, which tells nobody
 
 
 async def until_idle(chat: LiveChat) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while (await chat.show())["state"] != "idle":
             async for event in chat.follow():
                 if event["type"] == "turn-ended" and event["reason"] == "answered":

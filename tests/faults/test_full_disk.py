@@ -12,7 +12,7 @@ import pytest
 
 from anycowork.checkpoints import snapshots
 from anycowork.checkpoints.pack import Pack
-from anycowork.domain.errors import NoRoom, NotKept, ToolFault
+from anycowork.domain.errors import NotEnoughSpace, NotKept, ToolFault
 from anycowork.domain.tools import Intent
 from anycowork.sandbox import transaction
 from anycowork.sandbox.private_copy import CannotCopy
@@ -60,21 +60,21 @@ async def test_what_cannot_be_kept_for_want_of_room_is_not_changed(
     tmp_path: Path, disk: Path, own_file_bytes: int
 ) -> None:
     pack = Pack(disk / "pack", own_file_bytes=own_file_bytes)
-    async with recorded(tmp_path / "house", pack=pack) as house:
-        content = random_file(house.root / "large.bin")
-        (house.root / "small.txt").write_text("small")
-        kept = await house.change(["small.txt"], (house.root / "small.txt").unlink)
+    async with recorded(tmp_path / "server", pack=pack) as server:
+        content = random_file(server.root / "large.bin")
+        (server.root / "small.txt").write_text("small")
+        kept = await server.change(["small.txt"], (server.root / "small.txt").unlink)
         ballast = fill(disk, leaving=LARGE // 2)
         with pytest.raises(NotKept, match=r"No space left on device.* Nothing was changed"):
-            await house.begin(["large.bin"])
-        assert (house.root / "large.bin").read_bytes() == content
+            await server.begin(["large.bin"])
+        assert (server.root / "large.bin").read_bytes() == content
         assert not list((disk / "pack").glob("*.tmp"))
-        await house.restore(kept)
-        assert (house.root / "small.txt").read_text() == "small", "what was kept before is whole"
+        await server.restore(kept)
+        assert (server.root / "small.txt").read_text() == "small", "what was kept before is whole"
         ballast.unlink()
-        before = await house.change(["large.bin"], (house.root / "large.bin").unlink)
-        await house.restore(before)
-        assert (house.root / "large.bin").read_bytes() == content
+        before = await server.change(["large.bin"], (server.root / "large.bin").unlink)
+        await server.restore(before)
+        assert (server.root / "large.bin").read_bytes() == content
     again = Pack(disk / "pack", own_file_bytes=own_file_bytes)
     assert all(b"".join(again.chunks(image.hash)) for image in before.images if image.hash)
 
@@ -104,47 +104,47 @@ def _refuse(fd: int) -> None:
 # --- going back
 
 
-async def _changed(house: Recorded) -> str:
+async def _changed(server: Recorded) -> str:
     """Three files, each replaced by less; the snapshot before them all."""
     first = None
     for name in ("a.bin", "b.bin", "c.bin"):
-        random_file(house.root / name, 100_000)
+        random_file(server.root / name, 100_000)
     for name in ("a.bin", "b.bin", "c.bin"):
-        before = await house.change([name], lambda name=name: (house.root / name).write_text(f"small {name}"))  # type: ignore[misc]
+        before = await server.change([name], lambda name=name: (server.root / name).write_text(f"small {name}"))  # type: ignore[misc]
         first = first or before.id
     assert first is not None
     return first
 
 
 @pytest.fixture
-def house_on_disk(tmp_path: Path, disk: Path) -> Path:
-    """A house whose workspace alone lies on the small disk."""
-    folder = tmp_path / "house"
+def server_on_disk(tmp_path: Path, disk: Path) -> Path:
+    """A server with only its workspace on the small disk."""
+    folder = tmp_path / "server"
     folder.mkdir()
     (disk / "workspace").mkdir()
     return folder
 
 
 @pytest.fixture
-def bound(house_on_disk: Path, disk: Path) -> Iterator[Path]:
-    point = house_on_disk / "workspace"
+def bound(server_on_disk: Path, disk: Path) -> Iterator[Path]:
+    point = server_on_disk / "workspace"
     point.mkdir()
     with mounted(point, "--bind", disk / "workspace"):
-        yield house_on_disk
+        yield server_on_disk
 
 
 @proves("SNAP-2", "OPS-2")
 async def test_a_restore_without_room_is_refused_before_anything_is_touched(disk: Path, bound: Path) -> None:
-    async with recorded(bound) as house:
-        first = await _changed(house)
-        now = whole(house.root)
+    async with recorded(bound) as server:
+        first = await _changed(server)
+        now = whole(server.root)
         ballast = fill(disk, leaving=150_000)
-        with pytest.raises(NoRoom, match=r"no space for the .* bytes .*Nothing was changed.* Free some"):
-            await house.restore(first)
-        assert whole(house.root) == now
+        with pytest.raises(NotEnoughSpace, match=r"no space for the .* bytes .*Nothing was changed.* Free some"):
+            await server.restore(first)
+        assert whole(server.root) == now
         ballast.unlink()
-        await house.restore(first)
-        assert {len(content or b"") for _, content in whole(house.root).values()} == {100_000}
+        await server.restore(first)
+        assert {len(content or b"") for _, content in whole(server.root).values()} == {100_000}
 
 
 @proves("SNAP-2", "OPS-2")
@@ -152,19 +152,19 @@ async def test_a_disk_that_fills_during_a_restore_leaves_whole_files_and_the_res
     disk: Path, bound: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshots, "_require_room", lambda folder, undos: None)  # somebody fills it after that look
-    async with recorded(bound) as house:
-        first = await _changed(house)
-        small = whole(house.root)
+    async with recorded(bound) as server:
+        first = await _changed(server)
+        small = whole(server.root)
         ballast = fill(disk, leaving=150_000)
-        answer = await house.restore(first)
+        answer = await server.restore(first)
         reasons = answer.done.conflicts or {}
         assert set(answer.done.restored) == {"a.bin"} and set(reasons) == {"b.bin", "c.bin"}
         assert all("No space left on device" in reason for reason in reasons.values())
-        now = whole(house.root)
+        now = whole(server.root)
         assert len(now["a.bin"][1] or b"") == 100_000 and {**now, "a.bin": None} == {**small, "a.bin": None}
         ballast.unlink()
-        await house.restore(first)
-        assert {len(content or b"") for _, content in whole(house.root).values()} == {100_000}
+        await server.restore(first)
+        assert {len(content or b"") for _, content in whole(server.root).values()} == {100_000}
 
 
 # --- a command's changes

@@ -21,6 +21,7 @@ from anycowork.domain.network import read_destination
 from anycowork.permissions.patterns import path_matches
 from anycowork.permissions.shell.parser import parse
 from anycowork.prompts.window import optimize_history_by_tokens
+from anycowork.providers.guide.request_parser import understand
 from anycowork.providers.openai.native_calls import strict
 from anycowork.sandbox.proxy_head import BadHead, read_head
 from anycowork.tools.content_loss import elision_in, lost_content
@@ -182,6 +183,8 @@ ENTRANCES: dict[str, tuple[Work, tuple[int, ...]]] = {
     # patterns and searches
     "pattern, stars": (lambda n: lambda: path_matches("a*" * 20 + "b", "a" * n), (40, 400, 4_000)),
     "pattern, folders": (lambda n: lambda: path_matches("**/a/**/b/**/c", "a/b/" * n), (10, 100, 1_000)),
+    "pattern, loose": (lambda n: lambda: path_matches("a**b**c", "a" + "b" * n), (1_000, 10_000, 100_000)),
+    "pattern, loose and narrow": (lambda n: lambda: path_matches("a**b*c", "a" + "b" * n), (1_000, 10_000, 100_000)),
     "ignore file": (lambda n: lambda: read_patterns("a" + " " * n + "b\n"), (10_000, 100_000, 1_000_000)),
     # long chats
     "chat of one voice": (
@@ -192,6 +195,9 @@ ENTRANCES: dict[str, tuple[Work, tuple[int, ...]]] = {
         lambda n: lambda: optimize_history_by_tokens(_history(n, Speaker.USER, Speaker.ASSISTANT), budget=4_000),
         (400, 4_000, 40_000),
     ),
+    # requests that the guide reads
+    "guide, quotations that begin": (lambda n: lambda: understand("“" * n), (490, 4_900, 49_000)),
+    "guide, fences": (lambda n: lambda: understand("```\na" * n), (98, 980, 9_800)),
     # commands
     "command": (lambda n: lambda: parse("echo " + "a" * n), (100, 1_000, 9_000)),
 }

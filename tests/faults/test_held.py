@@ -15,21 +15,21 @@ STEER = call("execute_command", command="echo obey > AGENTS.md; rm old.txt; echo
 
 @proves("SNAP-4", "APR-4", "OPS-2")
 @pytest.mark.parametrize("decision", ["allow_once", "deny"])
-async def test_what_waits_survives_a_kill(seed: ForkServer, tmp_path: Path, decision: str) -> None:
+async def test_what_waits_survives_a_kill(fork_server: ForkServer, tmp_path: Path, decision: str) -> None:
     with (
         serve_in_thread([STEER, "Done."]) as model,
-        child_server(seed, tmp_path, model_url=model.base_url, files={"old.txt": "old\n"}) as server,
+        child_server(fork_server, tmp_path, model_url=model.base_url, files={"old.txt": "old\n"}) as server,
     ):
-        async with server.visit() as guest:
-            chat = await guest.chat()
+        async with server.connect() as client:
+            chat = await client.chat()
             await chat.send("do it")
             await chat.decide()
             (shown,) = await chat.approvals()
             assert shown["held"] and "+obey" in shown["diff"]
         server.kill()
         server.start()
-        async with server.visit() as guest:
-            again = LiveChat(guest, await guest.ask("GET", chat.path))
+        async with server.connect() as client:
+            again = LiveChat(client, await client.ask("GET", chat.path))
             assert await again.approvals() == [shown] and (server.workspace / "old.txt").exists()
             await again.decide(decision)
             names = sorted(path.name for path in server.workspace.iterdir())

@@ -22,16 +22,16 @@ from support.stored import opened
 
 CHATS, ROUNDS = 5, 20
 UNDISTURBED, KILLED_AGAIN = 4, 3  # every how many rounds one is let through, and the server killed while it recovers
-PATIENCE = 20.0  # for a whole recovery
+TIMEOUT = 20.0  # for a whole recovery
 GONE = (aiohttp.ClientError, ConnectionError)  # to be met while the server ends
 DELTAS = ("text-delta", "reasoning-delta")
 END = "(the end)\n"
 
 
 @proves("MSG-4", "EVT-2", "OPS-2")
-async def test_a_hundred_turns_survive_kills_at_random_moments(seed: ForkServer, tmp_path: Path) -> None:
+async def test_a_hundred_turns_survive_kills_at_random_moments(fork_server: ForkServer, tmp_path: Path) -> None:
     moments = random.Random(8484)
-    async with at_work(seed, tmp_path) as (server, workers):
+    async with at_work(fork_server, tmp_path) as (server, workers):
         took = 0.0
         for number in range(ROUNDS):
             undisturbed = number % UNDISTURBED == 0
@@ -44,9 +44,9 @@ async def test_a_hundred_turns_survive_kills_at_random_moments(seed: ForkServer,
 
 
 @proves("OPS-2", "EVT-2")
-async def test_turns_survive_a_server_told_to_end_at_random_moments(seed: ForkServer, tmp_path: Path) -> None:
+async def test_turns_survive_a_server_told_to_end_at_random_moments(fork_server: ForkServer, tmp_path: Path) -> None:
     moments = random.Random(4848)
-    async with at_work(seed, tmp_path) as (server, workers):
+    async with at_work(fork_server, tmp_path) as (server, workers):
         took = await one_round(server, workers, moments, None) or 0.0
         for _ in range(6):
             await one_round(server, workers, moments, moments.uniform(0, took), end=end_cleanly)
@@ -55,15 +55,15 @@ async def test_turns_survive_a_server_told_to_end_at_random_moments(seed: ForkSe
 
 
 @asynccontextmanager
-async def at_work(seed: ForkServer, tmp_path: Path) -> AsyncIterator[tuple[ChildServer, list["Worker"]]]:
+async def at_work(fork_server: ForkServer, tmp_path: Path) -> AsyncIterator[tuple[ChildServer, list["Worker"]]]:
     """Some chats with a file each. Whatever was done to the server meanwhile, at the end all must be as promised."""
     files = {f"notes-{number}.txt": END for number in range(CHATS)}
     with (
         serve_in_thread(mind=answer) as model,
-        child_server(seed, tmp_path, model_url=model.base_url, files=files) as server,
+        child_server(fork_server, tmp_path, model_url=model.base_url, files=files) as server,
     ):
-        async with server.visit() as guest:
-            workers = [Worker(await guest.chat(), file) for file in files]
+        async with server.connect() as client:
+            workers = [Worker(await client.chat(), file) for file in files]
             yield server, workers
             for worker in workers:
                 await worker.check(server.workspace)
@@ -118,7 +118,7 @@ class Worker:
             "tools_needed": ["create_file", "update_file"],
             "paths": [new_file, self.file],
         }
-        ask, path = self.chat.guest.ask, self.chat.path
+        ask, path = self.chat.client.ask, self.chat.path
         plan = await ask("POST", f"{path}/plans", {"plan": {"goal": "go on", "steps": [step]}}, expect=201)
         self.promised[plan["message_id"]] = "go on"
         approved = await ask("POST", f"{path}/plans/{plan['message_id']}/approve", {}, expect=202)
@@ -126,18 +126,18 @@ class Worker:
 
     async def ask_for(self, line: str) -> None:
         words = f"append {line} to {self.file}"
-        sent = await self.chat.guest.ask("POST", f"{self.chat.path}/messages", {"content": words}, expect=202)
+        sent = await self.chat.client.ask("POST", f"{self.chat.path}/messages", {"content": words}, expect=202)
         self.promised[sent["message_id"]] = words
         self.promised_turns.add(sent["turn_id"])
 
     async def come_to_rest(self, moments: random.Random) -> None:
         """Until the chat is idle; whatever it asks on the way is decided."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while (state := await self.resting_state()) != "idle":
                 assert state == "awaiting_approval"
                 decision = "deny" if moments.random() < 0.2 else "allow_once"
                 decisions = [{"id": item["id"], "decision": decision} for item in await self.chat.approvals()]
-                await self.chat.guest.ask("POST", f"{self.chat.path}/approvals", {"decisions": decisions}, expect=200)
+                await self.chat.client.ask("POST", f"{self.chat.path}/approvals", {"decisions": decisions}, expect=200)
 
     async def resting_state(self) -> str:
         while True:
@@ -170,7 +170,7 @@ class Worker:
 
     async def read_to_the_end(self) -> None:
         last_seq = (await self.chat.show())["last_seq"]
-        async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(TIMEOUT), asyncio.TaskGroup() as tasks:
             reader = tasks.create_task(self.read())
             async with self.news:
                 await self.news.wait_for(lambda: self.events and self.events[-1]["seq"] >= last_seq)

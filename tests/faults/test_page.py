@@ -45,10 +45,12 @@ window.fetch = async (...wanted) => {
 
 
 @proves("UI-6", "EVT-2", "OPS-2")
-async def test_the_page_comes_back_by_itself_after_its_server_was_killed(seed: ForkServer, tmp_path: Path) -> None:
+async def test_the_page_comes_back_by_itself_after_its_server_was_killed(
+    fork_server: ForkServer, tmp_path: Path
+) -> None:
     replies = ["First.", call("create_file", path="a.txt", content="a"), "Second."]
-    with a_server(seed, tmp_path, replies) as server:
-        async with a_reader(server) as (page, guest):
+    with a_server(fork_server, tmp_path, replies) as server:
+        async with a_reader(server) as (page, client):
             await start_chat(page, "one")
             await expect(page.get_by_text("First.")).to_be_visible()
             await kill_and_start(server, page)
@@ -59,19 +61,19 @@ async def test_the_page_comes_back_by_itself_after_its_server_was_killed(seed: F
             await page.get_by_role("button", name="Allow once").click()
             await expect(page.get_by_text("Second.")).to_be_visible()
             assert (server.workspace / "a.txt").read_text() == "a"
-            await everything_is_there_once(page, guest)
+            await everything_is_there_once(page, client)
 
 
 @proves("UI-6", "EVT-2", "OPS-2")
 async def test_an_answer_cut_off_by_a_kill_keeps_its_words_and_says_that_it_was_interrupted(
-    seed: ForkServer, tmp_path: Path
+    fork_server: ForkServer, tmp_path: Path
 ) -> None:
     words = " ".join(f"word{number}" for number in range(200))
-    with a_server(seed, tmp_path, [Hang(words), "Here again."]) as server:
-        async with a_reader(server) as (page, guest):
+    with a_server(fork_server, tmp_path, [Hang(words), "Here again."]) as server:
+        async with a_reader(server) as (page, client):
             await start_chat(page, "say it")
             await expect(page.get_by_text("word50 ")).to_be_visible()
-            await until_durable(guest, words)
+            await until_durable(client, words)
             await kill_and_start(server, page)
             await expect(page.get_by_text("The server ended during this turn. Continue it")).to_be_visible()
             await expect(page.get_by_text("The agent was interrupted.")).to_be_attached()
@@ -79,15 +81,15 @@ async def test_an_answer_cut_off_by_a_kill_keeps_its_words_and_says_that_it_was_
             await page.get_by_label("Message", exact=True).fill("go on")
             await page.keyboard.press("Enter")
             await expect(page.get_by_text("Here again.")).to_be_visible()
-            events = await everything_is_there_once(page, guest)
+            events = await everything_is_there_once(page, client)
             assert [event["reason"] for event in events if event["type"] == "turn-ended"] == ["interrupted", "answered"]
 
 
 @contextmanager
-def a_server(seed: ForkServer, tmp_path: Path, replies: list[Script]) -> Iterator[ChildServer]:
+def a_server(fork_server: ForkServer, tmp_path: Path, replies: list[Script]) -> Iterator[ChildServer]:
     with (
         serve_in_thread(replies) as model,
-        child_server(seed, tmp_path, model_url=model.base_url) as server,
+        child_server(fork_server, tmp_path, model_url=model.base_url) as server,
     ):
         yield server
 
@@ -96,11 +98,11 @@ def a_server(seed: ForkServer, tmp_path: Path, replies: list[Script]) -> Iterato
 async def a_reader(server: ChildServer) -> AsyncIterator[tuple[Page, Caller]]:
     """A person at the page, whose events are counted, and one who asks the server itself."""
     async with (
-        server.visit() as guest,
+        server.connect() as client,
         a_browser() as browser,
         a_page(browser, server.url, viewport=TALL, script=EAR) as page,
     ):
-        yield page, guest
+        yield page, client
 
 
 async def kill_and_start(server: ChildServer, page: Page) -> None:
@@ -112,18 +114,18 @@ async def kill_and_start(server: ChildServer, page: Page) -> None:
     await expect(page.get_by_text(AWAY)).to_be_hidden(timeout=RECOVERY_MS)
 
 
-async def until_durable(guest: Caller, words: str) -> None:
+async def until_durable(client: Caller, words: str) -> None:
     """What is shown reaches the disk a tenth of a second later; a late reader sees when it has."""
-    [listed] = (await guest.ask("GET", "/context"))["contexts"]
-    async for event in LiveChat(guest, listed).follow():
+    [listed] = (await client.ask("GET", "/context"))["contexts"]
+    async for event in LiveChat(client, listed).follow():
         if event["type"] == "text-delta" and event["offset"] + len(event["text"]) >= len(words):
             return
 
 
-async def everything_is_there_once(page: Page, guest: Caller) -> list[dict[str, object]]:
+async def everything_is_there_once(page: Page, client: Caller) -> list[dict[str, object]]:
     """Every message is on the page once, and every event but the deltas was read exactly once, in order. The chat's events."""
-    [listed] = (await guest.ask("GET", "/context"))["contexts"]
-    chat = LiveChat(guest, listed)
+    [listed] = (await client.ask("GET", "/context"))["contexts"]
+    chat = LiveChat(client, listed)
     events = await chat.events()
     shown = await page.evaluate("[...document.querySelectorAll('[id^=row-]')].map((row) => row.id.slice(4))")
     results = {message["id"] for message in await chat.of_type("tool_result")}

@@ -75,32 +75,32 @@ async def test_a_call_that_is_stopped_takes_its_worker_with_it(tmp_path: Path) -
     install(tmp_path / "data" / "plugins", "slow", SLOW)
     marker = new_marker()
     replies = [call("slow", marker=marker), "Done."]
-    async with live_server(tmp_path, replies=replies, files={"a.txt": "old"}, plugins=("slow",)) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "old"}, plugins=("slow",)) as client:
+        chat = await client.chat()
         await chat.send("go")
         [asked] = await chat.approvals()
         decisions = {"decisions": [{"id": asked["id"], "decision": "allow_once"}]}
-        await guest.ask("POST", f"{chat.path}/approvals", decisions, expect=200)
+        await client.ask("POST", f"{chat.path}/approvals", decisions, expect=200)
         await until(lambda: running(f"sleep\0{marker}"))
-        await guest.ask("POST", f"{chat.path}/stop", expect=200)
+        await client.ask("POST", f"{chat.path}/stop", expect=200)
         assert (await chat.rest())["state"] == "idle"
-        assert running(marker) == [] and (guest.workspace / "a.txt").read_text() == "old"
+        assert running(marker) == [] and (client.workspace / "a.txt").read_text() == "old"
 
 
 @proves("TOOL-5", "MSG-4")
 async def test_a_server_killed_in_the_middle_of_a_call_leaves_nothing_running_and_nothing_half_done(
-    seed: ForkServer, tmp_path: Path
+    fork_server: ForkServer, tmp_path: Path
 ) -> None:
     marker = new_marker()
     with serve_in_thread(mind=lambda body: call("slow", marker=marker)) as model:
         data = CommandLine(tmp_path, model.base_url).data
         install(data / "plugins", "slow", SLOW)
         (data / "config.toml").write_text('plugins = ["slow"]')
-        with child_server(seed, tmp_path, model_url=model.base_url, files={"a.txt": "old"}) as server:
-            async with server.visit() as guest:
+        with child_server(fork_server, tmp_path, model_url=model.base_url, files={"a.txt": "old"}) as server:
+            async with server.connect() as client:
                 rule = {"tool": "slow", "resource": "*", "effect": "allow", "scope": "global"}
-                await guest.ask("POST", "/rules", rule, expect=201)
-                chat = await guest.chat()
+                await client.ask("POST", "/rules", rule, expect=201)
+                chat = await client.chat()
                 await chat.send("go", until="sent")
                 await until(lambda: running(f"sleep\0{marker}"))
                 server.kill()

@@ -22,7 +22,7 @@ from support.stored import opened
 from support.syncwatch import HeldCall
 from support.syscall_gate import Gate, rename_to, sync_of, syscall_gate, to_log
 
-PATIENCE = 5.0
+TIMEOUT = 5.0
 EDIT = call("update_file", path="a.txt", edits=[{"find": "(the end)", "replace": "one more line\n(the end)"}])
 BEFORE, AFTER = "(the end)\n", "one more line\n(the end)\n"
 QUESTION = {
@@ -39,8 +39,8 @@ def gate(tmp_path: Path) -> Iterator[Gate]:
 
 
 @pytest.fixture
-def server(seed: ForkServer, tmp_path: Path, model: ScriptedModel, gate: Gate) -> Iterator[ChildServer]:
-    with child_server(seed, tmp_path, model_url=model.base_url, files={"a.txt": BEFORE}, gate=gate) as server:
+def server(fork_server: ForkServer, tmp_path: Path, model: ScriptedModel, gate: Gate) -> Iterator[ChildServer]:
+    with child_server(fork_server, tmp_path, model_url=model.base_url, files={"a.txt": BEFORE}, gate=gate) as server:
         yield server
 
 
@@ -49,9 +49,9 @@ def server(seed: ForkServer, tmp_path: Path, model: ScriptedModel, gate: Gate) -
 
 @proves("LOOP-5", "OPS-2")
 async def test_killed_before_the_file_changed_the_call_is_interrupted_and_not_repeated(
-    server: ChildServer, gate: Gate, model: ScriptedModel, guest: Caller
+    server: ChildServer, gate: Gate, model: ScriptedModel, client: Caller
 ) -> None:
-    chat = await killed_at(rename_to("a.txt"), server, gate, model, guest)
+    chat = await killed_at(rename_to("a.txt"), server, gate, model, client)
     assert (server.workspace / "a.txt").read_text() == BEFORE
     [result] = await chat.results()
     assert result["status"] == "interrupted" and "before it changed anything" in result["error"]["message"]
@@ -62,9 +62,9 @@ async def test_killed_before_the_file_changed_the_call_is_interrupted_and_not_re
 
 @proves("LOOP-5", "OPS-2")
 async def test_killed_after_the_file_changed_the_call_counts_as_done_and_is_not_repeated(
-    server: ChildServer, gate: Gate, model: ScriptedModel, guest: Caller
+    server: ChildServer, gate: Gate, model: ScriptedModel, client: Caller
 ) -> None:
-    chat = await killed_at(sync_of(server.workspace), server, gate, model, guest)
+    chat = await killed_at(sync_of(server.workspace), server, gate, model, client)
     assert (server.workspace / "a.txt").read_text() == AFTER
     [result] = await chat.results()
     assert result["status"] == "ok" and "error" not in result
@@ -73,11 +73,11 @@ async def test_killed_after_the_file_changed_the_call_counts_as_done_and_is_not_
 
 @proves("OPS-2")
 async def test_a_file_that_is_neither_as_before_nor_as_meant_is_said_to_be_so_and_left_alone(
-    server: ChildServer, gate: Gate, model: ScriptedModel, guest: Caller
+    server: ChildServer, gate: Gate, model: ScriptedModel, client: Caller
 ) -> None:
     meanwhile = "a person wrote this while the server was down\n"
     chat = await killed_at(
-        rename_to("a.txt"), server, gate, model, guest, then=lambda: (server.workspace / "a.txt").write_text(meanwhile)
+        rename_to("a.txt"), server, gate, model, client, then=lambda: (server.workspace / "a.txt").write_text(meanwhile)
     )
     assert (server.workspace / "a.txt").read_text() == meanwhile
     [result] = await chat.results()
@@ -90,12 +90,12 @@ async def killed_at(
     server: ChildServer,
     gate: Gate,
     model: ScriptedModel,
-    guest: Caller,
+    client: Caller,
     then: Callable[[], object] = lambda: None,
 ) -> LiveChat:
     """An edit is asked for, allowed, and the server killed at this point of it; `then` happens while it is down."""
     model.replies += [EDIT]
-    chat = await guest.chat()
+    chat = await client.chat()
     assert (await chat.send("add a line"))["state"] == "awaiting_approval"
     gate.hold(point)
     await allow(chat)
@@ -112,11 +112,11 @@ async def killed_at(
 
 @proves("OPS-2")
 async def test_a_command_in_flight_is_interrupted_and_never_run_again(
-    server: ChildServer, model: ScriptedModel, guest: Caller
+    server: ChildServer, model: ScriptedModel, client: Caller
 ) -> None:
     marker = f"marker-{uuid4().hex}"
     model.replies += [call("execute_command", command=f"echo run >> runs; exec -a {marker} sleep 600")]
-    chat = await guest.chat()
+    chat = await client.chat()
     await chat.send("run it")
     await allow(chat)
     await until(lambda: running(f"{marker}\x00600"))
@@ -135,11 +135,11 @@ async def test_a_command_in_flight_is_interrupted_and_never_run_again(
 
 @proves("MSG-4", "OPS-2")
 async def test_a_model_call_in_flight_is_counted_and_what_it_had_said_is_kept(
-    server: ChildServer, model: ScriptedModel, guest: Caller
+    server: ChildServer, model: ScriptedModel, client: Caller
 ) -> None:
     hold = threading.Event()
     model.replies += [Reply(chunks=["The answer is ", "forty-two"], hold=hold)]
-    chat = await guest.chat()
+    chat = await client.chat()
     await chat.send("what is it?", until="sent")
     await durable_text(server, "The answer is ")
     server.kill()
@@ -161,17 +161,17 @@ async def test_a_model_call_in_flight_is_counted_and_what_it_had_said_is_kept(
 
 @proves("QST-2")
 async def test_an_open_question_survives_a_kill_and_its_answer_resumes_the_same_turn(
-    server: ChildServer, model: ScriptedModel, guest: Caller
+    server: ChildServer, model: ScriptedModel, client: Caller
 ) -> None:
     model.replies += [json.dumps(QUESTION)]
-    chat = await guest.chat()
+    chat = await client.chat()
     assert (await chat.send("paint it"))["state"] == "awaiting_answer"
     question = await chat.last()
     server.restart()
     shown = await chat.show()
     assert shown["state"] == "awaiting_answer" and shown["waiting_for"]["question"] == question["id"]
     model.replies += ["Red it is."]
-    await guest.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"value": "red"})
+    await client.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"value": "red"})
     assert (await chat.rest())["state"] == "idle"
     assert (await chat.last())["content"] == "Red it is."
     assert {message["turn_id"] for message in await chat.messages()} == {question["turn_id"]}
@@ -179,10 +179,10 @@ async def test_an_open_question_survives_a_kill_and_its_answer_resumes_the_same_
 
 @proves("APR-8")
 async def test_an_open_approval_survives_a_kill_and_runs_only_when_allowed(
-    server: ChildServer, model: ScriptedModel, guest: Caller
+    server: ChildServer, model: ScriptedModel, client: Caller
 ) -> None:
     model.replies += [EDIT]
-    chat = await guest.chat()
+    chat = await client.chat()
     await chat.send("add a line")
     asked = await chat.approvals()
     server.restart()
@@ -196,10 +196,10 @@ async def test_an_open_approval_survives_a_kill_and_runs_only_when_allowed(
 
 @proves("APR-8", "OPS-2")
 async def test_a_decision_stored_in_the_last_moment_is_taken_up_at_the_next_start(
-    server: ChildServer, gate: Gate, model: ScriptedModel, guest: Caller
+    server: ChildServer, gate: Gate, model: ScriptedModel, client: Caller
 ) -> None:
     model.replies += [EDIT]
-    chat = await guest.chat()
+    chat = await client.chat()
     await chat.send("add a line")
     gate.hold(to_log)
     async with asyncio.TaskGroup() as tasks:
@@ -227,20 +227,20 @@ async def unheard(request: Awaitable[None]) -> None:
 
 @proves("LOOP-5")
 async def test_stopping_while_an_answer_is_being_written_keeps_it_once(
-    server: ChildServer, gate: Gate, model: ScriptedModel, guest: Caller
+    server: ChildServer, gate: Gate, model: ScriptedModel, client: Caller
 ) -> None:
     words = "I shall look into the file first.\n"
     hold = threading.Event()
     model.replies += [Reply(chunks=[words, call("update_file", path="a.txt", content="x")], hold=hold)]
-    chat = await guest.chat()
+    chat = await client.chat()
     await chat.send("go", until="sent")
     await durable_text(server, words[:10])
     gate.hold(to_log)
     hold.set()
     await asyncio.to_thread(gate.wait_until_held)
-    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
-        stopping = tasks.create_task(guest.ask("POST", f"{chat.path}/stop"))
-        await guest.ask("GET", chat.path)  # the stop, sent before it, is at work by then
+    async with asyncio.timeout(TIMEOUT), asyncio.TaskGroup() as tasks:
+        stopping = tasks.create_task(client.ask("POST", f"{chat.path}/stop"))
+        await client.ask("GET", chat.path)  # the stop, sent before it, is at work by then
         gate.release()
     assert stopping.result()["stopped"] is True
     assert (await chat.show())["state"] == "idle"
@@ -253,7 +253,7 @@ async def test_stopping_while_an_answer_is_being_written_keeps_it_once(
 
 async def allow(chat: LiveChat) -> None:
     decisions = [{"id": item["id"], "decision": "allow_once"} for item in await chat.approvals()]
-    await chat.guest.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
+    await chat.client.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
 
 
 async def ends_interrupted(chat: LiveChat) -> None:
@@ -267,7 +267,7 @@ async def ends_interrupted(chat: LiveChat) -> None:
 async def durable_text(server: ChildServer, beginning: str) -> None:
     """Until this piece of an answer is in the database, where it comes a tenth of a second after it was shown, without an event."""
     path = f"file:{server.data / 'anycowork.db'}?mode=ro"
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         with closing(sqlite3.connect(path, uri=True)) as database:
             while not any(beginning in body["text"] for body in deltas(database)):
                 await asyncio.sleep(0.01)

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import aiohttp
 
-from support.live_server import PATIENCE, Caller
+from support.live_server import TIMEOUT, Caller
 from support.sandboxes import running, until
 from support.scripted_model import Body, Reply, ScriptedModel, call
 from support.server import ChildServer
@@ -22,31 +22,31 @@ SAID = "The server was stopped during this turn"
 
 @proves("OPS-2")
 async def test_a_second_server_on_the_same_folder_is_refused_and_the_first_goes_on(
-    server: ChildServer, model: ScriptedModel, guest: Caller
+    server: ChildServer, model: ScriptedModel, client: Caller
 ) -> None:
     before = (server.data / "server.json").read_bytes()
     second = server.starting()
-    assert await asyncio.to_thread(second.wait, PATIENCE) == 1
+    assert await asyncio.to_thread(second.wait, TIMEOUT) == 1
     assert f"A server already uses the data folder {server.data}, at {server.url} (pid {server.pid})" in server.log
     assert "Traceback" not in server.log
     assert (server.data / "server.json").read_bytes() == before
     model.replies += ["Still here."]
-    chat = await guest.chat()
+    chat = await client.chat()
     await chat.send("are you there?")
     assert (await chat.last())["content"] == "Still here."
 
 
 @proves("OPS-2", "QST-2", "APR-8")
 async def test_sigterm_interrupts_what_runs_and_leaves_open_what_waits(
-    server: ChildServer, model: ScriptedModel, guest: Caller
+    server: ChildServer, model: ScriptedModel, client: Caller
 ) -> None:
     hold = threading.Event()
     model.mind = by_the_request({"work": Reply("Half a word", hold=hold), "create": CREATE, "ask": QUESTION})
-    working, asking, questioning = [await guest.chat() for _ in range(3)]
+    working, asking, questioning = [await client.chat() for _ in range(3)]
     await working.send("work", until="sent")
     await asking.send("create")
     await questioning.send("ask")
-    async with guest.session.get(f"{server.url}{working.path}/events") as stream:
+    async with client.session.get(f"{server.url}{working.path}/events") as stream:
         await until_event(stream, b"text-delta")
         assert await asyncio.to_thread(server.terminate) == 0
         rest = await stream.content.read()  # an open stream is ended, not cut: this raises if it is
@@ -56,7 +56,7 @@ async def test_sigterm_interrupts_what_runs_and_leaves_open_what_waits(
     hold.set()
 
     server.start()
-    await guest.ask("GET", "/readyz", expect=200)
+    await client.ask("GET", "/readyz", expect=200)
     states = [(await chat.show())["state"] for chat in (working, asking, questioning)]
     assert states == ["idle", "awaiting_approval", "awaiting_answer"]
     [sent, partial, note] = await working.messages()
@@ -68,13 +68,13 @@ async def test_sigterm_interrupts_what_runs_and_leaves_open_what_waits(
 
 
 @proves("OPS-2", "LOOP-5")
-async def test_sigterm_kills_the_command_that_runs(server: ChildServer, model: ScriptedModel, guest: Caller) -> None:
+async def test_sigterm_kills_the_command_that_runs(server: ChildServer, model: ScriptedModel, client: Caller) -> None:
     marker = f"marker-{uuid4().hex}"
     model.replies += [call("execute_command", command=f"exec -a {marker} sleep 600")]
-    chat = await guest.chat()
+    chat = await client.chat()
     await chat.send("run it")
     decisions = [{"id": item["id"], "decision": "allow_once"} for item in await chat.approvals()]
-    await guest.ask("POST", f"{chat.path}/approvals", {"decisions": decisions})
+    await client.ask("POST", f"{chat.path}/approvals", {"decisions": decisions})
     await until(lambda: running(f"{marker}\x00600"))
     assert await asyncio.to_thread(server.terminate) == 0
     assert running(marker) == []
@@ -91,7 +91,7 @@ def by_the_request(answers: dict[str, Reply | str]):
 
 
 async def until_event(stream: aiohttp.ClientResponse, name: bytes) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         async for line in stream.content:
             if line == b"event: " + name + b"\n":
                 return

@@ -53,22 +53,24 @@ def in_a_child(work: Callable[[], object]) -> int:
 
 async def prepared(folder: Path) -> None:
     """Some changes of every kind, to be taken back."""
-    async with recorded(folder) as house:
-        root = house.root
+    async with recorded(folder) as server:
+        root = server.root
         (root / "a.txt").write_text("old")
         (root / "d").mkdir()
         (root / "d" / "e.txt").write_text("in d")
         (root / "link").symlink_to("a.txt")
-        await house.change(["a.txt"], lambda: (root / "a.txt").write_text("new"))
-        await house.change(["d"], lambda: shutil.rmtree(root / "d"))
-        await house.change(["link"], (root / "link").unlink)
-        await house.change(["made/new.txt"], lambda: ((root / "made").mkdir(), (root / "made/new.txt").write_text("n")))
+        await server.change(["a.txt"], lambda: (root / "a.txt").write_text("new"))
+        await server.change(["d"], lambda: shutil.rmtree(root / "d"))
+        await server.change(["link"], (root / "link").unlink)
+        await server.change(
+            ["made/new.txt"], lambda: ((root / "made").mkdir(), (root / "made/new.txt").write_text("n"))
+        )
 
 
 async def restore_first(folder: Path) -> None:
-    async with recorded(folder) as house:
-        listed, _ = await house.database.store.snapshots_page(CHAT, limit=50)
-        await house.restore(listed[0])
+    async with recorded(folder) as server:
+        listed, _ = await server.database.store.snapshots_page(CHAT, limit=50)
+        await server.restore(listed[0])
 
 
 def each_death(tmp_path: Path, work: Callable[[Path], object], *, torn: bool = False) -> list[Path]:
@@ -121,10 +123,10 @@ def test_a_restore_killed_between_any_two_writes_leaves_the_old_or_the_new_tree(
 
 async def _settled(folder: Path) -> list[str]:
     """The next start; what was said of restores."""
-    async with recorded(folder) as house:
-        assert await house.database.store.unfinished_restores() == []
-        assert await house.database.store.verify_chain(CHAT) is None
-        told = [message.content for message in await house.database.store.history(CHAT)]
+    async with recorded(folder) as server:
+        assert await server.database.store.unfinished_restores() == []
+        assert await server.database.store.verify_chain(CHAT) is None
+        told = [message.content for message in await server.database.store.history(CHAT)]
     return [words.removeprefix("Files were restored to an earlier state: ").rstrip(".") for words in told]
 
 
@@ -153,8 +155,8 @@ def test_a_restore_that_cannot_be_finished_holds_no_start_up_and_is_tried_again(
     aside = pack.rename(begun / "aside")
 
     async def start() -> int:
-        async with recorded(begun) as house:
-            return len(await house.database.store.unfinished_restores())
+        async with recorded(begun) as server:
+            return len(await server.database.store.unfinished_restores())
 
     assert asyncio.run(start()) == 1, "its contents are gone, and it waits"
     aside.rename(pack)
@@ -175,19 +177,19 @@ async def test_what_a_person_changed_before_a_killed_restore_is_settled_stays(tm
 
     def killed() -> None:
         async def begin_only() -> None:
-            async with recorded(tmp_path) as house:
-                house.snapshots.restore = _die  # type: ignore[method-assign]  # the moment between intent and effect
-                listed, _ = await house.database.store.snapshots_page(CHAT, limit=50)
-                await house.restore(listed[0])
+            async with recorded(tmp_path) as server:
+                server.snapshots.restore = _die  # type: ignore[method-assign]  # the moment between intent and effect
+                listed, _ = await server.database.store.snapshots_page(CHAT, limit=50)
+                await server.restore(listed[0])
 
         asyncio.run(begin_only())
 
     assert await asyncio.to_thread(in_a_child, killed) == 9
     (tmp_path / "workspace" / "a.txt").write_text("the person's own")
-    async with recorded(tmp_path) as house:
-        assert (house.root / "a.txt").read_text() == "the person's own"
-        assert (house.root / "d" / "e.txt").read_text() == "in d", "the rest was finished"
-        told = (await house.database.store.history(CHAT))[-1]
+    async with recorded(tmp_path) as server:
+        assert (server.root / "a.txt").read_text() == "the person's own"
+        assert (server.root / "d" / "e.txt").read_text() == "in d", "the rest was finished"
+        told = (await server.database.store.history(CHAT))[-1]
         assert told.payload is not None and told.payload["restore"]["conflicts"] == ["a.txt"]
 
 
@@ -199,10 +201,10 @@ async def _die(*_: object) -> object:
 @pytest.mark.parametrize("torn", [False, True], ids=["between writes", "within a write"])
 def test_a_pack_killed_anywhere_opens_again_and_keeps_what_was_recorded(tmp_path: Path, torn: bool) -> None:
     async def more_changes(folder: Path) -> None:
-        async with recorded(folder) as house:
-            root = house.root
-            await house.change(["a.txt"], lambda: (root / "a.txt").write_text("newer"))
-            await house.change(["made"], lambda: shutil.rmtree(root / "made"))
+        async with recorded(folder) as server:
+            root = server.root
+            await server.change(["a.txt"], lambda: (root / "a.txt").write_text("newer"))
+            await server.change(["made"], lambda: shutil.rmtree(root / "made"))
 
     folders = each_death(tmp_path, lambda folder: asyncio.run(more_changes(folder)), torn=torn)
     assert len(folders) > 4
@@ -214,33 +216,33 @@ def test_a_pack_killed_anywhere_opens_again_and_keeps_what_was_recorded(tmp_path
 
 async def restore_first_wherever(folder: Path) -> None:
     """A call that was killed has no `after` here: nobody settled its turn, so its paths are named on purpose."""
-    async with recorded(folder) as house:
-        listed, _ = await house.database.store.snapshots_page(CHAT, limit=50)
-        await house.restore(listed[0], overwrite=("a.txt", "made", "made/new.txt"))
+    async with recorded(folder) as server:
+        listed, _ = await server.database.store.snapshots_page(CHAT, limit=50)
+        await server.restore(listed[0], overwrite=("a.txt", "made", "made/new.txt"))
 
 
 def test_a_full_disk_fails_the_change_cleanly_and_the_pack_goes_on(tmp_path: Path) -> None:
     async def work() -> None:
-        async with recorded(tmp_path) as house:
-            (house.root / "small.txt").write_text("small")
-            (house.root / "large.bin").write_bytes(b"\0large" * 100_000)
-            (house.root / "own.bin").write_bytes(os.urandom(5_000_000))
+        async with recorded(tmp_path) as server:
+            (server.root / "small.txt").write_text("small")
+            (server.root / "large.bin").write_bytes(b"\0large" * 100_000)
+            (server.root / "own.bin").write_bytes(os.urandom(5_000_000))
             _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
             resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, hard))  # as if the disk ended there
-            await _refused(house, "large.bin")
-            await _refused(house, "own.bin")
-            before = await house.change(["small.txt"], (house.root / "small.txt").unlink)
-            await house.restore(before)
-            assert (house.root / "small.txt").read_text() == "small"
+            await _refused(server, "large.bin")
+            await _refused(server, "own.bin")
+            before = await server.change(["small.txt"], (server.root / "small.txt").unlink)
+            await server.restore(before)
+            assert (server.root / "small.txt").read_text() == "small"
             assert list((tmp_path / "data" / "snapshots").glob("*.tmp")) == []
 
     assert in_a_child(lambda: asyncio.run(work())) == 0
 
 
-async def _refused(house: Recorded, path: str) -> None:
+async def _refused(server: Recorded, path: str) -> None:
     with pytest.raises(NotKept, match="Nothing was changed"):
-        await house.begin([path])
-    assert (house.root / path).exists()
+        await server.begin([path])
+    assert (server.root / path).exists()
 
 
 @proves("SNAP-1")
@@ -251,28 +253,28 @@ async def test_a_call_whose_images_cannot_be_kept_is_not_made_and_the_model_is_t
         call("update_file", path="a.txt", edits=[{"find": "1", "replace": "2"}]),
         call("read_file", path="a.txt"),
     ]
-    async with live_server(tmp_path, replies=[*replies, "It could not be kept."], files={"a.txt": "1\n"}) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[*replies, "It could not be kept."], files={"a.txt": "1\n"}) as client:
+        chat = await client.chat()
         await chat.send("change it")
         await chat.decide()
         result = (await chat.results())[0]
         assert result["status"] == "error" and result["error"]["code"] == "not_kept"
-        assert (guest.workspace / "a.txt").read_text() == "1\n"
+        assert (client.workspace / "a.txt").read_text() == "1\n"
 
 
 @proves("SNAP-1")
 async def test_a_call_ended_by_a_crash_can_be_undone_like_any_other(tmp_path: Path) -> None:
-    async with live_server(tmp_path, files={"a.txt": "1\n"}) as guest:
-        chat = await guest.chat()
-        guest.model.replies[:] = [call("update_file", path="a.txt", edits=[{"find": "1", "replace": "2"}]), "Done."]
+    async with live_server(tmp_path, files={"a.txt": "1\n"}) as client:
+        chat = await client.chat()
+        client.model.replies[:] = [call("update_file", path="a.txt", edits=[{"find": "1", "replace": "2"}]), "Done."]
         await chat.send("change it")
         await chat.decide()
     _forget_the_end(tmp_path / "data" / "anycowork.db")
-    async with live_server(tmp_path) as guest:
-        listed = (await guest.ask("GET", f"{chat.path}/snapshots"))["snapshots"]
+    async with live_server(tmp_path) as client:
+        listed = (await client.ask("GET", f"{chat.path}/snapshots"))["snapshots"]
         assert [each["moment"] for each in listed] == ["before", "after"], "looked at again when it was settled"
-        await guest.ask("POST", f"{chat.path}/snapshots/{listed[0]['id']}/restore", {}, expect=200)
-        assert (guest.workspace / "a.txt").read_text() == "1\n"
+        await client.ask("POST", f"{chat.path}/snapshots/{listed[0]['id']}/restore", {}, expect=200)
+        assert (client.workspace / "a.txt").read_text() == "1\n"
 
 
 def _forget_the_end(database: Path) -> None:

@@ -140,7 +140,7 @@ async def test_a_locked_database_fails_clearly_keeps_what_was_said_and_heals(tmp
     await database.journal.write(add_chat())
     other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "hello")
+    database.journal.publish_delta("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "hello")
     outcomes = await asyncio.gather(
         database.journal.write(said("m0")),
         database.journal.write(Change("c1", (*said("m1").writes, Compact("m1")))),

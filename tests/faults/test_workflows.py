@@ -36,9 +36,9 @@ Say something.
 
 
 @pytest.fixture
-def server(seed: ForkServer, tmp_path: Path, model: ScriptedModel) -> Iterator[ChildServer]:
+def server(fork_server: ForkServer, tmp_path: Path, model: ScriptedModel) -> Iterator[ChildServer]:
     written(tmp_path, two=STEPS)
-    with child_server(seed, tmp_path, model_url=model.base_url) as server:
+    with child_server(fork_server, tmp_path, model_url=model.base_url) as server:
         yield server
 
 
@@ -47,8 +47,8 @@ async def test_killed_during_a_step_the_run_is_interrupted_and_nothing_of_it_is_
     server: ChildServer, model: ScriptedModel
 ) -> None:
     model.replies += [Hang("Well, ")]
-    async with server.visit() as guest:
-        chat = await guest.chat()
+    async with server.connect() as client:
+        chat = await client.chat()
         await started(chat, "two")
         await chat.rest()
         await _allow(chat)
@@ -66,8 +66,8 @@ async def test_killed_during_a_step_the_run_is_interrupted_and_nothing_of_it_is_
 @proves("WFL-3", "APR-4")
 async def test_killed_while_parked_the_run_goes_on_with_the_decision(server: ChildServer, model: ScriptedModel) -> None:
     model.replies += ["Something."]
-    async with server.visit() as guest:
-        chat = await guest.chat()
+    async with server.connect() as client:
+        chat = await client.chat()
         await started(chat, "two")
         await chat.rest()
         for _ in range(2):
@@ -83,4 +83,4 @@ async def test_killed_while_parked_the_run_goes_on_with_the_decision(server: Chi
 async def _allow(chat: LiveChat) -> None:
     """Without waiting for rest: the next step hangs."""
     decisions = [{"id": one["id"], "decision": "allow_once"} for one in await chat.approvals()]
-    await chat.guest.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
+    await chat.client.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)

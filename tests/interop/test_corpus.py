@@ -36,9 +36,9 @@ async def ways(tmp_path, migrated):
     """The same provider twice: its own address, and ours."""
     (tmp_path / "data").mkdir(mode=0o700)
     shutil.copy(migrated, tmp_path / "data")
-    async with RawProvider().serving() as provider, live_server(tmp_path) as guest:
-        guest.house.providers.put(ProviderConfig("scripted", base_url=provider.url, models=("scripted",)))
-        yield provider, guest.url
+    async with RawProvider().serving() as provider, live_server(tmp_path) as client:
+        client.server.providers.put(ProviderConfig("scripted", base_url=provider.url, models=("scripted",)))
+        yield provider, client.url
 
 
 def request_of(file: Path, key: str) -> bytes:

@@ -37,22 +37,22 @@ def remote(how: str) -> Iterator[str]:
         process.wait()
 
 
-async def ready(guest: LiveServer, config: dict[str, object]) -> None:
+async def ready(client: LiveServer, config: dict[str, object]) -> None:
     """A remote one may take a while to listen: it is tried again, as a person would."""
-    await guest.ask("POST", "/mcp/servers", config, expect=201)
+    await client.ask("POST", "/mcp/servers", config, expect=201)
     shown: dict[str, object] = {}
     async with asyncio.timeout(60):
         while shown.get("status") != "ready":
-            shown = await guest.ask("POST", f"/mcp/servers/{config['name']}/connect", {})
+            shown = await client.ask("POST", f"/mcp/servers/{config['name']}/connect", {})
 
 
-async def call_and_allow(guest: LiveServer, *, patience: float = 40) -> str:
-    chat = await guest.chat()
+async def call_and_allow(client: LiveServer, *, timeout: float = 40) -> str:
+    chat = await client.chat()
     await chat.send("Go.")
     (approval,) = await chat.approvals()
     decisions = [{"id": approval["id"], "decision": "allow_once"}]
-    await guest.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
-    async with asyncio.timeout(patience):
+    await client.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
+    async with asyncio.timeout(timeout):
         async for event in chat.follow():
             if event["type"] == "turn-ended":
                 break
@@ -61,9 +61,9 @@ async def call_and_allow(guest: LiveServer, *, patience: float = 40) -> str:
 
 @proves("MCP-1")
 async def test_a_program_of_the_sdk_is_listed_called_and_used_in_the_sandbox(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[call("sdk__add", a=20, b=22), "Done."]) as guest:
-        await ready(guest, STDIO)
-        assert await call_and_allow(guest) == "42"
+    async with live_server(tmp_path, replies=[call("sdk__add", a=20, b=22), "Done."]) as client:
+        await ready(client, STDIO)
+        assert await call_and_allow(client) == "42"
 
 
 @proves("MCP-1")
@@ -79,28 +79,28 @@ async def test_a_remote_server_is_listed_and_called(tmp_path: Path, how: str) ->
     ]
     transport = "sse" if how == "sse" else "http"
     with remote(how) as url:
-        async with live_server(tmp_path, replies=replies) as guest:
-            await ready(guest, {"name": "far", "url": url, "transport": transport})
-            assert await call_and_allow(guest) == "42"
-            assert "Error executing tool fail" in await call_and_allow(guest)
-            told = await call_and_allow(guest)
+        async with live_server(tmp_path, replies=replies) as client:
+            await ready(client, {"name": "far", "url": url, "transport": transport})
+            assert await call_and_allow(client) == "42"
+            assert "Error executing tool fail" in await call_and_allow(client)
+            told = await call_and_allow(client)
             assert len(told) < 1_000 and "MCP server 'far' failed" in told
 
 
 @proves("MCP-1")
 async def test_a_server_that_dies_in_mid_call_fails_the_call_and_is_back_for_the_next(tmp_path: Path) -> None:
     replies = [call("raw__die"), "It died.", call("raw__add", a=1, b=2), "Done."]
-    async with live_server(tmp_path, replies=replies) as guest:
-        await ready(guest, raw_server(tmp_path / "far"))
-        assert "The MCP server 'raw' failed" in await call_and_allow(guest)
-        assert await call_and_allow(guest) == "3"
+    async with live_server(tmp_path, replies=replies) as client:
+        await ready(client, raw_server(tmp_path / "far"))
+        assert "The MCP server 'raw' failed" in await call_and_allow(client)
+        assert await call_and_allow(client) == "3"
 
 
 @proves("MCP-1")
 async def test_a_killed_server_is_restarted_and_its_tools_stay(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[call("raw__add", a=1, b=2), "Done."]) as guest:
+    async with live_server(tmp_path, replies=[call("raw__add", a=1, b=2), "Done."]) as client:
         config = raw_server(tmp_path / "far")
-        await ready(guest, config)
+        await ready(client, config)
         server = str(tmp_path / "far" / "server.py").encode()
         for found in Path("/proc").glob("[0-9]*/cmdline"):
             try:
@@ -112,28 +112,28 @@ async def test_a_killed_server_is_restarted_and_its_tools_stay(tmp_path: Path) -
         async with asyncio.timeout(30):
             seen = set()
             while seen != {"lost", "ready"}:
-                (shown,) = (await guest.ask("GET", "/mcp/servers"))["servers"]
+                (shown,) = (await client.ask("GET", "/mcp/servers"))["servers"]
                 if shown["status"] != "ready":
                     seen.add("lost")
                 elif "lost" in seen:
                     seen.add("ready")
                 await asyncio.sleep(0)
-        assert await call_and_allow(guest) == "3"
+        assert await call_and_allow(client) == "3"
 
 
 @proves("MCP-1")
 async def test_a_server_that_hangs_costs_no_more_than_its_timeout(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[call("raw__hang"), "It hangs."]) as guest:
-        await ready(guest, raw_server(tmp_path / "far", timeout=1))
-        assert "did not answer within 1 seconds" in await call_and_allow(guest)
+    async with live_server(tmp_path, replies=[call("raw__hang"), "It hangs."]) as client:
+        await ready(client, raw_server(tmp_path / "far", timeout=1))
+        assert "did not answer within 1 seconds" in await call_and_allow(client)
 
 
 async def test_an_answer_of_fifty_megabytes_is_an_error_and_the_next_call_works(tmp_path: Path) -> None:
     replies = [call("raw__flood", size=50_000_000), "No.", call("raw__add", a=1, b=2), "Done."]
-    async with live_server(tmp_path, replies=replies) as guest:
-        await ready(guest, raw_server(tmp_path / "far"))
-        assert "failed" in await call_and_allow(guest)
-        assert await call_and_allow(guest) == "3"
+    async with live_server(tmp_path, replies=replies) as client:
+        await ready(client, raw_server(tmp_path / "far"))
+        assert "failed" in await call_and_allow(client)
+        assert await call_and_allow(client) == "3"
 
 
 @proves("MCP-1")
@@ -145,20 +145,20 @@ async def test_an_answer_of_fifty_megabytes_is_an_error_and_the_next_call_works(
 async def test_a_server_that_cannot_start_is_reported_and_harms_nothing(
     tmp_path: Path, argument: str, says: str
 ) -> None:
-    async with live_server(tmp_path, replies=["Hello."]) as guest:
+    async with live_server(tmp_path, replies=["Hello."]) as client:
         config = {"name": "bad", "command": sys.executable, "args": ["-I", "-S", "-c", argument]}
-        await guest.ask("POST", "/mcp/servers", config, expect=201)
-        shown = await guest.ask("POST", "/mcp/servers/bad/connect", {})
+        await client.ask("POST", "/mcp/servers", config, expect=201)
+        shown = await client.ask("POST", "/mcp/servers/bad/connect", {})
         assert shown["status"] == "failed" and shown["error"]
-        chat = await guest.chat()
+        chat = await client.chat()
         await chat.send("Hello.")
         assert (await chat.last())["content"] == "Hello."
 
 
 async def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[]) as guest:
-        await guest.ask("POST", "/mcp/servers", {"name": "none", "command": "no-such-program-here"}, expect=201)
-        shown = await guest.ask("POST", "/mcp/servers/none/connect", {})
+    async with live_server(tmp_path, replies=[]) as client:
+        await client.ask("POST", "/mcp/servers", {"name": "none", "command": "no-such-program-here"}, expect=201)
+        shown = await client.ask("POST", "/mcp/servers/none/connect", {})
         assert "'no-such-program-here'" in shown["error"]
 
 
@@ -166,41 +166,41 @@ async def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
 async def test_its_tools_are_in_the_prompt_of_a_chat_that_may_use_them_and_configuration_survives_a_restart(
     tmp_path: Path,
 ) -> None:
-    async with live_server(tmp_path, replies=[]) as guest:
-        await ready(guest, raw_server(tmp_path / "far"))
-        actor, planner = await guest.chat(), await guest.chat(role="planner")
+    async with live_server(tmp_path, replies=[]) as client:
+        await ready(client, raw_server(tmp_path / "far"))
+        actor, planner = await client.chat(), await client.chat(role="planner")
         for chat, named in ((actor, True), (planner, False)):
-            prompt = await guest.ask("GET", f"/v1/system-prompts/default/enhanced?context_id={chat.id}")
+            prompt = await client.ask("GET", f"/v1/system-prompts/default/enhanced?context_id={chat.id}")
             assert ("raw__add" in prompt["content"]) is named
         offer(tmp_path / "far", [offered("other")])
-        shown = await guest.ask("POST", "/mcp/servers/raw/refresh", {})
+        shown = await client.ask("POST", "/mcp/servers/raw/refresh", {})
         assert [tool["name"] for tool in shown["tools"]] == ["other"]
-        stopped = await guest.ask("POST", "/mcp/servers/raw/disconnect", {})
+        stopped = await client.ask("POST", "/mcp/servers/raw/disconnect", {})
         assert (stopped["status"], stopped["tools"]) == ("disabled", [])
-        await guest.ask("POST", "/mcp/servers/raw/refresh", {}, expect=409)
-    async with live_server(tmp_path, replies=[]) as guest:
-        (shown,) = (await guest.ask("GET", "/mcp/servers"))["servers"]
+        await client.ask("POST", "/mcp/servers/raw/refresh", {}, expect=409)
+    async with live_server(tmp_path, replies=[]) as client:
+        (shown,) = (await client.ask("GET", "/mcp/servers"))["servers"]
         assert shown["name"] == "raw"
-        await guest.ask("DELETE", "/mcp/servers/raw", expect=204)
-        assert (await guest.ask("GET", "/mcp/servers"))["servers"] == []
+        await client.ask("DELETE", "/mcp/servers/raw", expect=204)
+        assert (await client.ask("GET", "/mcp/servers"))["servers"] == []
 
 
 @proves("MCP-2")
 async def test_a_call_in_flight_when_the_server_ends_is_interrupted_and_not_sent_again(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[call("raw__hang"), "Done."]) as guest:
-        await ready(guest, raw_server(tmp_path / "far"))
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[call("raw__hang"), "Done."]) as client:
+        await ready(client, raw_server(tmp_path / "far"))
+        chat = await client.chat()
         await chat.send("Go.")
         (approval,) = await chat.approvals()
         decisions = [{"id": approval["id"], "decision": "allow_once"}]
-        await guest.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
-        store = guest.house.database.store
+        await client.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
+        store = client.server.database.store
         async with asyncio.timeout(20):
             turn = await store.current_turn(chat.id)
             while turn is None or (await store.calls(turn.id))[-1].state != "intent":
                 await asyncio.sleep(0)
                 turn = await store.current_turn(chat.id)
-    async with live_server(tmp_path, replies=[]) as guest:
-        messages = (await guest.ask("GET", f"{chat.path}/messages"))["messages"]
+    async with live_server(tmp_path, replies=[]) as client:
+        messages = (await client.ask("GET", f"{chat.path}/messages"))["messages"]
         results = [message for message in messages if message["message_type"] == "tool_result"]
         assert [result["payload"]["status"] for result in results] == ["interrupted"]

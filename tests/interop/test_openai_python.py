@@ -156,8 +156,8 @@ def test_a_stream_that_breaks_off_is_no_whole_answer(place):
 
 @proves("GW-1")
 def test_a_wrong_key_is_an_authentication_error(place):
-    with client(place.through, "sk-ac-wrong") as stranger, pytest.raises(openai.AuthenticationError) as caught:
-        stranger.chat.completions.create(model="scripted", messages=HELLO)
+    with client(place.through, "sk-ac-wrong") as anonymous, pytest.raises(openai.AuthenticationError) as caught:
+        anonymous.chat.completions.create(model="scripted", messages=HELLO)
     assert caught.value.code == "unauthenticated"
 
 

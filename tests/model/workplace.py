@@ -21,7 +21,7 @@ IDLE = "idle"
 async def workplace(
     data: Path, root: Path, *, url: str | None, model: str, threads: int | None, seconds: float
 ) -> AsyncIterator[Caller]:
-    """With a `url` the model is asked there; without one by the house's own child."""
+    """With a `url` the model is asked there; without one by the server's own child process."""
     there = ProviderEntry(
         name="measured", base_url=url, models=(model,), calling="schema", brief=True, context_tokens=8_192
     )
@@ -36,8 +36,8 @@ async def workplace(
         local_threads=threads,
     )
     async with AsyncExitStack() as stack:
-        house = await stack.enter_async_context(start_services(settings, token=TOKEN))
-        address = await stack.enter_async_context(served(house))
+        server = await stack.enter_async_context(start_services(settings, token=TOKEN))
+        address = await stack.enter_async_context(served(server))
         yield Caller(address, await stack.enter_async_context(new_session()))
 
 
@@ -62,12 +62,12 @@ async def _rest(chat: LiveChat) -> None:
     while (state := (await chat.show())["state"]) != IDLE:
         if state == "awaiting_approval":
             pending = [{"id": item["id"], "decision": _decision(item)} for item in await chat.approvals()]
-            await chat.guest.ask("POST", f"{chat.path}/approvals", {"decisions": pending}) if pending else None
+            await chat.client.ask("POST", f"{chat.path}/approvals", {"decisions": pending}) if pending else None
         elif state == "awaiting_answer":
             answered += 1
             question = (await chat.of_type("question"))[-1]
             words = "Do what seems best to you." if answered == 1 else "Go on without asking."
-            await chat.guest.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"custom": words})
+            await chat.client.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"custom": words})
         await asyncio.sleep(POLL)
 
 

@@ -1,4 +1,4 @@
-"""Fixtures for tests that speak HTTP to a whole house in this process: real store, real files, a model whose answers the test writes."""
+"""Fixtures for tests that send HTTP requests to a whole server in this process: real store, real files, a model whose answers the test writes."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +35,7 @@ async def model():
 
 
 @pytest.fixture
-def slept() -> list[float]:
+def sleeps() -> list[float]:
     """How long wrong tokens would have waited; nothing really sleeps."""
     return []
 
@@ -46,7 +46,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-async def house(tmp_path, workspace, model):
+async def server(tmp_path, workspace, model):
     put_fresh_database(tmp_path / "data")
     settings = Settings(
         data_dir=tmp_path / "data",
@@ -56,16 +56,16 @@ async def house(tmp_path, workspace, model):
         providers=(ProviderEntry(name="scripted", base_url=model.base_url, models=("scripted",)),),
         probe_local_servers=False,
     )
-    async with start_services(settings, token=TOKEN) as house:
-        yield house
+    async with start_services(settings, token=TOKEN) as server:
+        yield server
 
 
 @pytest.fixture
-def services(house: RunningServer, slept: list[float]) -> Services:
+def services(server: RunningServer, sleeps: list[float]) -> Services:
     async def sleep(seconds: float) -> None:
-        slept.append(seconds)
+        sleeps.append(seconds)
 
-    return replace(house.services, sleep=sleep)
+    return replace(server.services, sleep=sleep)
 
 
 @pytest.fixture
@@ -75,6 +75,6 @@ def client(services: Services) -> Client:
 
 
 @pytest.fixture
-def stranger(client: Client) -> Client:
+def anonymous(client: Client) -> Client:
     """The same server, asked without a token."""
     return Client(client.app)

@@ -29,12 +29,12 @@ CHAT = "c1"
 
 @dataclass
 class Recorded:
-    """`desk` is the real one; `change` stands for any changing call."""
+    """`service` is the real one; `change` stands for any changing call."""
 
     bench: ToolWorkspace
     database: Database
     snapshots: PackedSnapshots
-    desk: RollbackService
+    cli: RollbackService
 
     @property
     def root(self) -> Path:
@@ -92,9 +92,9 @@ class Recorded:
             await self.database.journal.write(Change(CHAT, (after,)))
         return taken[0][0] if taken else None
 
-    async def restore(self, snapshot: Snapshot | str, **wish: object) -> RollbackResult:
+    async def restore(self, snapshot: Snapshot | str, **asked_for: object) -> RollbackResult:
         id_ = snapshot if isinstance(snapshot, str) else snapshot.id
-        return await self.desk.restore(ANN, CHAT, id_, RollbackRequest(**wish))  # type: ignore[arg-type]  # a test's own words
+        return await self.cli.restore(ANN, CHAT, id_, RollbackRequest(**asked_for))  # type: ignore[arg-type]  # a test's own words
 
 
 @asynccontextmanager
@@ -116,8 +116,8 @@ async def recorded(
             await database.journal.write(Change(CHAT, (AddChat(chat, ANN.label()),)))
         pack = pack or Pack(folder / "data" / "snapshots")
         snapshots = PackedSnapshots(pack, database.retention, CLOCK, quota_bytes=quota, few_paths=few_paths)
-        workspaces = LocalWorkspaces(lambda path: database.leases.take(path, owner="test"))
-        desk = RollbackService(
+        workspaces = LocalWorkspaces(lambda path: database.leases.take(path, owner="test", seconds=60))
+        cli = RollbackService(
             journal=database.journal,
             store=database.store,
             rows=database.store,
@@ -125,8 +125,8 @@ async def recorded(
             snapshots=snapshots,
             clock=CLOCK,
         )
-        await desk.settle_after_crash()
-        yield Recorded(ToolWorkspace(root, outside, layer=layer), database, snapshots, desk)
+        await cli.settle_after_crash()
+        yield Recorded(ToolWorkspace(root, outside, layer=layer), database, snapshots, cli)
 
 
 def whole(folder: Path) -> Mapping[str, tuple[int, bytes | str | None]]:

@@ -1,7 +1,7 @@
-"""A process with the whole house loaded, from which servers are forked: loading takes seconds, and these tests start dozens of servers.
+"""A process that has imported the whole server and forks servers: importing takes seconds, and these tests start dozens of servers.
 
-What is forked is a process of its own that enters by `anycowork.cli.main.main`, as the command does. The seed has no thread and no open
-file that it could hand down. Run as a program, this file is the seed.
+A forked server enters by `anycowork.cli.main.main`, as the command does. The parent has no thread and no open file that a fork could
+inherit. Run as a program, this file is the parent.
 """
 
 import importlib
@@ -23,14 +23,14 @@ SOON = 5.0
 
 @dataclass(frozen=True)
 class ForkedServer:
-    """A process forked from the seed."""
+    """One forked server process."""
 
     pid: int
-    seed: "ForkServer"
+    fork_server: "ForkServer"
 
     def wait(self, seconds: float) -> int:
         """Its exit code; negative for a signal. Fails if it does not end in time."""
-        return self.seed.ask({"wait": self.pid}, seconds)
+        return self.fork_server.ask({"wait": self.pid}, seconds)
 
     def kill(self) -> None:
         """SIGKILL: nothing of it runs another instruction."""
@@ -46,7 +46,7 @@ class ForkServer:
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
 
-    def sprout(
+    def fork(
         self, words: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: Path, gate: Path | None = None
     ) -> ForkedServer:
         """Starts `anycowork <words>`; with a gate, its system calls pass through that."""
@@ -63,7 +63,7 @@ class ForkServer:
 
 
 @contextmanager
-def fork_server(*, source: Path) -> Iterator[ForkServer]:
+def start_fork_server(*, source: Path) -> Iterator[ForkServer]:
     """`source` is the folder with the packages that servers are made of."""
     here = Path(__file__).parents[1]
     with subprocess.Popen(
@@ -78,7 +78,7 @@ def fork_server(*, source: Path) -> Iterator[ForkServer]:
             process.kill()  # servers have been ended by their tests
 
 
-# --- the seed itself
+# --- the parent process
 
 
 def serve_forks() -> None:
@@ -104,7 +104,7 @@ def _become_server(request: dict[str, object]) -> NoReturn:
     os.closerange(3, 64)
     os.chdir(str(request["cwd"]))
     os.environ.clear()
-    os.environ.update(request["env"])  # type: ignore[call-overload]  # a dict of strings, as `sprout` sent it
+    os.environ.update(request["env"])  # type: ignore[call-overload]  # a dict of strings, as `fork` sent it
     if request["gate"]:
         pass_through(str(request["gate"]))
     sys.argv = ["anycowork", *request["words"]]  # type: ignore[misc]  # a list of strings

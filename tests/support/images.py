@@ -1,4 +1,4 @@
-"""Small true images, made by hand: what a browser decodes, and what the house recognises without decoding."""
+"""Small true images, made by hand: what a browser decodes, and what the server recognises without decoding."""
 
 import struct
 import zlib

@@ -7,21 +7,21 @@ from support.live_server import Caller, Json, LiveChat, LiveServer
 NAME = "AGENTS.md"
 
 
-async def shown(guest: Caller, **query: str) -> Json | None:
+async def shown(client: Caller, **query: str) -> Json | None:
     """GET /instructions; of the folder that a new chat gets, unless `context_id` or `workspace` says another."""
-    return (await guest.ask("GET", "/instructions", params=query))["instructions"]
+    return (await client.ask("GET", "/instructions", params=query))["instructions"]
 
 
-async def trust(guest: Caller, workspace: Path, *, chat: LiveChat | None = None, expect: int = 201) -> Json:
+async def trust(client: Caller, workspace: Path, *, chat: LiveChat | None = None, expect: int = 201) -> Json:
     """A person trusts the file as it is now."""
-    seen = await shown(guest, workspace=str(workspace))
+    seen = await shown(client, workspace=str(workspace))
     assert seen is not None
-    wish = {"workspace": str(workspace), "path": seen["path"], "sha256": seen["sha256"]}
-    return await guest.ask(
-        "POST", "/workspaces", {"trust": {**wish, **({"context_id": chat.id} if chat else {})}}, expect=expect
+    asked_for = {"workspace": str(workspace), "path": seen["path"], "sha256": seen["sha256"]}
+    return await client.ask(
+        "POST", "/workspaces", {"trust": {**asked_for, **({"context_id": chat.id} if chat else {})}}, expect=expect
     )
 
 
-def told(guest: LiveServer) -> list[str]:
+def told(client: LiveServer) -> list[str]:
     """The system prompt of each request that the model got."""
-    return [request["messages"][0]["content"] for request in guest.model.requests]
+    return [request["messages"][0]["content"] for request in client.model.requests]

@@ -6,7 +6,7 @@ from typing import Any
 
 from support.live_server import LiveChat, LiveServer
 
-PATIENCE = 20.0
+TIMEOUT = 20.0
 Json = dict[str, Any]
 
 
@@ -30,21 +30,21 @@ def plan(*steps: Json) -> Json:
     return {"goal": "Write the files", "steps": list(steps)}
 
 
-async def new_job(guest: LiveServer, chat: LiveChat, **wanted: Any) -> Json:
-    return await guest.ask("POST", f"{chat.path}/jobs", wanted, expect=202)
+async def new_job(client: LiveServer, chat: LiveChat, **wanted: Any) -> Json:
+    return await client.ask("POST", f"{chat.path}/jobs", wanted, expect=202)
 
 
-async def approved(guest: LiveServer, chat: LiveChat, **wanted: Any) -> Json:
-    job = await new_job(guest, chat, **wanted)
-    return await guest.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
+async def approved(client: LiveServer, chat: LiveChat, **wanted: Any) -> Json:
+    job = await new_job(client, chat, **wanted)
+    return await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
 
 
-async def until(guest: LiveServer, chat: LiveChat, job_id: str, *statuses: str) -> Json:
+async def until(client: LiveServer, chat: LiveChat, job_id: str, *statuses: str) -> Json:
     """The job once it has one of these statuses, by following the chat's events."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         async for event in chat.follow():
             if event["type"] in ("job-updated", "job-completed") and event["job"]["status"] in statuses:
-                job = await guest.ask("GET", f"/jobs/{job_id}")
+                job = await client.ask("GET", f"/jobs/{job_id}")
                 if job["status"] in statuses:
                     return job
     raise AssertionError("the stream ended")
@@ -52,7 +52,7 @@ async def until(guest: LiveServer, chat: LiveChat, job_id: str, *statuses: str) 
 
 async def until_idle(chat: LiveChat) -> None:
     """Returns once the chat's events say that it is idle again."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         async for event in chat.follow():
             if event.get("state") == "idle" and event["type"] == "job-updated":
                 return

@@ -1,6 +1,6 @@
-"""The real house on a free port, a scripted model behind it, and a guest at its door who speaks HTTP.
+"""The real server on a free port, a scripted model behind it, and an HTTP client.
 
-`async with live_server(tmp_path, replies=[...]) as guest:` then `chat = await guest.chat(role="planner")`, `await chat.send("…")`.
+`async with live_server(tmp_path, replies=[...]) as client:` then `chat = await client.chat(role="planner")`, `await chat.send("…")`.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from support.scripted_model import Script, ScriptedModel
 from support.stored import put_fresh_database
 
 TOKEN = "a-token-for-tests"
-PATIENCE = 5.0
+TIMEOUT = 5.0
 Json = dict[str, Any]
 
 
@@ -30,7 +30,7 @@ class RequestRefused(AssertionError):
 
 
 class Caller:
-    """One person with the token, who speaks HTTP to a house wherever it runs."""
+    """An HTTP client with the owner's token."""
 
     def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
         self.url = url
@@ -51,32 +51,32 @@ class Caller:
 
 
 class LiveServer(Caller):
-    """The same person, with the house in this very process."""
+    """A client whose server runs in this process."""
 
     def __init__(
-        self, url: str, session: aiohttp.ClientSession, *, house: RunningServer, model: ScriptedModel, workspace: Path
+        self, url: str, session: aiohttp.ClientSession, *, server: RunningServer, model: ScriptedModel, workspace: Path
     ) -> None:
         super().__init__(url, session)
-        self.house = house
+        self.server = server
         self.model = model
         self.workspace = workspace
 
 
 class LiveChat:
-    def __init__(self, guest: Caller, opened: Json) -> None:
-        self.guest = guest
+    def __init__(self, client: Caller, opened: Json) -> None:
+        self.client = client
         self.opened = opened
         self.id: str = opened["id"]
         self.path = f"/context/{self.id}"
 
     async def send(self, content: str, *, until: str = "rest") -> Json:
         """Sends, and waits until the agent rests: idle, or waiting for a person. The chat as it then is."""
-        await self.guest.ask("POST", f"{self.path}/messages", {"content": content}, expect=202)
+        await self.client.ask("POST", f"{self.path}/messages", {"content": content}, expect=202)
         return await self.rest() if until == "rest" else {}
 
     async def rest(self) -> Json:
         """Waits for the end of the turn's segment by following the events, not by asking again and again."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             async for event in self.follow():
                 if event["type"] in ("turn-ended", "permission-request", "question"):
                     chat = await self.show()
@@ -85,10 +85,10 @@ class LiveChat:
         raise AssertionError("the stream ended")
 
     async def show(self) -> Json:
-        return await self.guest.ask("GET", self.path)
+        return await self.client.ask("GET", self.path)
 
     async def messages(self) -> list[Json]:
-        return (await self.guest.ask("GET", f"{self.path}/messages?limit=500"))["messages"]
+        return (await self.client.ask("GET", f"{self.path}/messages?limit=500"))["messages"]
 
     async def of_type(self, message_type: str) -> list[Json]:
         return [message for message in await self.messages() if message["message_type"] == message_type]
@@ -100,22 +100,22 @@ class LiveChat:
         return (await self.messages())[-1]
 
     async def approvals(self) -> list[Json]:
-        return (await self.guest.ask("GET", f"{self.path}/approvals"))["approvals"]
+        return (await self.client.ask("GET", f"{self.path}/approvals"))["approvals"]
 
     async def decide(self, decision: str = "allow_once", *, note: str | None = None) -> Json:
         """Decides everything that is pending the same way, and waits until the agent rests again."""
         pending = await self.approvals()
         decisions = [{"id": item["id"], "decision": decision, **({"note": note} if note else {})} for item in pending]
-        await self.guest.ask("POST", f"{self.path}/approvals", {"decisions": decisions}, expect=200)
+        await self.client.ask("POST", f"{self.path}/approvals", {"decisions": decisions}, expect=200)
         return await self.rest()
 
     async def switch(self, role: str, **given: Any) -> Json:
-        return await self.guest.ask("PUT", f"{self.path}/role", {"role": role, **given})
+        return await self.client.ask("PUT", f"{self.path}/role", {"role": role, **given})
 
     async def follow(self, after: int | None = None) -> AsyncIterator[Json]:
         """Every event from the first, or after a number; the caller decides when to leave."""
         headers = {"Last-Event-ID": str(after)} if after is not None else {}
-        async with self.guest.session.get(f"{self.guest.url}{self.path}/events", headers=headers) as response:
+        async with self.client.session.get(f"{self.client.url}{self.path}/events", headers=headers) as response:
             async for line in response.content:
                 if line.startswith(b"data: "):
                     yield json.loads(line[6:])
@@ -124,7 +124,7 @@ class LiveChat:
         """The events from the first to the last one there is of this type, as a late reader sees them."""
         last_seq = (await self.show())["last_seq"]
         found: list[Json] = []
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             async for event in self.follow():
                 found.append(event)
                 if event["seq"] >= last_seq and event["type"] == until:
@@ -160,10 +160,10 @@ async def live_server(
         }
         (tmp_path / "data").mkdir(mode=0o700, exist_ok=True)
         put_fresh_database(tmp_path / "data")
-        house = await stack.enter_async_context(start_services(Settings(**given), clock, token=TOKEN, outside=outside))
-        url = await stack.enter_async_context(served(house))
+        server = await stack.enter_async_context(start_services(Settings(**given), clock, token=TOKEN, outside=outside))
+        url = await stack.enter_async_context(served(server))
         session = await stack.enter_async_context(new_session())
-        yield LiveServer(url, session, house=house, model=model, workspace=workspace)
+        yield LiveServer(url, session, server=server, model=model, workspace=workspace)
 
 
 def new_session() -> aiohttp.ClientSession:
@@ -171,20 +171,20 @@ def new_session() -> aiohttp.ClientSession:
 
 
 @asynccontextmanager
-async def served(house: RunningServer) -> AsyncIterator[str]:
+async def served(server: RunningServer) -> AsyncIterator[str]:
     port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(
             serve_app(
-                house.app,
+                server.app,
                 ListenAddress("127.0.0.1", 0, 1.0),
-                stopping=house.stopping,
+                stopping=server.stopping,
                 ready=port.set_result,
-                heed_signals=False,
+                handle_signals=False,
             )
         )
         try:
             yield f"http://127.0.0.1:{await port}"
         finally:
-            house.stopping.set()
+            server.stopping.set()
             await serving

@@ -1,4 +1,4 @@
-"""A long chat, written straight into the house's journal: thousands of messages would take a model hours."""
+"""A long chat, written straight into the server's journal: thousands of messages would take a model hours."""
 
 from collections.abc import Iterator
 
@@ -18,12 +18,12 @@ _ANSWER = """Number {number}: the report is written as **JSON** now.
 _MORE = ("It was a small change.", "```python\nvalue = {number}\n```", "| a | b |\n|---|---|\n| {number} | 2 |", "")
 
 
-async def fill(house: RunningServer, chat_id: str, count: int) -> list[str]:
+async def fill(server: RunningServer, chat_id: str, count: int) -> list[str]:
     """So many messages, a person's and an agent's in turn. Their ids, oldest first."""
     ids: list[str] = []
     for start in range(0, count, _AT_ONCE):
         messages = tuple(_messages(chat_id, range(start, min(start + _AT_ONCE, count))))
-        await house.database.journal.write(Change(chat_id, messages))
+        await server.database.journal.write(Change(chat_id, messages))
         ids += [message.id for message in messages]
     return ids
 

@@ -19,7 +19,35 @@ def attempt(code):
         told.append(type(error).__name__ + ": " + str(error))
     return "\\n".join(told)
 
+def send(message):
+    print(json.dumps({{"jsonrpc": "2.0", **message}}), flush=True)
+
+def elicit(schema):
+    send({{"id": "elicit-1", "method": "elicitation/create", "params": {{"message": "Which one?", "requestedSchema": schema}}}})
+    for line in sys.stdin:
+        answer = json.loads(line)
+        if answer.get("id") == "elicit-1":
+            return json.dumps(answer.get("result") or answer.get("error"), sort_keys=True)
+
+def until_cancelled():
+    print("the call is there", file=sys.stderr, flush=True)
+    for line in sys.stdin:
+        if json.loads(line).get("method") == "notifications/cancelled":
+            print("the call was cancelled", file=sys.stderr, flush=True)
+            return "never"
+
 def call(name, arguments):
+    if name == "elicit": return elicit(arguments["schema"])
+    if name == "wait": return until_cancelled()
+    if name == "grow":
+        send({{"method": "notifications/tools/list_changed"}})
+        return "grown"
+    if name == "roots":
+        send({{"id": "roots-1", "method": "roots/list"}})
+        for line in sys.stdin:
+            answer = json.loads(line)
+            if answer.get("id") == "roots-1":
+                return json.dumps(answer.get("result") or answer.get("error"))
     if name == "add": return str(arguments["a"] + arguments["b"])
     if name == "die": os._exit(3)
     if name == "hang": time.sleep(3600)
@@ -30,8 +58,15 @@ def call(name, arguments):
 def answer(asked):
     method, params = asked["method"], asked.get("params") or {{}}
     if method == "initialize":
-        return {{"protocolVersion": "2025-06-18", "capabilities": {{"tools": {{"listChanged": True}}}},
+        more = {{"resources": {{}}, "prompts": {{}}}} if (HERE / "more.json").exists() else {{}}
+        return {{"protocolVersion": "2025-06-18", "capabilities": {{"tools": {{"listChanged": True}}, **more}},
                 "serverInfo": {{"name": "raw", "version": "1"}}}}
+    if method in ("resources/list", "prompts/list"):
+        return json.loads((HERE / "more.json").read_text())[method]
+    if method == "resources/read":
+        return {{"contents": [{{"uri": params["uri"], "text": "content of " + params["uri"]}}]}}
+    if method == "prompts/get":
+        return {{"messages": [{{"role": "user", "content": {{"type": "text", "text": "Say " + json.dumps(params.get("arguments"))}}}}]}}
     if method == "tools/list":
         tools, start = json.loads((HERE / "tools.json").read_text()), int(params.get("cursor") or 0)
         more = {{"nextCursor": str(start + PAGE)}} if start + PAGE < len(tools) else {{}}
@@ -79,6 +114,13 @@ def raw_server(
     (folder / "server.py").write_text(SOURCE.format(page=page))
     offer(folder, tools)
     return {"name": name, "command": sys.executable, "args": ["-I", "-S", str(folder / "server.py")], **config}
+
+
+def offer_more(folder: Path, resources: Any = (), prompts: Any = ()) -> None:
+    """The server has these resources and prompts as well, from its next start on."""
+    folder.mkdir(exist_ok=True)
+    lists = {"resources/list": {"resources": list(resources)}, "prompts/list": {"prompts": list(prompts)}}
+    (folder / "more.json").write_text(json.dumps(lists))
 
 
 def offer(folder: Path, tools: Any) -> None:

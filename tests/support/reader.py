@@ -1,8 +1,10 @@
-"""A reader as the web UI is one: takes frames, comes back with the last id it saw, and folds events into what is on the screen."""
+"""A reader like the web UI: takes records, resumes after the last number it saw, and reduces events to what is on the screen."""
 
 from dataclasses import dataclass, field
 
 import msgspec
+
+from anycowork.domain.events import Record, StreamItem, StreamSignal
 
 
 @dataclass
@@ -32,20 +34,23 @@ class Screen:
 
 @dataclass
 class Client:
-    """`last` is what it would send as Last-Event-ID."""
+    """`last` is what it would send as Last-Event-ID: the number in the chat, or the position among all chats."""
 
     last: int = 0
     screen: Screen = field(default_factory=Screen)
     seen: list[int] = field(default_factory=list)
-    heartbeats: int = 0
+    signals: list[StreamSignal] = field(default_factory=list)
+    of_all_chats: bool = False
 
-    def receive(self, data: bytes) -> None:
-        for frame in data.decode().split("\n\n")[:-1]:
-            if frame.startswith(":"):
-                self.heartbeats += 1
-                continue
-            number, event, body = frame.split("\n")
-            self.last = int(number.removeprefix("id: "))
-            assert not self.seen or self.last > self.seen[-1], "events come once and in order"
-            self.seen.append(self.last)
-            self.screen.reduce(event.removeprefix("event: "), msgspec.json.decode(body.removeprefix("data: ")))
+    def receive(self, item: StreamItem) -> None:
+        if isinstance(item, StreamSignal):
+            self.signals.append(item)
+            return
+        for record in item:
+            self._receive_one(record)
+
+    def _receive_one(self, record: Record) -> None:
+        self.last = record.position if self.of_all_chats else record.seq
+        assert not self.seen or self.last > self.seen[-1], "events come once and in order"
+        self.seen.append(self.last)
+        self.screen.reduce(record.type.value, msgspec.json.decode(record.body))

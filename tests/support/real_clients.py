@@ -9,8 +9,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from support.cli_process import PATIENCE, SOURCE
-from support.fork_server import fork_server
+from support.cli_process import SOURCE, TIMEOUT
+from support.fork_server import start_fork_server
 from support.live_server import TOKEN
 from support.openai_wire import NativeCall
 from support.scripted_model import Answer, Body, BreakOff, HttpError, Reply, ScriptedModel, serve_in_thread
@@ -39,7 +39,7 @@ class Place:
     def _ask(self, method: str, path: str, body: object = None) -> dict:
         headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
-        with urlopen(Request(self.server.url + path, data, headers, method=method), timeout=PATIENCE) as answer:
+        with urlopen(Request(self.server.url + path, data, headers, method=method), timeout=TIMEOUT) as answer:
             return json.load(answer)
 
 
@@ -50,8 +50,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     home: Path = tmp_path_factory.mktemp("interop")
     with (
         serve_in_thread(mind=mind, models=("scripted", "other")) as model,
-        fork_server(source=SOURCE) as seed,
-        child_server(seed, home, model_url=model.base_url) as server,
+        start_fork_server(source=SOURCE) as fork_server,
+        child_server(fork_server, home, model_url=model.base_url) as server,
     ):
         yield Place(f"{server.url}/v1", model.base_url, model, server)
 

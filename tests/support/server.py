@@ -1,6 +1,6 @@
 """The server as people run it: a child process on a data folder, which may be killed at any moment and started again.
 
-`with child_server(seed, tmp_path, model_url=model.base_url) as server:` then `async with server.visit() as guest:`; `server.kill()`.
+`with child_server(fork_server, tmp_path, model_url=model.base_url) as server:` then `async with server.connect() as client:`; `server.kill()`.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import aiohttp
 
-from support.cli_process import PATIENCE, WHOLE_PROCESS, CommandLine
+from support.cli_process import TIMEOUT, WHOLE_PROCESS, CommandLine
 from support.fork_server import ForkedServer, ForkServer
 from support.live_server import TOKEN, Caller, new_session
 from support.stored import put_fresh_database
@@ -26,14 +26,14 @@ _PAUSE = 0.01  # between two looks at another process, which has no event for us
 class ChildServer:
     """One data folder and one workspace; at most one process at a time. `log` is all that it ever printed."""
 
-    def __init__(self, seed: ForkServer, desk: CommandLine, *, gate: Path | None = None) -> None:
-        self.desk = desk
-        self.data = desk.data
-        self.workspace = desk.workspace
+    def __init__(self, fork_server: ForkServer, cli: CommandLine, *, gate: Path | None = None) -> None:
+        self.cli = cli
+        self.data = cli.data
+        self.workspace = cli.workspace
         self.url = ""
-        self._seed = seed
+        self._fork_server = fork_server
         self._gate = gate
-        self._log = desk.home / "server.log"
+        self._log = cli.home / "server.log"
         self._process: ForkedServer | None = None
 
     @property
@@ -61,10 +61,10 @@ class ChildServer:
     def starting(self, *, port: int = 0) -> ForkedServer:
         """One more process on the same folders, whatever becomes of it."""
         words = ["serve", "--port", str(port), "--data-dir", str(self.data), "--workspace", str(self.workspace)]
-        return self._seed.sprout(
+        return self._fork_server.fork(
             [*words, "--token", TOKEN, "--no-open"],
             cwd=self.workspace,
-            env=self.desk.environ(),
+            env=self.cli.environ(),
             log=self._log,
             gate=self._gate,
         )
@@ -72,7 +72,7 @@ class ChildServer:
     def kill(self) -> None:
         """SIGKILL: nothing of it runs another instruction."""
         os.kill(self.pid, signal.SIGKILL)
-        self._reap(PATIENCE)
+        self._reap(TIMEOUT)
 
     def restart(self) -> None:
         self.kill()
@@ -93,10 +93,10 @@ class ChildServer:
             self.kill()
 
     @asynccontextmanager
-    async def visit(self) -> AsyncIterator[Caller]:
+    async def connect(self) -> AsyncIterator[Caller]:
         """A person who finds the server again after each restart."""
         async with new_session() as session:
-            yield _Visitor(self, session)
+            yield _ReconnectingClient(self, session)
 
     def _announced_url(self) -> str:
         assert self._process is not None
@@ -120,7 +120,7 @@ class ChildServer:
         return code
 
 
-class _Visitor(Caller):
+class _ReconnectingClient(Caller):
     def __init__(self, server: ChildServer, session: aiohttp.ClientSession) -> None:
         self._server = server
         self.session = session
@@ -132,10 +132,15 @@ class _Visitor(Caller):
 
 @contextmanager
 def child_server(
-    seed: ForkServer, tmp_path: Path, *, model_url: str, files: dict[str, str] | None = None, gate: Gate | None = None
+    fork_server: ForkServer,
+    tmp_path: Path,
+    *,
+    model_url: str,
+    files: dict[str, str] | None = None,
+    gate: Gate | None = None,
 ) -> Iterator[ChildServer]:
     """A running server, gone at the end. With a gate, its system calls pass through that."""
-    server = ChildServer(seed, CommandLine(tmp_path, model_url), gate=gate.path if gate else None)
+    server = ChildServer(fork_server, CommandLine(tmp_path, model_url), gate=gate.path if gate else None)
     for name, text in (files or {}).items():
         (server.workspace / name).write_text(text)
     server.data.mkdir(mode=0o700, exist_ok=True)

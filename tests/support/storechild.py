@@ -73,7 +73,7 @@ async def write_for_ever(folder: Path) -> None:
             chat_id = f"c{n % CHATS}"
             while True:
                 message_id = CLOCK.new_id()
-                database.journal.say(chat_id, f"t{n}", message_id, EventType.TEXT_DELTA, 0, "some words")
+                database.journal.publish_delta(chat_id, f"t{n}", message_id, EventType.TEXT_DELTA, 0, "some words")
                 await database.journal.write(Change(chat_id, (message(message_id, chat_id=chat_id),)))
                 tell(f"acknowledged {chat_id} {message_id}")
 

@@ -1,4 +1,4 @@
-"""A person before the chat in a terminal: the real screen without a terminal under it, over HTTP to a real house."""
+"""A person before the chat in a terminal: the real screen without a terminal under it, over HTTP to a real server."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -19,18 +19,18 @@ from anycowork.tui.screen import ChatScreen
 from support.live_server import TOKEN, LiveChat, LiveServer, live_server
 from support.scripted_model import Script
 
-PATIENCE = 10.0
+TIMEOUT = 10.0
 SIZE = (100, 40)
 
 
 class TerminalUser:
-    def __init__(self, guest: LiveServer, screen: ChatScreen, pilot: Pilot[None], chat_id: str) -> None:
-        self.guest = guest
+    def __init__(self, client: LiveServer, screen: ChatScreen, pilot: Pilot[None], chat_id: str) -> None:
+        self.client = client
         self.screen = screen
         self.pilot = pilot
         self.chat_id = chat_id
-        self.chat = LiveChat(guest, {"id": chat_id})
-        self.workspace = guest.workspace
+        self.chat = LiveChat(client, {"id": chat_id})
+        self.workspace = client.workspace
 
     async def say(self, words: str) -> None:
         composer = self.screen.query_one(Composer)
@@ -57,7 +57,7 @@ class TerminalUser:
 
     async def until(self, true: Callable[[], bool], *, told: Callable[[], str] = lambda: "it never came true") -> None:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 while not true():
                     await self.pilot.pause(0.02)  # the screen draws on its own time; there is no event for it
         except TimeoutError:
@@ -83,21 +83,24 @@ def _is_displayed(widget: Static) -> bool:
 
 @asynccontextmanager
 async def before_a_screen(
-    guest: LiveServer, *, role: str | None = None, chat_id: str | None = None, newest: bool = False
+    client: LiveServer, *, role: str | None = None, chat_id: str | None = None, newest: bool = False
 ) -> AsyncIterator[TerminalUser]:
-    async with ServerClient(guest.url, SecretStr(TOKEN)) as client:
-        talk = await open_chat_client(
-            client, workspace=guest.workspace, role=role, model=None, chat_id=chat_id, newest=newest
+    async with ServerClient(client.url, SecretStr(TOKEN)) as http:
+        chat_client = await open_chat_client(
+            http, workspace=client.workspace, role=role, model=None, chat_id=chat_id, newest=newest
         )
-        screen = ChatScreen(talk)
+        screen = ChatScreen(chat_client)
         async with screen.run_test(size=SIZE, notifications=True) as pilot:
-            yield TerminalUser(guest, screen, pilot, talk.chat_id)
+            yield TerminalUser(client, screen, pilot, chat_client.chat_id)
 
 
 @asynccontextmanager
 async def at_a_terminal(
     tmp_path: Path, *, replies: Iterable[Script] = (), role: str | None = None, **settings: Any
 ) -> AsyncIterator[TerminalUser]:
-    """A new chat in a house of its own."""
-    async with live_server(tmp_path, replies=replies, **settings) as guest, before_a_screen(guest, role=role) as person:
+    """A new chat on a new server."""
+    async with (
+        live_server(tmp_path, replies=replies, **settings) as client,
+        before_a_screen(client, role=role) as person,
+    ):
         yield person

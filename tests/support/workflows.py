@@ -1,4 +1,4 @@
-"""Workflow files put where the house finds them, and runs started and followed over HTTP."""
+"""Workflow files put where the server finds them, and runs started and followed over HTTP."""
 
 from pathlib import Path
 from typing import Any  # answers are JSON that tests look into freely
@@ -36,7 +36,7 @@ def _into(folder: Path, texts: dict[str, str]) -> None:
 
 async def started(chat: LiveChat, workflow: str, /, *, expect: int = 202, **parameters: Any) -> Json:
     body = {"context_id": chat.id, "parameters": parameters}
-    return await chat.guest.ask("POST", f"/workflows/{workflow}/execute", body, expect=expect)
+    return await chat.client.ask("POST", f"/workflows/{workflow}/execute", body, expect=expect)
 
 
 async def progress(chat: LiveChat, *, until: str = "turn-ended") -> list[tuple[int, str]]:
@@ -45,25 +45,25 @@ async def progress(chat: LiveChat, *, until: str = "turn-ended") -> list[tuple[i
     return [(e["workflow"]["step"], e["workflow"]["status"]) for e in events if e["type"] == "workflow-progress"]
 
 
-async def listed(guest: Caller, workflow: str, **query: str) -> Json:
+async def listed(client: Caller, workflow: str, **query: str) -> Json:
     """The one of this name in GET /workflows."""
-    found = (await guest.ask("GET", "/workflows", params=query))["workflows"]
+    found = (await client.ask("GET", "/workflows", params=query))["workflows"]
     (one,) = [each for each in found if each["name"] == workflow]
     return one
 
 
-async def names(guest: Caller) -> set[str]:
+async def names(client: Caller) -> set[str]:
     """Of all in GET /workflows."""
-    return {one["name"] for one in (await guest.ask("GET", "/workflows"))["workflows"]}
+    return {one["name"] for one in (await client.ask("GET", "/workflows"))["workflows"]}
 
 
-async def faults(guest: Caller) -> list[Json]:
+async def faults(client: Caller) -> list[Json]:
     """The files that gave none."""
-    return (await guest.ask("GET", "/workflows"))["faults"]
+    return (await client.ask("GET", "/workflows"))["faults"]
 
 
-async def trust(guest: Caller, workspace: Path, workflow: str, *, expect: int = 201) -> Json:
+async def trust(client: Caller, workspace: Path, workflow: str, *, expect: int = 201) -> Json:
     """A person trusts this file as it is now."""
-    seen = await listed(guest, workflow, workspace=str(workspace))
-    wish = {"workspace": str(workspace), "path": seen["path"], "sha256": seen["sha256"]}
-    return await guest.ask("POST", "/workspaces", {"trust": wish}, expect=expect)
+    seen = await listed(client, workflow, workspace=str(workspace))
+    asked_for = {"workspace": str(workspace), "path": seen["path"], "sha256": seen["sha256"]}
+    return await client.ask("POST", "/workspaces", {"trust": asked_for}, expect=expect)

@@ -23,9 +23,9 @@ SETTINGS = (ROOT / "docs" / "settings.md").read_text("utf-8")
 
 def commands() -> Iterator[tuple[str, set[str]]]:
     """Each command as it is typed, with its long flags."""
-    house = get_command(app)
-    assert isinstance(house, typer.core.TyperGroup)
-    for name, command in house.commands.items():
+    server = get_command(app)
+    assert isinstance(server, typer.core.TyperGroup)
+    for name, command in server.commands.items():
         below = command.commands if isinstance(command, typer.core.TyperGroup) else {"": command}
         for word, one in below.items():
             flags = {flag for parameter in one.params for flag in parameter.opts if flag.startswith("--")}
@@ -73,9 +73,9 @@ def test_every_place_that_the_page_on_extending_names_is_there() -> None:
 
 
 def test_every_room_and_every_module_beside_them_stands_in_the_architecture() -> None:
-    page, house = (ROOT / "docs" / "architecture.md").read_text("utf-8"), ROOT / "src" / "anycowork"
-    services = [path.parent.name for path in house.glob("*/__init__.py")]
-    beside = [path.stem for path in house.glob("*.py") if not path.stem.startswith("__")]
+    page, server = (ROOT / "docs" / "architecture.md").read_text("utf-8"), ROOT / "src" / "anycowork"
+    services = [path.parent.name for path in server.glob("*/__init__.py")]
+    beside = [path.stem for path in server.glob("*.py") if not path.stem.startswith("__")]
     assert sorted(name for name in (*services, *beside) if not re.search(rf"`(?:anycowork\.)?{name}`", page)) == []
 
 

@@ -12,8 +12,14 @@ for (const [, file, kind] of initial) {
   statSync(join(folder, file));
   sizes[kind] += gzipSync(readFileSync(join(folder, file)), { level: 9 }).length / 1024;
 }
-console.log(`initial JavaScript ${sizes.js.toFixed(1)} KB, CSS ${sizes.css.toFixed(1)} KB (gzip); limit for JavaScript ${LIMIT_KB} KB`);
+console.log(
+  `initial JavaScript ${sizes.js.toFixed(1)} KB, CSS ${sizes.css.toFixed(1)} KB (gzip); limit for JavaScript ${LIMIT_KB} KB`,
+);
 if (initial.length === 0 || sizes.js > LIMIT_KB) {
-  console.error(initial.length === 0 ? "No initial file was found in index.html." : "The first load became too large: load the heavy part later.");
+  console.error(
+    initial.length === 0
+      ? "No initial file was found in index.html."
+      : "The first load became too large: load the heavy part later.",
+  );
   process.exit(1);
 }

@@ -1,10 +1,10 @@
 // The frame: the list of chats beside one page, and what can be reached from everywhere.
-import clsx from "clsx";
-import { type MouseEvent, Suspense, lazy, useEffect, useLayoutEffect, useRef, useState } from "react";
+
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
+import clsx from "clsx";
+import { lazy, type MouseEvent, Suspense, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
-import { ChatPage } from "./chat/ChatPage";
 import { focusComposer } from "./chat/Composer";
 import { Home } from "./chat/Home";
 import { Sidebar } from "./chat/Sidebar";
@@ -14,6 +14,7 @@ import { SignIn } from "./setup/SignIn";
 import { chatAt, link, useLive } from "./state/live";
 import { preference, setPreference } from "./state/preferences";
 import { followAll, readAgain, useChats, useConnection } from "./state/sidebar";
+import { t } from "./texts/app";
 import { Banner } from "./ui/Banner";
 import { Button } from "./ui/Button";
 import { Calm } from "./ui/Calm";
@@ -25,7 +26,16 @@ import { holdStrayFiles } from "./ui/strayFiles";
 import { Toaster } from "./ui/Toaster";
 import { say } from "./ui/toasts";
 
+const JobPage = lazy(() => import("./jobs/JobPage"));
+const JobsPage = lazy(() => import("./jobs/JobsPage"));
 const SettingsPage = lazy(() => import("./setup/SettingsPage"));
+const IDLE = 200; // ms after the start page is drawn
+const ChatPage = lazy(loadChatPage);
+
+/** The page of a chat is large (Markdown, cards, virtual list): a link to a chat asks for it at once, the start page when it rests. */
+export function loadChatPage() {
+  return import("./chat/ChatPage");
+}
 
 export function App() {
   return (
@@ -46,6 +56,7 @@ function Frame() {
   const [open, setOpen] = useState<"palette" | "shortcuts" | null>(null);
   useEffect(() => followAll(queries), [queries]);
   useEffect(holdStrayFiles, []);
+  useEffect(() => void setTimeout(loadChatPage, IDLE), []);
   useLineBack();
   useArrival(path);
   useNews(queries);
@@ -61,7 +72,7 @@ function Frame() {
   const next = () => {
     const after = waiting[waiting.findIndex(({ id }) => id === chatAt(path)) + 1] ?? waiting[0];
     if (after) location.hash = `#/chat/${after.id}`;
-    else say("No chat waits for you.");
+    else say(t.noChatWaitsForYou);
   };
   useHotkeys({
     palette: () => setOpen("palette"),
@@ -76,11 +87,29 @@ function Frame() {
   if (connection === "unauthorized") return <SignIn />;
   return (
     <div className="flex h-full">
-      <a href="#main" onClick={skip} className="sr-only z-50 rounded-lg bg-ink px-4 py-2 text-paper focus:not-sr-only focus:absolute focus:top-2 focus:left-2">
-        Skip the list of chats
+      <a
+        href="#main"
+        onClick={skip}
+        className="sr-only z-50 rounded-lg bg-ink px-4 py-2 text-paper focus:not-sr-only focus:absolute focus:top-2 focus:left-2"
+      >
+        {t.skipTheListOfChats}
       </a>
-      {sidebar && <button type="button" aria-label="Close the list of chats" onClick={() => setSidebar(false)} className="fixed inset-0 z-20 bg-black/35 md:hidden" />}
-      <div ref={drawer} tabIndex={-1} className={clsx("outline-none inset-y-0 left-0 z-30 w-72 shrink-0 border-r border-line bg-paper max-md:fixed max-md:shadow-2xl md:w-68", !sidebar && "hidden")}>
+      {sidebar && (
+        <button
+          type="button"
+          aria-label={t.closeTheListOfChats}
+          onClick={() => setSidebar(false)}
+          className="fixed inset-0 z-20 bg-black/35 md:hidden"
+        />
+      )}
+      <div
+        ref={drawer}
+        tabIndex={-1}
+        className={clsx(
+          "outline-none inset-y-0 left-0 z-30 w-72 shrink-0 border-r border-line bg-paper max-md:fixed max-md:shadow-2xl md:w-68",
+          !sidebar && "hidden",
+        )}
+      >
         <Sidebar current={chatAt(path)} onLeave={leave} onPalette={() => setOpen("palette")} />
       </div>
       <div id="main" tabIndex={-1} className="flex min-w-0 flex-1 flex-col outline-none">
@@ -107,8 +136,20 @@ function Pages({ onSidebar }: { onSidebar: () => void }) {
         <Route path="/">
           <Home onSidebar={onSidebar} />
         </Route>
-        <Route path="/chat/:id/:message?">{({ id, message }) => <ChatPage key={id} chatId={id} messageId={message ?? null} onSidebar={onSidebar} />}</Route>
-        <Route path="/settings/:part?">{({ part }) => <SettingsPage part={part ?? null} onSidebar={onSidebar} />}</Route>
+        <Route path="/chat/:id/:message?">
+          {({ id, message }) => <ChatPage key={id} chatId={id} messageId={message ?? null} onSidebar={onSidebar} />}
+        </Route>
+        <Route path="/jobs">
+          <JobsPage onSidebar={onSidebar} />
+        </Route>
+        <Route path="/jobs/:id/:task?">
+          {({ id, task }) => (
+            <JobPage key={id} jobId={id} taskId={task ? decodeURIComponent(task) : null} onSidebar={onSidebar} />
+          )}
+        </Route>
+        <Route path="/settings/:part?">
+          {({ part }) => <SettingsPage part={part ?? null} onSidebar={onSidebar} />}
+        </Route>
         <Route>
           <Redirect to="/" />
         </Route>
@@ -121,10 +162,10 @@ function Pages({ onSidebar }: { onSidebar: () => void }) {
 function Broken() {
   return (
     <div role="alert" className="m-auto max-w-sm px-6 pb-24 text-center">
-      <h1 className="text-lg font-semibold">This part of the page could not be shown</h1>
-      <p className="mt-2 text-sm text-ink-2">The server does not answer, or it was updated meanwhile. Nothing is lost: what was done is stored there.</p>
+      <h1 className="text-lg font-semibold">{t.thisPartOfThePage}</h1>
+      <p className="mt-2 text-sm text-ink-2">{t.theServerDoesNotAnswer}</p>
       <Button look="primary" className="mt-5" onClick={() => location.reload()}>
-        Load the page again
+        {t.loadThePageAgain}
       </Button>
     </div>
   );
@@ -146,7 +187,11 @@ function useDrawer(open: boolean, leave: () => void) {
     node?.addEventListener("keydown", onKey);
     return () => {
       node?.removeEventListener("keydown", onKey);
-      if (before instanceof HTMLElement && (node?.contains(document.activeElement) || document.activeElement === document.body)) before.focus();
+      if (
+        before instanceof HTMLElement &&
+        (node?.contains(document.activeElement) || document.activeElement === document.body)
+      )
+        before.focus();
     };
   }, [open]);
   return drawer;

@@ -31,12 +31,12 @@ from acp.schema import (
 
 from anycowork import __version__
 from anycowork.acp.prompt_content import ContentBlock
-from anycowork.acp.server_link import ServerLink
 from anycowork.acp.session import EditorSession
 from anycowork.acp.session_info import MODEL, available_commands, mode_state, model_options, session_infos
 from anycowork.acp.transport import StdioTransport
 from anycowork.client.chat_client import ChatClient
 from anycowork.client.errors import ServerRefused, ServerUnreachable
+from anycowork.client.server_link import ServerLink
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
 

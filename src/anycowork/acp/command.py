@@ -11,10 +11,10 @@ from acp.agent.connection import AgentSideConnection
 from acp.interfaces import Agent
 
 from anycowork.acp.agent import EditorAgent
-from anycowork.acp.server_link import ServerLink
 from anycowork.acp.transport import stdio_transport
 from anycowork.client.connect import first_error
 from anycowork.client.console import stderr
+from anycowork.client.server_link import ServerLink
 from anycowork.config.loading import load_settings
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError, Invalid
@@ -60,7 +60,7 @@ async def _serve(settings: Settings, source: int, sink: int) -> None:
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     try:
         async with asyncio.TaskGroup() as tasks:
-            link = ServerLink(settings, tasks)
+            link = ServerLink(settings, tasks, face="editor")
             agent = EditorAgent(link, transport)
             served = cast(Agent, agent)  # forking and extensions are left out: the SDK answers that they are unknown
             connection = AgentSideConnection(served, transport, listening=False, use_unstable_protocol=True)

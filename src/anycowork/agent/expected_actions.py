@@ -25,7 +25,7 @@ _COUNTS = re.compile(r"\bhow (many|much)\b|\b(the|in) (sum|total|average)\b|\bco
 _TRIES = re.compile(r"\b(pass|passes|fail|fails|works?|tests?|runs?)\b", re.I)
 _PLANS = re.compile(r"\s*(please )?plan\b", re.I)
 _ASKS = re.compile(r"\s*(what|where|which|who|why|when|how (many|much|long|often|old|does|do|is|are|was))\b", re.I)
-_HANDS_OFF = re.compile(r"\b(do not|don't|without) chang(e|ing) anything\b|\bchange nothing\b", re.I)
+_CHANGE_NOTHING = re.compile(r"\b(do not|don't|without) chang(e|ing) anything\b|\bchange nothing\b", re.I)
 # An intentionally empty file cannot be distinguished from one without its content.
 _EMPTY = re.compile(r"\bempty\b", re.I)
 _PATH = re.compile(r"(?<![\w/.-])(?:[\w-]+/)*(?:[\w-]{2,}\.[a-zA-Z]|[\w-]\.[a-zA-Z]\w)\w{0,4}(?![\w/(-])")  # not `e.g`
@@ -44,7 +44,7 @@ class ExpectedAction(Enum):
 
 def asks_only(request: str) -> bool:
     """Whether the request is a plain question or forbids changes. `Can you …?` asks for an action."""
-    return bool(_HANDS_OFF.search(request) or (_ASKS.match(request) and not _CHANGES.search(request)))
+    return bool(_CHANGE_NOTHING.search(request) or (_ASKS.match(request) and not _CHANGES.search(request)))
 
 
 def not_tried(request: str, *, ran: bool, changed: bool, role: RoleDefinition) -> ExpectedAction | None:

@@ -22,6 +22,8 @@ from anycowork.agent.reply_parser import (
     read_reply,
 )
 from anycowork.agent.reply_stream import Reply, ReplyStream
+from anycowork.agent.small_models import unfinished_request
+from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
@@ -44,6 +46,7 @@ class Agent:
         toolrunner: ToolRunner,
         checker: PlanChecker,
         file_mentions: FileMentions,
+        steering: Steering,
         clock: Clock,
         limits: Callable[[Autonomy], Limits],
     ) -> None:
@@ -53,6 +56,7 @@ class Agent:
         self.toolrunner = toolrunner
         self._checker = checker
         self._file_mentions = file_mentions
+        self._steering = steering
         self._clock = clock
         self._limits = limits
 
@@ -87,7 +91,7 @@ class Agent:
             return await self._run_calls(context, limits)
         if context.turn.steps - context.turn.steps_before >= limits.steps:
             raise TooManySteps(f"{_worked_on(context)} after {limits.steps} steps. Continue it, or send a message.")
-        await context.require_budget()
+        await self._steering.take(context)
         context.turn = replace(context.turn, steps=context.turn.steps + 1)
         context.reply_stream = ReplyStream(
             journal=self._journal, chat_id=context.chat.id, turn_id=context.turn.id, message_id=self._clock.new_id()
@@ -184,11 +188,9 @@ class Agent:
             context.reject_answer()
             output = failed.result.content[:300] if failed.result else ""
             return f"The last step failed ({failed.tool}): {output} It is not done."
-        if context.brief and (context.owed() or context.missing()):
+        if unfinished := unfinished_request(context):
             context.reject_answer()
-            missing = "".join(f"'{path}' does not exist or is empty. " for path in context.missing())
-            return f"The request is not finished. {missing}The request was: {context.request()}"
-        return None
+        return unfinished
 
     async def _fault(self, context: TurnContext, limits: Limits, reply: Reply | None, problem: ModelFault) -> bool:
         log.warning("turn %s: reply rejected (%s): %r", context.turn.id, problem.message, reply.text if reply else "")

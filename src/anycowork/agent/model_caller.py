@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import assert_never
 
-from anycowork.agent.expected_actions import ExpectedAction
+from anycowork.agent.repeated_calls import repeated_tools
 from anycowork.agent.reply_stream import Reply, ReplyStream
+from anycowork.agent.small_models import excluded_forms, required_tools
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
 from anycowork.domain.images import ImageBytes, images_of
@@ -13,12 +14,10 @@ from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.model import Calling, ModelOptions, ModelRequest, PromptMessage, Providers, UsageChunk
 from anycowork.domain.ports import Hidden, Journal
-from anycowork.domain.roles import OutputFormat
 from anycowork.domain.values import replace
 from anycowork.prompts.history_budget import RESULT_CAP
 from anycowork.prompts.prompt_service import NOT_OFFERED, OfferedTools, PromptScope, PromptService, PromptTarget
 from anycowork.prompts.tokens import TokenRatios, tokens
-from anycowork.prompts.tool_selection import A_REQUEST
 from anycowork.prompts.window import Shown, Window
 
 _AT_A_TIME = 100  # messages
@@ -26,7 +25,6 @@ ANSWER_SHARE = 0.25  # of the context is reserved for the answer
 OVERVIEW_FILES = 60
 BRIEF_RESULT = 4_096  # bytes of one result that a small model is shown
 ANOTHER_TEMPERATURE = 0.8
-PATIENCE = 4  # calls that a small model must make before it may answer that it cannot do the task
 FILES_HEAD = "[Files in the workspace:"
 
 
@@ -64,9 +62,10 @@ class ModelCaller:
             request = replace(request, image_bytes=await self._image_data(context, shown.messages))
         asked = reply_stream.reply.message_id  # the usage is recorded under the id of the answer
         reserve = Reserve(asked, context.turn.id, request.purpose, name, shown.tokens)
-        pending, announcements = context.take_pending()
-        change = Change(context.chat.id, (*pending, reserve, context.turn), announcements)
-        await context.write_buffer.write(self._journal, change)
+        async with context.reserving(reserve):
+            pending, announcements = context.take_pending()
+            change = Change(context.chat.id, (*pending, reserve, context.turn), announcements)
+            await context.write_buffer.write(self._journal, change)
         reply = await reply_stream.receive(provider, request)
         if reply.usage and not request.image_bytes:  # image tokens do not help to estimate text
             estimated = shown.tokens / context.window.ratio + self._offered(context, options).tokens
@@ -78,7 +77,7 @@ class ModelCaller:
 
     def _request(self, context: TurnContext, model: str, shown: Shown, options: ModelOptions) -> ModelRequest:
         """Build the request. If the model repeats itself, change the request once: telling a weak model about it does not help."""
-        repeated = context.repeated_tools()
+        repeated = repeated_tools(context.calls)
         context.brief = options.brief
         return ModelRequest(
             model=model,
@@ -108,49 +107,18 @@ class ModelCaller:
             case Calling.SCHEMA:
                 if not options.brief:
                     return self._prompts.replies(context.role, brief=False, without=repeated, aim=self._aim(context))
-                without = (
-                    repeated
-                    | context.unfit_forms()
-                    | (self._prompts.changers() | {OutputFormat.PLAN.value} if context.asks_only() else frozenset())
-                )
                 return self._prompts.replies(
                     context.role,
                     brief=True,
-                    without=without,
-                    only=self._required_tools(context),
+                    without=repeated | excluded_forms(context, self._prompts),
+                    only=required_tools(context, self._prompts),
                     aim=self._aim(context),
                 )
             case _:
                 assert_never(options.calling)
 
-    def _required_tools(self, context: TurnContext) -> frozenset[str]:
-        """Return the tools of which a small model must call one now: before its first answer, once after its answer was rejected, and
-        while nothing of the request was done. Otherwise a small model tends to claim success without acting."""
-        pushed, context.must_call = context.must_call, False
-        owed, tools = self._tools_for(context.owed()), self._prompts.tools(context.role)
-        if pushed:
-            return owed or tools
-        if len(context.calls) < PATIENCE and (owed or context.missing()):
-            return owed if owed and context.calls else tools | owed
-        looks_first = not context.calls and len(context.request().split()) >= A_REQUEST
-        return tools if looks_first else frozenset()
-
-    def _tools_for(self, deed: ExpectedAction | None) -> frozenset[str]:
-        """Return the tools that can do this action; a plan needs no tool."""
-        match deed:
-            case None:
-                return frozenset()
-            case ExpectedAction.RUN:
-                return self._prompts.runners()
-            case ExpectedAction.CHANGE:
-                return self._prompts.changers() | self._prompts.runners()
-            case ExpectedAction.PLAN:
-                return frozenset({OutputFormat.PLAN.value})
-            case _:
-                assert_never(deed)
-
     async def _shown(self, context: TurnContext, options: ModelOptions, *, ratio: float) -> Shown:
-        room = self._prompt_budget(context)
+        prompt_budget = self._prompt_budget(context)
         if not len(context.window):
             cap = BRIEF_RESULT if options.brief else RESULT_CAP
             context.window = Window(ratio=ratio, result_cap=cap, begins_late=bool(context.beginning))
@@ -161,34 +129,34 @@ class ModelCaller:
             if message.id == context.turn.message_id:
                 one = await self._with_files(context, one)
             context.window.add(one)
-        system = await self._system_prompt(context, options, room)
-        return context.window.shown(budget=room - self._offered(context, options).tokens, system=system)
+        system = await self._system_prompt(context, options, prompt_budget)
+        return context.window.shown(budget=prompt_budget - self._offered(context, options).tokens, system=system)
 
     async def _with_files(self, context: TurnContext, request: Message) -> Message:
         """Prepend the workspace's file list to the request of the turn: with it, a model makes the right call at once.
 
         The list is the one of the segment's start, so that every request of the segment has the same text.
         """
-        hidden = await self._hidden(context.chat.id, context.workspace.root)
+        hidden = await self._hidden(context.chat.id, context.workspace.origin)
         files = context.workspace.overview(OVERVIEW_FILES, hidden)
         return replace(request, content=f"{FILES_HEAD}\n{files}]\n\n{request.content}")
 
     async def _image_data(self, context: TurnContext, messages: Sequence[PromptMessage]) -> Mapping[str, bytes]:
         """Return the bytes of the shown images; each is read once per segment."""
-        wanted = {image.sha256 for said in messages for part in said.parts for image in part.images}
+        wanted = {image.sha256 for prompt_message in messages for part in prompt_message.parts for image in part.images}
         for hash_ in wanted - context.image_bytes.keys():
             if (data := await self._image_bytes.get(hash_)) is not None:
                 context.image_bytes[hash_] = data
         return {hash_: context.image_bytes[hash_] for hash_ in wanted & context.image_bytes.keys()}
 
-    async def _system_prompt(self, context: TurnContext, options: ModelOptions, room: int) -> str:
+    async def _system_prompt(self, context: TurnContext, options: ModelOptions, prompt_budget: int) -> str:
         """Build the system prompt once per segment, so that every request of it begins with the same bytes."""
         if context.system_prompt is None:
             prompt_id = context.chat.config.system_prompt_id
             offered = options.calling is Calling.NATIVE
-            setting = PromptScope(context.workspace.root, room, context.opening())
-            told = await self._prompts.for_chat(prompt_id, context.role, setting, brief=options.brief, offered=offered)
-            context.system_prompt = f"{told}\n\n{context.extra_prompt}" if context.extra_prompt else told
+            setting = PromptScope(context.workspace.origin, prompt_budget, context.opening())
+            built = await self._prompts.for_chat(prompt_id, context.role, setting, brief=options.brief, offered=offered)
+            context.system_prompt = f"{built}\n\n{context.extra_prompt}" if context.extra_prompt else built
         return context.system_prompt
 
 

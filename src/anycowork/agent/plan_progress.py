@@ -16,6 +16,7 @@ from anycowork.domain.values import replace
 from anycowork.permissions.plan_steps import StepMatcher
 
 _ENDED_WELL = (EndReason.ANSWERED, EndReason.TERMINATED)
+_FINISHED = tuple(status for status in StepStatus if status.finished)
 _NOT_TRIED = (Status.REFUSED, Status.DENIED)
 
 
@@ -82,19 +83,19 @@ class PlanProgress:
 
     def unfinished(self) -> list[PlanStep]:
         """Return the steps that still need work."""
-        return [
-            step
-            for step in self.plan.steps
-            if not self._status(step.id).finished and self._matcher.names_work(step) and not self._worked_unproved(step)
-        ]
+        now = self.statuses()
+        left = [step for step in self.plan.steps if now[step.id] not in _FINISHED and self._matcher.names_work(step)]
+        return [step for step in left if not self._worked_unproved(step)]
 
     def count_finished(self) -> int:
-        return sum(self._status(step_id).finished for step_id in self._steps)
+        found = list(self.statuses().values())
+        return sum(found.count(status) for status in _FINISHED)
 
     def current(self) -> PlanStep | None:
         """Return the step in progress, or the next one."""
-        left = [step for step in self.plan.steps if not self._status(step.id).finished]
-        begun = (step for step in left if self._status(step.id) is not StepStatus.OPEN)
+        now = self.statuses()
+        left = [step for step in self.plan.steps if now[step.id] not in _FINISHED]
+        begun = (step for step in left if now[step.id] is not StepStatus.OPEN)
         return next(begun, next(iter(left), None))
 
     def unfinished_dependencies(self, call: Call, *, expected: Collection[str] = ()) -> list[PlanStep]:
@@ -180,13 +181,12 @@ class PlanProgress:
     # --- the status of one step
 
     def _status(self, step_id: str) -> StepStatus:
-        found, step = self._evidence[step_id], self._steps[step_id]
-        if found is StepStatus.RUNNING and self._under_way(step):
-            return (
-                StepStatus.OPEN if self._waits_for(step) else found
-            )  # a call that comes too early does not start the step
-        may_be_claimed = found in (StepStatus.OPEN, StepStatus.RUNNING) and step_id in self._passed_over
-        return StepStatus.CLAIMED if may_be_claimed else found
+        found = self._evidence[step_id]
+        if found is StepStatus.RUNNING and self._under_way(step := self._steps[step_id]):
+            # A call that comes too early does not start the step.
+            return StepStatus.OPEN if self._waits_for(step) else found
+        is_open = found is StepStatus.OPEN or found is StepStatus.RUNNING
+        return StepStatus.CLAIMED if is_open and step_id in self._passed_over else found
 
     def _evaluate(self, step: PlanStep) -> StepStatus:
         calls = list(self._calls[step.id].values())
@@ -225,6 +225,7 @@ class PlanProgress:
         """Return the final statuses. Unprovable steps are claimed if the turn ended well; steps that could not start are skipped."""
         ended: dict[str, StepStatus] = {}
         well = reason in _ENDED_WELL
+        failed = {step_id for step_id, status in now.items() if status in (StepStatus.FAILED, StepStatus.SKIPPED)}
         for step in self.plan.steps:
             status = now[step.id]
             if status is StepStatus.RUNNING and self._under_way(step):
@@ -232,9 +233,7 @@ class PlanProgress:
             elif self._worked_unproved(step) or (well and not self._matcher.names_work(step) and not status.finished):
                 status = StepStatus.CLAIMED
             elif status in (StepStatus.OPEN, StepStatus.RUNNING):
-                needs_failed = any(
-                    now[step_id] in (StepStatus.FAILED, StepStatus.SKIPPED) for step_id in step.dependencies
-                )
+                needs_failed = bool(failed) and not failed.isdisjoint(step.dependencies)
                 status = StepStatus.SKIPPED if well or needs_failed else StepStatus.OPEN
             ended[step.id] = status
         return ended

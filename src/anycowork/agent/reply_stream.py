@@ -1,6 +1,7 @@
 """Receives one reply: publishes it while it streams, separates reasoning from text, and stops it if it is too long or repeats itself."""
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -23,6 +24,7 @@ from anycowork.domain.ports import Journal
 _FORM = 100  # characters that the strict form adds to a call
 _TAIL, _REPEATS = 240, 12
 _AT_A_TIME = 16  # chunks
+_PIECE = 4_096  # characters that are looked through before others get their turn
 
 
 @dataclass(slots=True)
@@ -65,7 +67,10 @@ class ReplyStream:
                 case TextChunk(text) | ReasoningChunk(text) if len(text) > LONGEST_REPLY:
                     raise Runaway(f"The reply was stopped at {LONGEST_REPLY} characters. Keep the answer short.")
                 case TextChunk(text):
-                    self._append(self._splitter.feed(text))
+                    for piece in _in_pieces(text):
+                        self._append(self._splitter.feed(piece))
+                        if len(piece) == _PIECE:
+                            await asyncio.sleep(0)
                 case ReasoningChunk(text):
                     self._append([ThinkPiece(thinking=True, text=text)])
                 case CallChunk(text):
@@ -85,7 +90,7 @@ class ReplyStream:
 
     def show_rest(self) -> None:
         """Publish the text that was held back, because the reply is an answer for a person."""
-        self._say(EventType.TEXT_DELTA, self.reply.shown, self.reply.text[self.reply.shown :])
+        self._publish(EventType.TEXT_DELTA, self.reply.shown, self.reply.text[self.reply.shown :])
         self.reply.shown = len(self.reply.text)
 
     def _append_call(self, text: str) -> None:
@@ -96,17 +101,17 @@ class ReplyStream:
     def _append(self, pieces: list[ThinkPiece]) -> None:
         reply = self.reply
         if thought := "".join(piece.text for piece in pieces if piece.thinking):
-            self._say(EventType.REASONING_DELTA, len(reply.reasoning), thought)
+            self._publish(EventType.REASONING_DELTA, len(reply.reasoning), thought)
             reply.reasoning += thought
         reply.text += "".join(piece.text for piece in pieces if not piece.thinking)
         safe = safe_to_show(reply.text, reply.shown)
-        self._say(EventType.TEXT_DELTA, reply.shown, reply.text[reply.shown : safe])
+        self._publish(EventType.TEXT_DELTA, reply.shown, reply.text[reply.shown : safe])
         reply.shown = max(reply.shown, safe)
         self._stop_if_running_away()
 
-    def _say(self, kind: EventType, offset: int, text: str) -> None:
+    def _publish(self, kind: EventType, offset: int, text: str) -> None:
         if text:
-            self._journal.say(self._chat_id, self._turn_id, self.reply.message_id, kind, offset, text)
+            self._journal.publish_delta(self._chat_id, self._turn_id, self.reply.message_id, kind, offset, text)
 
     def _stop_if_running_away(self) -> None:
         length = len(self.reply.text) + len(self.reply.reasoning)
@@ -119,6 +124,12 @@ class ReplyStream:
             raise Runaway(
                 "The reply was stopped because it repeated itself. Keep the answer short, and say each thing once."
             )
+
+
+def _in_pieces(text: str) -> Iterator[str]:
+    """A provider may send a whole reply as one piece of text, and looking through it must not block the loop."""
+    for start in range(0, len(text), _PIECE):
+        yield text[start : start + _PIECE]
 
 
 def repeats_itself(text: str) -> bool:

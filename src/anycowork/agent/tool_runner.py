@@ -9,6 +9,7 @@ from itertools import groupby
 from anycowork.agent.call_authorizer import CallAuthorizer
 from anycowork.agent.error_results import failed_result, result_of_held
 from anycowork.agent.live_output import LiveOutput
+from anycowork.agent.live_questions import LiveQuestions
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import Approval
@@ -25,6 +26,7 @@ from anycowork.domain.journal import Change, RequireLease, RequireNoDenial, SetC
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Journal, Snapshots, Store, Toolbox, Workspaces, names_nothing
+from anycowork.domain.question import Question
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, CallState, Intent, PathIntent, Status, ToolResult
 from anycowork.domain.values import replace, value
@@ -72,8 +74,10 @@ class ToolRunner:
         roles: RoleRegistry,
         clock: Clock,
         cost_of: CostOf = lambda used: None,
+        questions: LiveQuestions | None = None,
     ) -> None:
         self._gate = gate
+        self._questions = questions
         self.hidden = gate.hidden
         self._authorizer = CallAuthorizer(
             gate=gate, journal=journal, store=store, roles=roles, clock=clock, cost_of=cost_of
@@ -279,9 +283,7 @@ class ToolRunner:
         if intend is None and not admitted.tool.spec.read_only:  # it was treated as a read before the tools changed
             return ToolResult.failed(_tools_changed())
         named = _named_by(context.plan, admitted.plan_step) if context.plan else names_nothing
-        tool_context = context.tool_context(
-            admitted.permissions, intend=intend, named=named, hidden=admitted.policy.hidden
-        )
+        tool_context = context.tool_context(admitted.permissions, intend=intend, named=named, hidden=admitted.hidden)
         if hold is not None:
             tool_context = replace(
                 tool_context,
@@ -289,11 +291,12 @@ class ToolRunner:
                 committed=committed,
                 named_network=admitted.policy.named_literally,
                 check_changes=lambda changes: self._gate.check_changes(
-                    call, changes, context.workspace.root, autonomy=admitted.autonomy
+                    call, changes, context.workspace.origin, autonomy=admitted.autonomy
                 ),
                 hold=hold,
                 asks_at_commit=admitted.asks_at_commit,
                 held=call.held,
+                ask=self._ask_of(context, call),
             )
         try:
             return await admitted.tool.run(admitted.prepared, tool_context)
@@ -301,6 +304,13 @@ class ToolRunner:
             return failed_result(denied)
         except (ToolFault, Refusal) as error:
             return ToolResult.failed(error)
+
+    def _ask_of(self, context: TurnContext, call: Call) -> Callable[[Question], Awaitable[str | None]] | None:
+        """A worker of a job has nobody to ask: its chat goes on beside it."""
+        questions = self._questions
+        if questions is None or context.turn.job_id is not None:
+            return None
+        return lambda question: questions.ask(context, call, question)
 
     async def _settle(
         self,

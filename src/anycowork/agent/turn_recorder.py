@@ -58,22 +58,25 @@ class TurnRecorder:
         events: tuple[NewEvent, ...] = (),
     ) -> None:
         """Exactly one end, as the turn's policy has it: the last message, the turn's end and the chat's state become true together."""
+        await context.before_end()
         end = context.policy.end(TurnEnd(reason, messages, also, events))
         if not end.over:
             await self._write(context, *end.messages, *end.writes, events=end.events)
             return
         context.turn = replace(context.turn, state=TurnState.ENDED, reason=reason, seconds=self._seconds(context))
         ended = event_factory.turn_ended(context.turn, end.state)
-        told = (*end.events, *plan_ended(context.turn, context.progress), ended)
-        await self._write(context, *end.messages, *end.writes, context.turn, SetChat(state=end.state), events=told)
+        all_events = (*end.events, *plan_ended(context.turn, context.progress), ended)
+        await self._write(
+            context, *end.messages, *end.writes, context.turn, SetChat(state=end.state), events=all_events
+        )
 
-    async def blocked(self, context: TurnContext, reply: Reply | None, said: str) -> None:
+    async def blocked(self, context: TurnContext, reply: Reply | None, notice: str) -> None:
         """End a turn whose model stopped while steps of the plan are open: write its answer, then a note that names the steps."""
         if context.reply_stream:
             context.reply_stream.show_rest()
         words = [self._reply_message(context, reply)] if reply and reply.text.strip() else []
-        payload: Json = {"error": event_factory.error_json(StepsOpen(said))}
-        await self.end(context, EndReason.BLOCKED, *words, self._system_message(context, said, payload))
+        payload: Json = {"error": event_factory.error_json(StepsOpen(notice))}
+        await self.end(context, EndReason.BLOCKED, *words, self._system_message(context, notice, payload))
 
     # --- replies after which the turn goes on
 
@@ -112,8 +115,8 @@ class TurnRecorder:
 
     async def fault(self, context: TurnContext, reply: Reply | None, problem: ModelFault) -> None:
         """Record a faulty reply and the problem, for the model to read."""
-        said = [self._reply_message(context, reply)] if reply and reply.text.strip() else []
-        await self._write(context, *said, self._note(context, problem), context.turn)
+        notice = [self._reply_message(context, reply)] if reply and reply.text.strip() else []
+        await self._write(context, *notice, self._note(context, problem), context.turn)
 
     async def pending(self, context: TurnContext) -> None:
         """Write what was pending, when nothing else will be written."""

@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from anycowork.domain.journal import Change
 from anycowork.domain.ports import Journal
 
-PATIENCE = 0.05  # seconds at most, so that readers see a slow read while it runs
+FLUSH_SECONDS = 0.05  # seconds at most, so that readers see a slow read while it runs
 
 
 class WriteBuffer:
@@ -21,7 +21,7 @@ class WriteBuffer:
         """Buffer a change; it is written with the next one, or alone after a short time."""
         self._changes.append(change)
         if self._timer is None:  # a running timer covers this change too
-            self._timer = asyncio.get_running_loop().call_later(PATIENCE, self._submit, journal)
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._submit, journal)
 
     async def write(self, journal: Journal, *changes: Change) -> None:
         """Write all buffered changes and then these, in one transaction. Raises: as `Journal.write`, also for submitted changes."""

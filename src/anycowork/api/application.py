@@ -23,8 +23,12 @@ from anycowork.api.router import Router
 from anycowork.api.routes import (
     approvals,
     audit,
+    call_display,
     chats,
+    export,
+    fork,
     health,
+    job_changes,
     jobs,
     keys,
     local_models,
@@ -34,8 +38,10 @@ from anycowork.api.routes import (
     plans,
     providers,
     questions,
+    queue,
     roles,
     rules,
+    search,
     session,
     settings,
     snapshots,
@@ -50,15 +56,21 @@ from anycowork.chats.services import Services
 
 NOUNS = (
     chats,
+    export,
+    fork,
     messages,
+    queue,
+    search,
     roles,
     approvals,
     rules,
     questions,
     plans,
+    job_changes,
     jobs,
     snapshots,
     system_prompts,
+    call_display,
     audit,
     usage,
     providers,
@@ -88,7 +100,7 @@ def create_api(services: Services) -> ASGIApp:
         app,
         credentials=Credentials(services.token, services.keys),
         sessions=services.sessions,
-        neighbourhood=AllowedHosts.of(services.host, services.allowed_hosts),
+        allowed_hosts=AllowedHosts.of(services.host, services.allowed_hosts),
         slowdown=AuthThrottle(services.clock, services.sleep),
     )
     app = SecurityHeaders(ErrorMiddleware(app), answers)
@@ -112,9 +124,9 @@ class _HttpOnly:
 
 
 async def _acknowledge_lifespan(receive: Receive, send: Send) -> None:
-    for moment in ("startup", "shutdown"):
+    for phase in ("startup", "shutdown"):
         await receive()
-        await send({"type": f"lifespan.{moment}.complete"})
+        await send({"type": f"lifespan.{phase}.complete"})
 
 
 def _routes(services: Services, answers: Counter[int], passed_on: Counter[str]) -> FastAPI:

@@ -32,6 +32,7 @@ from anycowork.domain.errors import (
 )
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
+from anycowork.domain.visible_text import UntrustedText, visible, visible_line
 
 log = logging.getLogger("anycowork.api")
 
@@ -63,8 +64,11 @@ class ErrorResponse:
         return [(b"connection", b"close")] if self.status in _UNREAD else list(self.more)
 
     def to_json(self) -> Json:
+        """A message may repeat names that a model or a client chose, and clients print it: hidden characters are written out."""
         kind = _TYPES.get(self.status, "server_error" if self.status >= 500 else "invalid_request_error")
-        return {"error": {"code": self.code, "message": self.message, "param": self.param, "type": kind}}
+        message = visible(UntrustedText(self.message))
+        param = None if self.param is None else visible_line(UntrustedText(self.param))
+        return {"error": {"code": self.code, "message": message, "param": param, "type": kind}}
 
 
 _UNREAD = (408, 413)

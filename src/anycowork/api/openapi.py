@@ -53,6 +53,7 @@ _NOUN_OF: dict[EventType, str] = {
     EventType.JOB_COMPLETED: "job",
     EventType.WORKFLOW_PROGRESS: "workflow",
     EventType.ROLE_CHANGED: "role",
+    EventType.QUEUE_UPDATED: "queued",
     EventType.SNAPSHOT: "snapshot",
     EventType.USAGE: "usage",
     EventType.ERROR: "error",

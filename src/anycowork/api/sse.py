@@ -1,9 +1,10 @@
-"""Serves event streams as plain ASGI. A stream ends when its client disconnects or the server stops, and blocks neither."""
+"""Serves records as server-sent events over plain ASGI. A stream ends when its client disconnects or the server stops, and blocks neither."""
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from operator import attrgetter
 from urllib.parse import parse_qs
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -15,6 +16,7 @@ from anycowork.chats.lookup import require_chat
 from anycowork.chats.services import Services
 from anycowork.domain import principals
 from anycowork.domain.errors import Invalid
+from anycowork.domain.events import Record, StreamItem, StreamSignal
 
 _ALL = "/events"
 _ONE = re.compile(r"/context/([^/]+)/events")
@@ -42,16 +44,18 @@ class EventStreams:
         principal_in(scope, principals.Scope.READ)
         after = _after(scope)
         if one is None:
-            events = self._services.streams.follow_all(after=after)
+            events, event_id = self._services.streams.follow_all(after=after), POSITION
         else:
             chat = await require_chat(self._services.store, one.group(1))
-            events = self._services.streams.follow(chat.id, after=after or 0)
-        await self._pass_on(events, receive, send)
+            events, event_id = self._services.streams.follow(chat.id, after=after or 0), SEQ
+        await self._pass_on(events, event_id, receive, send)
 
-    async def _pass_on(self, events: AsyncGenerator[bytes, None], receive: Receive, send: Send) -> None:
+    async def _pass_on(
+        self, events: AsyncGenerator[StreamItem, None], event_id: "EventId", receive: Receive, send: Send
+    ) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": _HEAD})
         async with asyncio.TaskGroup() as tasks:
-            pump = tasks.create_task(_pump(events, send))
+            pump = tasks.create_task(_pump(events, event_id, send))
             watchers = [tasks.create_task(_client_gone(receive)), tasks.create_task(_set(self._services.stopping))]
             await asyncio.wait([pump, *watchers], return_when=asyncio.FIRST_COMPLETED)
             for task in (pump, *watchers):
@@ -59,10 +63,27 @@ class EventStreams:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _pump(events: AsyncGenerator[bytes, None], send: Send) -> None:
-    async with aclosing(events) as chunks:
-        async for chunk in chunks:
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+async def _pump(events: AsyncGenerator[StreamItem, None], event_id: "EventId", send: Send) -> None:
+    async with aclosing(events) as items:
+        async for item in items:
+            await send({"type": "http.response.body", "body": encode_sse(item, event_id), "more_body": True})
+
+
+EventId = Callable[[Record], int]
+"""Returns the number that a client sends back as Last-Event-ID."""
+
+SEQ: EventId = attrgetter("seq")
+POSITION: EventId = attrgetter("position")
+
+
+def encode_sse(item: StreamItem, event_id: EventId) -> bytes:
+    """Encode what a stream delivered. A signal becomes a comment, which clients that do not know it ignore and which has no event id."""
+    if isinstance(item, StreamSignal):
+        return b": %s\n\n" % item.value.encode()
+    return b"".join(
+        b"id: %d\nevent: %s\ndata: %s\n\n" % (event_id(record), record.type.value.encode(), record.body)
+        for record in item
+    )
 
 
 async def _client_gone(receive: Receive) -> None:

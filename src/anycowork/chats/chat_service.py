@@ -8,12 +8,16 @@ from functools import partial
 from pydantic import JsonValue
 
 from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.chat_title import NEW_CHAT, title_from
 from anycowork.chats.lookup import require_chat
-from anycowork.chats.record_factory import IDLE, NEW_CHAT, RecordFactory, require_idle, title_from
+from anycowork.chats.record_factory import IDLE, RecordFactory, require_idle
+from anycowork.domain import event_factory
 from anycowork.domain.chats import Autonomy, Chat, ChatConfig, ChatState
 from anycowork.domain.errors import Conflict, Invalid, NeedsConfirmation, NoSuchModel, TurnAlreadyRunning
+from anycowork.domain.events import NewEvent
 from anycowork.domain.images import GivenImage, Image, ImageBytes, recognise
-from anycowork.domain.journal import AddChat, RemoveChat, RequireState, SetChat
+from anycowork.domain.journal import AddChat, RemoveChat, RemoveQueued, RequireState, SetChat, Write
+from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Json, Speaker
 from anycowork.domain.model import Providers
 from anycowork.domain.ports import Clock, Store
@@ -87,7 +91,7 @@ class ChatService:
     ) -> Chat:
         principal.require(Scope.SEND)
         definition = self._roles.require(role or Role.ACTOR)
-        self._require_model(model)
+        self.require_model(model)
         await self._require_prompt(system_prompt_id)
         root = await self._find_workspace(workspace)
         now = self._clock.now()
@@ -106,11 +110,13 @@ class ChatService:
         model: str | None = None,
         system_prompt_id: str | None = None,
         autonomy: Autonomy | None = None,
+        pinned: bool | None = None,
+        archived: bool | None = None,
     ) -> Chat:
         """Change the chat's settings. Raises: NoSuchModel, Invalid, Conflict if the autonomy needs a sandbox that is not available."""
         principal.require(Scope.SEND)
         self._require_autonomy(principal, autonomy)
-        self._require_model(model)
+        self.require_model(model)
         await self._require_prompt(system_prompt_id)
         async with self._chat_lock.exclusive(chat_id) as chat:
             prompt = system_prompt_id or chat.config.system_prompt_id
@@ -118,8 +124,9 @@ class ChatService:
             config = replace(
                 chat.config, model_id=model or chat.config.model_id, system_prompt_id=prompt, autonomy=level
             )
-            said = self._draft.autonomy(chat, level)
-            await self._chat_lock.write(principal, chat_id, SetChat(config=config, title=title), *said)
+            notice = self._draft.autonomy(chat, level)
+            changed = SetChat(config=config, title=title, pinned=pinned, archived=archived)
+            await self._chat_lock.write(principal, chat_id, changed, *notice)
         return await require_chat(self._store, chat_id)
 
     def _require_autonomy(self, principal: Principal, autonomy: Autonomy | None) -> None:
@@ -143,11 +150,18 @@ class ChatService:
     # --- turns
 
     async def send(
-        self, principal: Principal, chat_id: str, content: str, images: Sequence[GivenImage] = ()
+        self,
+        principal: Principal,
+        chat_id: str,
+        content: str,
+        images: Sequence[GivenImage] = (),
+        *,
+        queued: QueuedMessage | None = None,
     ) -> SentMessage:
-        """Send a message and start its turn. Both are durable when this returns.
+        """Send a message and start its turn. Both are durable when this returns. `queued`: the message leaves the queue with that.
 
-        `/name …` runs that workflow; two slashes at the start mean one slash, and no workflow runs. Raises: Invalid, TooLarge.
+        `/name …` runs that workflow; two slashes at the start mean one slash, and no workflow runs. Raises: Invalid, TooLarge,
+        NotFound if it is not in the queue any more.
         """
         principal.require(Scope.SEND)
         if not content.strip():
@@ -156,15 +170,19 @@ class ChatService:
         if content.startswith("/") and not content.startswith("//"):
             if images:
                 raise Invalid("A workflow accepts no images. Send them in a separate message.", param="images")
-            return await self._run(principal, chat_id, partial(self._workflows.order_typed, content))
+            return await self._run(principal, chat_id, partial(self._workflows.order_typed, content), queued)
         content = content.removeprefix("/")
         async with self._chat_lock.exclusive(chat_id) as chat:
             turn_id = self._clock.new_id()
             payload = await self._store_images(chat, images, known)
             message = self._draft.message(chat, Speaker.USER, content, payload=payload, turn_id=turn_id)
+            if queued is not None:
+                message = replace(message, id=queued.id)
             turn = self._draft.turn(chat, principal, message_id=message.id, turn_id=turn_id, role=chat.role)
             title = title_from(content) if chat.title == NEW_CHAT else None
-            await self._chat_lock.begin(principal, chat, turn, message, SetChat(ChatState.RUNNING, title=title))
+            state = SetChat(ChatState.RUNNING, title=title)
+            writes, events = _from_queue(queued)
+            await self._chat_lock.begin(principal, chat, turn, *writes, message, state, events=events)
         return SentMessage(message.id, turn.id)
 
     async def execute(
@@ -201,7 +219,11 @@ class ChatService:
     # --- the parts
 
     async def _run(
-        self, principal: Principal, chat_id: str, order_for: Callable[..., Awaitable[RunOrder]]
+        self,
+        principal: Principal,
+        chat_id: str,
+        order_for: Callable[..., Awaitable[RunOrder]],
+        queued: QueuedMessage | None = None,
     ) -> SentMessage:
         """Fix the run's steps before the turn begins: later changes of the file do not affect it."""
         async with self._chat_lock.exclusive(chat_id) as chat:
@@ -209,7 +231,9 @@ class ChatService:
             run, message = self._draft.run(chat, order)
             turn = self._draft.turn(chat, principal, message_id=message.id, turn_id=run.id, role=chat.role)
             title = title_from(order.typed) if chat.title == NEW_CHAT else None
-            await self._chat_lock.begin(principal, chat, turn, message, run, SetChat(ChatState.RUNNING, title=title))
+            state = SetChat(ChatState.RUNNING, title=title)
+            writes, events = _from_queue(queued)
+            await self._chat_lock.begin(principal, chat, turn, *writes, message, run, state, events=events)
         return SentMessage(message.id, turn.id, run.id)
 
     async def _store_images(self, chat: Chat, images: Sequence[GivenImage], known: Sequence[Image]) -> Json | None:
@@ -222,7 +246,8 @@ class ChatService:
             await self._image_bytes.put(given.data)
         return {"images": [image.to_json() for image in known]}
 
-    def _require_model(self, model: str | None) -> None:
+    def require_model(self, model: str | None) -> None:
+        """Raises: Invalid if there is no such model. None is the default model."""
         if model is None:
             return
         try:
@@ -236,3 +261,9 @@ class ChatService:
                 f"There is no system prompt '{prompt_id[:64]}'. /v1/system-prompts lists them.",
                 param="system_prompt_id",
             )
+
+
+def _from_queue(queued: QueuedMessage | None) -> tuple[tuple[Write, ...], tuple[NewEvent, ...]]:
+    if queued is None:
+        return (), ()
+    return (RemoveQueued(queued.id),), (event_factory.queue_updated(queued, "sent"),)

@@ -26,8 +26,8 @@ class Continuation:
 
     def to_json(self) -> Json:
         error = self.turn.error or {}
-        said = error.get("message")
-        message = said if isinstance(said, str) else _WHY[self.reason]
+        text = error.get("message")
+        message = text if isinstance(text, str) else _WHY[self.reason]
         return {"turn_id": self.turn.id, "reason": self.reason.value, "message": message}
 
 

@@ -1,22 +1,24 @@
 """Handles the decisions of people: approvals, answers to questions, and approvals of plans."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
+from anycowork.agent.live_questions import LiveQuestions
 from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.chat_title import NEW_CHAT, title_from
 from anycowork.chats.continuation import require_continuation
 from anycowork.chats.decisions import DecidedApproval, Settlement, each_once
 from anycowork.chats.lookup import progress_of
 from anycowork.chats.plans import AS_SHOWN, PlanEdits, approved_plan, execution_request, proposed_plan
-from anycowork.chats.record_factory import NEW_CHAT, RecordFactory, require_idle, title_from
+from anycowork.chats.record_factory import RecordFactory, require_idle
 from anycowork.domain import event_factory
-from anycowork.domain.approvals import PlanRow, PlanState, QuestionState
-from anycowork.domain.chats import ChatState, TurnState
+from anycowork.domain.approvals import Approval, PlanRow, PlanState, QuestionState
+from anycowork.domain.chats import ChatState, Turn, TurnState
 from anycowork.domain.errors import AlreadyAnswered, AlreadyDecided, NotFound
 from anycowork.domain.journal import ApprovePlan, SetChat, SettleQuestion, Write
-from anycowork.domain.messages import Json, MessageType, Speaker
+from anycowork.domain.messages import ASKED_BY, Json, MessageType, Speaker
 from anycowork.domain.plan_status import PlanStatus
 from anycowork.domain.ports import Clock, Store, Toolbox
 from anycowork.domain.principals import Principal, Scope
@@ -27,7 +29,16 @@ from anycowork.domain.workflows import RunStatus
 
 
 class DecisionService:
-    def __init__(self, *, chat_lock: ChatLock, store: Store, toolbox: Toolbox, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        chat_lock: ChatLock,
+        store: Store,
+        toolbox: Toolbox,
+        clock: Clock,
+        questions: LiveQuestions | None = None,
+    ) -> None:
+        self._questions = questions
         self._chat_lock = chat_lock
         self._store = store
         self._toolbox = toolbox
@@ -46,12 +57,20 @@ class DecisionService:
                 if wanted.id not in pending:
                     await self._not_pending(chat_id, wanted.id)
             settled = self._settle(chat, principal, decisions, pending)
-            turn = await self._store.current_turn(chat_id)
-            if turn is None or len(pending) > len(decisions):
-                await self._chat_lock.write(principal, chat_id, *settled.writes, events=settled.events)
+            due = await self._decided_turns([pending.pop(one.id) for one in decisions], pending.values())
+            if due:
+                turn, *others = due
+                await self._chat_lock.resume(principal, turn, *settled.writes, events=settled.events, others=others)
             else:
-                await self._chat_lock.resume(principal, turn, *settled.writes, events=settled.events)
+                await self._chat_lock.write(principal, chat_id, *settled.writes, events=settled.events)
         return settled.rules
+
+    async def _decided_turns(self, decided: Iterable[Approval], left: Iterable[Approval]) -> list[Turn]:
+        """Return the turns of which every approval is decided now. Several tasks of a job may ask at the same time."""
+        waiting = {approval.turn_id for approval in left}
+        turn_ids = dict.fromkeys(one.turn_id for one in decided if one.turn_id not in waiting)
+        turns = [await self._store.turn(turn_id) for turn_id in turn_ids]
+        return [turn for turn in turns if turn is not None and turn.state is not TurnState.ENDED]
 
     async def answer(
         self, principal: Principal, chat_id: str, message_id: str, *, value: str | None, custom: str | None
@@ -64,32 +83,36 @@ class DecisionService:
             if row is None or question is None:
                 raise NotFound("question", message_id)
             turn = await self._store.turn(row.turn_id)
-            if row.state is not QuestionState.OPEN or turn is None or turn.state is not TurnState.PARKED:
+            live = self._questions if self._questions and self._questions.is_waiting(message_id) else None
+            if row.state is not QuestionState.OPEN or turn is None or not (live or turn.state is TurnState.PARKED):
                 raise AlreadyAnswered(f"This question is already {row.state.value}.")
             words = question.answer_text(value=value, custom=custom)
             given: Json = {"question_id": message_id, "value": value, "custom": custom}
             answered = QuestionState.ANSWERED
-            await self._chat_lock.resume(
-                principal,
-                turn,
-                SettleQuestion(message_id, answered, given, principal.label()),
-                self._draft.message(chat, Speaker.USER, words, payload=given, turn_id=turn.id),
-                events=(
-                    event_factory.question_answered(message_id, turn.id, given, answered.value, principal.label()),
-                ),
+            settled = SettleQuestion(message_id, answered, given, principal.label())
+            event = event_factory.question_answered(message_id, turn.id, given, answered.value, principal.label())
+            if live is None:
+                message = self._draft.message(chat, Speaker.USER, words, payload=given, turn_id=turn.id)
+                await self._chat_lock.resume(principal, turn, settled, message, events=(event,))
+                return turn.id
+            marked = {**given, ASKED_BY: (asked.payload or {}).get(ASKED_BY) if asked else None}
+            message = self._draft.message(chat, Speaker.USER, words, payload=marked, turn_id=turn.id)
+            await self._chat_lock.write(
+                principal, chat_id, settled, message, SetChat(ChatState.RUNNING), events=(event,)
             )
+            live.answer(message_id, value if value is not None else words)
         return turn.id
 
     async def propose_plan(self, principal: Principal, chat_id: str, plan: Json, request: str | None = None) -> str:
         """Record a plan written by a person. It is open like an agent's plan and supersedes the last one. `request` is sent before it."""
         principal.require(Scope.SEND)
         read = await asyncio.to_thread(proposed_plan, plan)  # a huge plan must not block other requests
+        shown = await asyncio.to_thread(read.to_json)
         async with self._chat_lock.exclusive(chat_id) as chat:
-            shown = read.to_json()
             words = read.goal or "A plan"
             message = self._draft.message(chat, Speaker.USER, words, kind=MessageType.PLAN, payload=shown)
             row = PlanRow(message.id, chat_id, PlanState.OPEN)
-            event = event_factory.plan_update(message.id, None, read, PlanStatus.OPEN)
+            event = await asyncio.to_thread(event_factory.plan_update, message.id, None, read, PlanStatus.OPEN)
             asked = () if request is None else (self._draft.message(chat, Speaker.USER, request),)
             title = title_from(request or words) if chat.title == NEW_CHAT else None
             writes = (require_idle(chat), SetChat(title=title), *asked, message, row)
@@ -106,15 +129,18 @@ class DecisionService:
             if row is None or shown is None:
                 raise NotFound("plan", message_id)
             plan = await asyncio.to_thread(approved_plan, shown.payload or {}, edits)
-            turn_id, text, payload = self._clock.new_id(), execution_request(plan), {"plan_id": message_id}
+            turn_id, payload = self._clock.new_id(), {"plan_id": message_id}
+            text = await asyncio.to_thread(execution_request, plan)
             request = self._draft.message(chat, Speaker.USER, text, payload=dict(payload), turn_id=turn_id)
             turn = self._draft.turn(
                 chat, principal, message_id=request.id, turn_id=turn_id, role=Role.ACTOR, plan_id=message_id
             )
             switch, switched = self._draft.switch(principal, chat, Role.ACTOR)
-            approve = ApprovePlan(message_id, plan.to_json(), principal.label(), turn_id)
+            approve = ApprovePlan(message_id, await asyncio.to_thread(plan.to_json), principal.label(), turn_id)
             state = SetChat(ChatState.RUNNING, config=replace(chat.config, agent_role=Role.ACTOR))
-            approved = event_factory.plan_update(message_id, turn_id, plan, PlanStatus.APPROVED)
+            approved = await asyncio.to_thread(
+                event_factory.plan_update, message_id, turn_id, plan, PlanStatus.APPROVED
+            )
             await self._chat_lock.begin(
                 principal, chat, turn, approve, *switch, request, state, events=(*switched, approved)
             )

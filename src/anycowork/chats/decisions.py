@@ -83,7 +83,7 @@ class Settlement:
     def _rule(self, chat: Chat, by: str, approval: Approval, decision: Decision, own: DecisionRule, *, at: str) -> Rule:
         _require_fitting(own, decision, chat, at)
         scope = _scope(decision, own)
-        wish = NewRule(
+        new = NewRule(
             tool=own.tool or approval.tool,
             resource=own.resource,
             effect=own.effect,
@@ -93,7 +93,7 @@ class Settlement:
             expires_at=own.expires_at,
         )
         try:
-            rule = new_rule(wish, rule_id=self._clock.new_id(), created_by=by, at=self._clock.now())
+            rule = new_rule(new, rule_id=self._clock.new_id(), created_by=by, at=self._clock.now())
             check_pattern(rule)
         except Invalid as fault:
             raise Invalid(fault.message, param=f"{at}.rule.{fault.param}") from None

@@ -1,41 +1,34 @@
 """Jobs as people ask for them: created, approved, paused, resumed, cancelled, retried and looked at. The coordinator does the rest."""
 
 import asyncio
-from dataclasses import field
 
 from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.job_drafts import JobDrafts, NewJob, earlier_plan, race_plan
 from anycowork.chats.plans import AS_SHOWN, PlanEdits, approved_plan, proposed_plan
-from anycowork.chats.record_factory import NEW_CHAT, RecordFactory, require_idle, title_from
+from anycowork.chats.record_factory import RecordFactory, require_idle
 from anycowork.domain import event_factory
-from anycowork.domain.approvals import PlanRow, PlanState
 from anycowork.domain.chats import Chat, ChatState
 from anycowork.domain.errors import Conflict, Invalid, NotFound
-from anycowork.domain.events import NewEvent
-from anycowork.domain.jobs import Job, JobLimits, JobStatus, JobTask, OnFailure, job_json, tasks_of
-from anycowork.domain.journal import ApprovePlan, SetChat, Write
-from anycowork.domain.messages import Json, MessageType, Speaker
-from anycowork.domain.plan import Plan
+from anycowork.domain.jobs import (
+    Job,
+    JobStatus,
+    JobTask,
+    continued,
+    job_json,
+)
+from anycowork.domain.journal import ApprovePlan, SetChat
+from anycowork.domain.messages import Json
 from anycowork.domain.plan_status import PlanStatus
 from anycowork.domain.ports import Clock, Store
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.roles import Role
 from anycowork.domain.task_progress import TaskStatus
-from anycowork.domain.values import replace, value
+from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.coordinator import JobCoordinator
+from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.jobs.job_usage import usage_json
 from anycowork.permissions.budgets import CostOf
-
-
-@value
-class NewJob:
-    """What a person asks for: a request that is planned first, or a plan."""
-
-    request: str | None = None
-    plan: Json | None = field(default=None, hash=False)
-    on_failure: OnFailure = OnFailure.RETRY
-    parallel: int = 1
-    limits: JobLimits = JobLimits()
 
 
 class JobService:
@@ -46,6 +39,7 @@ class JobService:
         store: Store,
         agents: AgentRegistry,
         coordinator: JobCoordinator,
+        isolated: IsolatedTasks,
         clock: Clock,
         cost_of: CostOf,
     ) -> None:
@@ -53,9 +47,11 @@ class JobService:
         self._store = store
         self._agents = agents
         self._coordinator = coordinator
+        self._isolated = isolated
         self._clock = clock
         self._cost_of = cost_of
         self._draft = RecordFactory(clock)
+        self._drafts = JobDrafts(clock)
 
     # --- reading
 
@@ -86,46 +82,18 @@ class JobService:
         if (wanted.request is None) == (wanted.plan is None):
             raise Invalid("Send exactly one of 'request' (to be planned) or 'plan'.", param="request")
         plan = await asyncio.to_thread(proposed_plan, wanted.plan) if wanted.plan is not None else None
+        if wanted.race:
+            plan = race_plan(wanted.race, wanted.request, plan)
         if plan is not None:
             self._agents.require_known(plan)
         async with self._chat_lock.exclusive(chat_id) as chat:
             await self._require_free(chat)
-            job, writes, events = self._new(principal, chat, wanted, plan)
+            job, writes, events = self._drafts.new(principal, chat, wanted, plan)
             await self._chat_lock.write(
                 principal, chat_id, require_idle(chat), *writes, job, events=(*events, event_factory.job_updated(job))
             )
         self._coordinator.wake(chat_id)
         return job
-
-    def _new(
-        self, principal: Principal, chat: Chat, wanted: NewJob, plan: Plan | None
-    ) -> tuple[Job, tuple[Write, ...], tuple[NewEvent, ...]]:
-        request = wanted.request if wanted.request is not None else (plan.goal if plan else "") or "A plan"
-        job_id, title = self._clock.new_id(), title_from(request) if chat.title == NEW_CHAT else None
-        job = Job(
-            id=job_id,
-            chat_id=chat.id,
-            request=request,
-            message_id="",
-            principal=principal.label(),
-            on_failure=wanted.on_failure,
-            parallel=wanted.parallel,
-            limits=wanted.limits,
-            created_at=self._clock.now(),
-        )
-        if plan is None:
-            asked = replace(self._draft.message(chat, Speaker.USER, request), job_id=job_id)
-            return replace(job, message_id=asked.id), (asked, SetChat(ChatState.RUNNING, title=title)), ()
-        shown = plan.to_json()
-        message = self._draft.message(chat, Speaker.USER, request, kind=MessageType.PLAN, payload=shown)
-        message = replace(message, job_id=job_id)
-        job = replace(job, message_id=message.id, plan_id=message.id, plan=shown, status=JobStatus.AWAITING_APPROVAL)
-        row = PlanRow(message.id, chat.id, PlanState.OPEN)
-        return (
-            job,
-            (message, row, SetChat(title=title)),
-            (event_factory.plan_update(message.id, None, plan, PlanStatus.OPEN),),
-        )
 
     # --- a person's decisions
 
@@ -167,10 +135,13 @@ class JobService:
             raise NotFound("plan", plan_id)
         plan = await asyncio.to_thread(approved_plan, shown.payload or {}, edits)
         self._agents.require_known(plan)
+        existing = await self._store.tasks(job.id)
+        if existing:
+            plan = continued(plan, await earlier_plan(self._store, existing), existing)
         running = replace(
             job, status=JobStatus.RUNNING, plan_id=plan_id, plan=plan.to_json(), request=job.request or plan.goal
         )
-        tasks = tasks_of(plan, job_id=job.id, chat_id=chat.id, at=self._clock.now())
+        tasks = self._drafts.tasks_for(plan, job, existing)
         role = Role.ACTOR if chat.role == Role.PLANNER else chat.role
         switch, switched = self._draft.switch(principal, chat, role)
         state = SetChat(ChatState.RUNNING, config=replace(chat.config, agent_role=role))
@@ -211,19 +182,22 @@ class JobService:
             job = await self.require_job(job_id)
             if job.status.over:
                 raise Conflict(f"This job is {_words(job)} already.")
-            turn = await self._store.current_turn(chat.id)
-            held = turn is None or turn.job_id == job_id
-            if turn is not None and turn.job_id == job_id:
+            turns = await self._store.current_turns(chat.id)
+            held = all(turn.job_id == job_id for turn in turns)
+            if turns and held:
                 await self._chat_lock.stop(principal, chat.id)
             at = self._clock.now()
+            before = await self._store.tasks(job_id)
             tasks = [
-                replace(task, status=TaskStatus.CANCELLED, completed_at=at)
-                for task in await self._store.tasks(job_id)
+                replace(task, status=TaskStatus.CANCELLED, workspace=None, completed_at=at)
+                for task in before
                 if not task.status.over
             ]
-            job = replace(job, status=JobStatus.CANCELLED, completed_at=at)
+            await self._isolated.remove_all(job, before)
+            job = replace(job, status=JobStatus.CANCELLED, workspace=None, completed_at=at)
             state = (SetChat(ChatState.IDLE),) if held else ()
-            events = (*map(event_factory.task_ended, tasks), event_factory.job_completed(job))
+            ended = event_factory.job_completed(job, ChatState.IDLE if held else None)
+            events = (*map(event_factory.task_ended, tasks), ended)
             await self._chat_lock.write(principal, chat.id, *tasks, job, *state, events=events)
         return job
 
@@ -235,20 +209,35 @@ class JobService:
             job = await self.require_job(job_id)
             tasks = await self._store.tasks(job_id)
             task = _task(tasks, task_id)
-            if job.status not in (JobStatus.FAILED, JobStatus.PAUSED) or task.status is not TaskStatus.FAILED:
+            if job.status not in _RESTING or task.status is not TaskStatus.FAILED:
                 raise Conflict(
                     f"Task {task_id[:80]} is {task.status.value} and the job is {_words(job)}; only a failed task of a failed or "
                     "paused job can be retried."
                 )
-            if job.status is JobStatus.FAILED:
+            if job.status is not JobStatus.PAUSED:
                 await self._require_free(await self._chat(job))
             again = [
                 replace(one, status=TaskStatus.PENDING, failures=0, interruptions=0, completed_at=None)
                 for one in tasks
-                if one.id == task_id or one.status is TaskStatus.SKIPPED
+                if one.id == task_id or (one.status is TaskStatus.SKIPPED and not _is_replaced(one))
             ]
             job = replace(job, status=JobStatus.RUNNING, error=None, completed_at=None)
             await self._chat_lock.write(principal, job.chat_id, *again, job, events=(event_factory.job_updated(job),))
+        return await self._woken(job)
+
+    async def replan(self, principal: Principal, job_id: str) -> Job:
+        """The planning agent plans the rest anew; a person approves it. Raises: Conflict."""
+        principal.require(Scope.DECIDE)
+        job = await self.require_job(job_id)
+        async with self._chat_lock.exclusive(job.chat_id) as chat:
+            job = await self.require_job(job_id)
+            if job.status not in _RESTING or job.race:
+                raise Conflict(f"This job is {_words(job)}; only a failed or paused one can be planned anew.")
+            if await self._store.current_turns(chat.id):
+                raise require_idle(chat).error
+            if job.status is not JobStatus.PAUSED:
+                await self._require_free(chat)
+            await self._coordinator.replan(job, await self._store.tasks(job_id))
         return await self._woken(job)
 
     # --- the parts
@@ -275,6 +264,13 @@ def _task(tasks: list[JobTask], task_id: str) -> JobTask:
     if task is None:
         raise NotFound("task", task_id)
     return task
+
+
+_RESTING = (JobStatus.FAILED, JobStatus.PAUSED, JobStatus.AWAITING_COMMIT)
+
+
+def _is_replaced(task: JobTask) -> bool:
+    return (task.error or {}).get("code") == "replanned"
 
 
 def _words(job: Job) -> str:

@@ -33,7 +33,7 @@ class Span:
     def seconds(self) -> float | None:
         if not self.began or not self.ended:
             return None
-        return round((_moment(self.ended) - _moment(self.began)).total_seconds(), 3)
+        return round((_parsed_time(self.ended) - _parsed_time(self.began)).total_seconds(), 3)
 
 
 class PlanAudit:
@@ -46,7 +46,7 @@ class PlanAudit:
         """Return the audits of all approved plans, oldest first. Raises: NotFound."""
         chat = await require_chat(self._store, chat_id)
         plans = await self._store.approved_plans(chat_id)
-        spans = _spans(await self._store.history(chat_id)) if plans else {}
+        spans = spans_of(await self._store.history(chat_id)) if plans else {}
         return [audit for row in plans if (audit := await self._audit(row, chat, spans))]
 
     async def _audit(self, row: PlanRow, chat: Chat, spans: Mapping[str, Span]) -> Json | None:
@@ -156,7 +156,7 @@ def _ok(call: Call) -> bool:
     return call.result is not None and call.result.status is Status.OK
 
 
-def _spans(history: Iterable[Message]) -> dict[str, Span]:
+def spans_of(history: Iterable[Message]) -> dict[str, Span]:
     spans: dict[str, Span] = {}
     for message in history:
         payload = message.payload or {}
@@ -168,5 +168,5 @@ def _spans(history: Iterable[Message]) -> dict[str, Span]:
     return spans
 
 
-def _moment(written: str) -> datetime:
+def _parsed_time(written: str) -> datetime:
     return datetime.fromisoformat(written)

@@ -12,8 +12,6 @@ from anycowork.domain.values import value
 from anycowork.domain.workflows import Run
 from anycowork.workflows.workflow_service import RunOrder
 
-NEW_CHAT = "New chat"
-TITLE_LENGTH = 60
 IDLE = frozenset({ChatState.IDLE})
 
 
@@ -77,11 +75,3 @@ def require_idle(chat: Chat) -> RequireState:
         ChatState.AWAITING_ANSWER: "waits for your answer to a question",
     }.get(chat.state, "is running")
     return RequireState(IDLE, TurnAlreadyRunning(f"This chat {waiting}. Wait until it is idle, or stop it first."))
-
-
-def title_from(content: str) -> str:
-    """Derive a title without a model: the first line, cut at a word."""
-    line = next((line.strip() for line in content.splitlines() if line.strip()), NEW_CHAT)
-    if len(line) <= TITLE_LENGTH:
-        return line
-    return line[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"

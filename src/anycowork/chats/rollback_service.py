@@ -10,8 +10,9 @@ from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import (
     BadWorkspace,
+    Conflict,
     Invalid,
-    NoRoom,
+    NotEnoughSpace,
     NotFound,
     RestoreConflict,
     SnapshotDamaged,
@@ -20,13 +21,13 @@ from anycowork.domain.errors import (
 from anycowork.domain.journal import Change, RequireLease
 from anycowork.domain.messages import Json, Speaker
 from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store, Workspace, Workspaces
-from anycowork.domain.principals import HOUSE, Principal, Scope
+from anycowork.domain.principals import SERVER_PRINCIPAL, Principal, Scope
 from anycowork.domain.snapshots import (
     FileDifference,
     Kind,
-    Outlook,
     Restore,
     Restored,
+    RestorePreview,
     Snapshot,
     SnapshotMoment,
     Undo,
@@ -74,13 +75,13 @@ class ShownDifference:
 
 @value
 class RollbackResult:
-    """`outlook` is the preview; `done` is what was restored, or for a dry run what would be.
+    """`preview` is what a restore would do; `done` is what was restored, or for a dry run what would be.
 
     Of very many paths, the JSON names the first; `counts` tells how many there are.
     """
 
     done: Restored
-    outlook: Outlook
+    preview: RestorePreview
     undo_snapshot: str | None = None
 
     def to_json(self) -> Json:
@@ -93,8 +94,8 @@ class RollbackResult:
             "conflicts": [shown_path(path) for path in sorted(reasons)],
             "reasons": {shown_path(path): reason for path, reason in reasons.items()},
             "undo_snapshot": self.undo_snapshot,
-            "diff": self.outlook.diff,
-            "files": [file.to_json() for file in self.outlook.files[:MOST_LISTED]],
+            "diff": self.preview.diff,
+            "files": [file.to_json() for file in self.preview.files[:MOST_LISTED]],
         }
 
 
@@ -140,7 +141,7 @@ class RollbackService:
         change = await self._rows.change_of(snapshot)
         if change is None or change.after is None:
             return ShownDifference()
-        files = _told(change.before, change.after)
+        files = _file_differences(change.before, change.after)
         if path is not None:
             files = [file for file in files if is_in(shown_path(file.path), path.strip("/"))]
         page = [file for file in files if after is None or shown_path(file.path) > after][: limit + 1]
@@ -158,7 +159,7 @@ class RollbackService:
             return None
 
     async def restore(
-        self, principal: Principal, chat_id: str, snapshot_id: str, wish: RollbackRequest
+        self, principal: Principal, chat_id: str, snapshot_id: str, request: RollbackRequest
     ) -> RollbackResult:
         """Restore the state of that snapshot. A later change of another chat is a conflict unless `overwrite` names the path.
 
@@ -168,19 +169,58 @@ class RollbackService:
         principal.require(Scope.DECIDE)
         chat = await require_chat(self._store, chat_id)
         snapshot = await self._snapshot(chat_id, snapshot_id)
-        if wish.dry_run:
-            outlook = await self._outlook(snapshot, wish, self._workspaces.open(snapshot.workspace))
-            return RollbackResult(_would_be(outlook), outlook)
+        if snapshot.workspace != chat.workspace:
+            raise Conflict("This change was made in the private copy of a job's task. Undo the task instead.")
+        if request.dry_run:
+            preview = await self._preview(snapshot, request, self._workspaces.open(snapshot.workspace))
+            return RollbackResult(_would_be(preview), preview)
         if chat.state not in IDLE:
             raise require_idle(chat).error
         async with self._workspaces.writing(snapshot.workspace) as epoch:
             workspace = self._workspaces.open(snapshot.workspace)
-            outlook = await self._outlook(snapshot, wish, workspace)
-            _require_no_conflicts(outlook, wish.overwrite)
-            before = await self._begin(principal, chat, snapshot, outlook, workspace, epoch)
-            done = await self._snapshots.restore(workspace, outlook.undos)
-            await self._finish(principal.label(), chat, before, done, workspace)
-        return RollbackResult(done, outlook, undo_snapshot=before.id)
+            preview = await self._preview(snapshot, request, workspace)
+            return await self._restore(principal, chat, snapshot, preview, request, workspace, epoch)
+
+    async def _restore(
+        self,
+        principal: Principal,
+        chat: Chat,
+        snapshot: Snapshot,
+        preview: RestorePreview,
+        request: RollbackRequest,
+        workspace: Workspace,
+        epoch: int,
+    ) -> RollbackResult:
+        _require_no_conflicts(preview, request.overwrite)
+        before = await self._begin(principal, chat, snapshot, preview, workspace, epoch)
+        done = await self._snapshots.restore(workspace, preview.undos)
+        await self._finish(principal.label(), chat, before, done, workspace)
+        return RollbackResult(done, preview, undo_snapshot=before.id)
+
+    async def undo_turns(
+        self, principal: Principal, chat_id: str, turn_ids: Sequence[str], request: RollbackRequest
+    ) -> RollbackResult:
+        """Undo what these turns changed, and nothing else: what somebody changed since is a conflict. Raises: as `restore`."""
+        principal.require(Scope.DECIDE)
+        chat = await require_chat(self._store, chat_id)
+        changes = await self._rows.changes_of_turns(turn_ids, chat.workspace)
+        if not changes:
+            raise Conflict("No change is recorded that could be undone.")
+        undos = undoing(changes)
+        if request.paths is not None:
+            undos = _narrowed(undos, request.paths)
+        first = changes[0].before
+        if any(change.before.pruned for change in changes):
+            raise _pruned(first.id)
+        if request.dry_run:
+            preview = await self._snapshots.preview(self._workspaces.open(chat.workspace), undos)
+            return RollbackResult(_would_be(preview), preview)
+        if chat.state not in IDLE:
+            raise require_idle(chat).error
+        async with self._workspaces.writing(chat.workspace) as epoch:
+            workspace = self._workspaces.open(chat.workspace)
+            preview = await self._snapshots.preview(workspace, undos)
+            return await self._restore(principal, chat, first, preview, request, workspace, epoch)
 
     async def settle_after_crash(self) -> None:
         """Finish interrupted restores; files that someone changed since are left unchanged and reported.
@@ -199,22 +239,22 @@ class RollbackService:
             undos = [Undo(target, was.get(target.path)) for target in meant.images]
             async with self._workspaces.writing(before.workspace):
                 try:
-                    outlook = await self._snapshots.look(workspace, undos)
-                except (NoRoom, SnapshotDamaged) as error:
+                    preview = await self._snapshots.preview(workspace, undos)
+                except (NotEnoughSpace, SnapshotDamaged) as error:
                     log.error("a restore that was cut off cannot be finished yet: %s", error.message)
                     continue  # it stays unfinished, and the next start tries again
-                ours = [undo for undo in outlook.undos if undo.path not in outlook.conflicts]
+                ours = [undo for undo in preview.undos if undo.path not in preview.conflicts]
                 done = await self._snapshots.restore(workspace, ours)
-                done = replace(done, conflicts={**outlook.conflicts, **(done.conflicts or {})})
-                await self._finish(HOUSE.label(), chat, before, done, workspace)
+                done = replace(done, conflicts={**preview.conflicts, **(done.conflicts or {})})
+                await self._finish(SERVER_PRINCIPAL.label(), chat, before, done, workspace)
 
     # --- the parts
 
-    async def _outlook(self, snapshot: Snapshot, wish: RollbackRequest, workspace: Workspace) -> Outlook:
-        undos = await self._undos(snapshot, only=wish.only)
-        if wish.paths is not None:
-            undos = _narrowed(undos, wish.paths)
-        return await self._snapshots.look(workspace, undos)
+    async def _preview(self, snapshot: Snapshot, request: RollbackRequest, workspace: Workspace) -> RestorePreview:
+        undos = await self._undos(snapshot, only=request.only)
+        if request.paths is not None:
+            undos = _narrowed(undos, request.paths)
+        return await self._snapshots.preview(workspace, undos)
 
     async def _undos(self, snapshot: Snapshot, *, only: bool) -> list[Undo]:
         if not only:
@@ -223,12 +263,18 @@ class RollbackService:
         return undoing([change]) if change else []
 
     async def _begin(
-        self, principal: Principal, chat: Chat, snapshot: Snapshot, outlook: Outlook, workspace: Workspace, epoch: int
+        self,
+        principal: Principal,
+        chat: Chat,
+        snapshot: Snapshot,
+        preview: RestorePreview,
+        workspace: Workspace,
+        epoch: int,
     ) -> Snapshot:
         """Save the current state and record the intended state before anything is changed."""
         cause = Restore(self._clock.new_id(), chat.id, snapshot.id)
-        before = await self._snapshots.before(cause, workspace, [undo.path for undo in outlook.undos])
-        meant = self._snapshots.meant(before, outlook.undos)
+        before = await self._snapshots.before(cause, workspace, [undo.path for undo in preview.undos])
+        meant = self._snapshots.meant(before, preview.undos)
         writes = (require_idle(chat), RequireLease(workspace.root, epoch), before, meant)
         await self._journal.write(
             Change(chat.id, writes, (event_factory.snapshot(before),), principal=principal.label(), cause=snapshot.id)
@@ -237,8 +283,12 @@ class RollbackService:
 
     async def _finish(self, principal: str, chat: Chat, before: Snapshot, done: Restored, workspace: Workspace) -> None:
         after = await self._snapshots.after(before, workspace)
-        told = RollbackResult(done, Outlook((), {}), before.id).to_json()
-        payload: Json = {"restore": {"snapshot": before.restores, **{key: told[key] for key in _RECORDED}}}
+        summary = RollbackResult(done, RestorePreview((), {}), before.id).to_json()
+        if before.restores is None:  # the changes of a task were being written; its job says so
+            after = after or replace(before, id=self._clock.new_id(), moment=SnapshotMoment.AFTER, images=())
+            await self._journal.write(Change(chat.id, (after,), (event_factory.snapshot(after),), principal=principal))
+            return
+        payload: Json = {"restore": {"snapshot": before.restores, **{key: summary[key] for key in _RECORDED}}}
         message = self._draft.message(chat, Speaker.SYSTEM, _words(done), payload=payload)
         # Without images of the current state it still counts as finished: a retry would not read more.
         after = after or replace(before, id=self._clock.new_id(), moment=SnapshotMoment.AFTER, images=())
@@ -252,14 +302,18 @@ class RollbackService:
         if snapshot is None:
             raise NotFound("snapshot", snapshot_id)
         if snapshot.pruned:
-            raise SnapshotPruned(
-                f"The content of snapshot '{snapshot_id}' was pruned to make space for newer ones. Choose a newer one,"
-                " and raise 'snapshot_quota_bytes' to keep them longer."
-            )
+            raise _pruned(snapshot_id)
         return snapshot
 
 
 _RECORDED = ("restored", "deleted", "kept", "counts", "conflicts", "reasons", "undo_snapshot")
+
+
+def _pruned(snapshot_id: str) -> SnapshotPruned:
+    return SnapshotPruned(
+        f"The content of snapshot '{snapshot_id}' was pruned to make space for newer ones. Choose a newer one,"
+        " and raise 'snapshot_quota_bytes' to keep them longer."
+    )
 
 
 def _narrowed(undos: list[Undo], paths: Sequence[str]) -> list[Undo]:
@@ -269,24 +323,24 @@ def _narrowed(undos: list[Undo], paths: Sequence[str]) -> list[Undo]:
     return in_paths(undos, paths)
 
 
-def _require_no_conflicts(outlook: Outlook, overwrite: Sequence[str]) -> None:
+def _require_no_conflicts(preview: RestorePreview, overwrite: Sequence[str]) -> None:
     allowed = {path.strip("/") for path in overwrite}
     left = {
         shown_path(path): reason
-        for path, reason in outlook.conflicts.items()
-        if path in outlook.hopeless or shown_path(path) not in allowed
+        for path, reason in preview.conflicts.items()
+        if path in preview.hopeless or shown_path(path) not in allowed
     }
     if left:
         raise RestoreConflict.over(left)
 
 
-def _would_be(outlook: Outlook) -> Restored:
-    gone = tuple(undo.path for undo in outlook.undos if undo.target.kind is Kind.ABSENT)
-    back = tuple(undo.path for undo in outlook.undos if undo.target.kind is not Kind.ABSENT)
-    return Restored(back, gone, conflicts=outlook.conflicts)
+def _would_be(preview: RestorePreview) -> Restored:
+    gone = tuple(undo.path for undo in preview.undos if undo.target.kind is Kind.ABSENT)
+    back = tuple(undo.path for undo in preview.undos if undo.target.kind is not Kind.ABSENT)
+    return Restored(back, gone, conflicts=preview.conflicts)
 
 
-def _told(before: Snapshot, after: Snapshot) -> list[FileDifference]:
+def _file_differences(before: Snapshot, after: Snapshot) -> list[FileDifference]:
     was = {image.path: image for image in before.images}
     now = {image.path: image for image in after.images}
     found = []

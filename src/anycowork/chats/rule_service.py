@@ -74,10 +74,10 @@ class RuleService:
         principal.require(Scope.MANAGE)
         return await self._rules.all()
 
-    async def add(self, principal: Principal, wish: NewRule) -> StandingRule:
+    async def add(self, principal: Principal, new: NewRule) -> StandingRule:
         """Raises: Invalid, BadWorkspace."""
         principal.require(Scope.MANAGE)
-        written = await self._draft(principal, wish)
+        written = await self._draft(principal, new)
         await self._rules.add(written.rule)
         return written
 
@@ -125,10 +125,10 @@ class RuleService:
         except ToolFault as fault:
             return await self._decide_by_parameters(call, role, workspace, fault)
 
-    async def preview(self, principal: Principal, wish: NewRule) -> RulePreview:
+    async def preview(self, principal: Principal, new: NewRule) -> RulePreview:
         """Return the newest past calls that the rule matches. Raises: Invalid, BadWorkspace."""
         principal.require(Scope.MANAGE)
-        written = await self._draft(principal, wish)
+        written = await self._draft(principal, new)
         rule = written.rule
         past = await self._store.past_calls(chat_id=rule.chat_id, workspace=rule.workspace, limit=MOST_LOOKED_AT)
         previewed = [seen for item in past if (seen := await self._preview_call(rule, item)) is not None]
@@ -136,11 +136,11 @@ class RuleService:
 
     # --- the parts
 
-    async def _draft(self, principal: Principal, wish: NewRule) -> StandingRule:
+    async def _draft(self, principal: Principal, new: NewRule) -> StandingRule:
         now = self._clock.now()
-        if wish.scope is RuleScope.WORKSPACE:
-            wish = wish.model_copy(update={"workspace": await self._find_workspace(wish.workspace)})
-        rule = new_rule(wish, rule_id=self._clock.new_id(), created_by=principal.label(), at=now)
+        if new.scope is RuleScope.WORKSPACE:
+            new = new.model_copy(update={"workspace": await self._find_workspace(new.workspace)})
+        rule = new_rule(new, rule_id=self._clock.new_id(), created_by=principal.label(), at=now)
         if rule.chat_id is not None and await self._store.chat(rule.chat_id) is None:
             raise Invalid(f"There is no chat '{rule.chat_id[:80]}' that the rule could apply to.", param="context_id")
         return StandingRule(rule, check_pattern(rule))

@@ -15,7 +15,7 @@ from anycowork.agent.tool_runner import result_message
 from anycowork.chats.lookup import progress_of
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import ApprovalState, QuestionState
-from anycowork.domain.chats import Chat, ChatState, EndReason, Turn, TurnState
+from anycowork.domain.chats import ChatState, EndReason, Turn, TurnState
 from anycowork.domain.errors import (
     AnyCoworkError,
     BadWorkspace,
@@ -28,7 +28,7 @@ from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import Change, Compact, DecideApproval, SetChat, SettleQuestion, Write
 from anycowork.domain.messages import Message, Speaker
 from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store, Toolbox, Workspaces
-from anycowork.domain.principals import HOUSE
+from anycowork.domain.principals import SERVER_PRINCIPAL
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
 from anycowork.domain.values import value
@@ -78,10 +78,10 @@ class TurnRecovery:
         turn: Turn,
         reason: EndReason,
         *,
-        said: str,
+        note: str,
         unfinished: list[Unfinished],
         error: AnyCoworkError | None = None,
-        principal: str = HOUSE.label(),
+        principal: str = SERVER_PRINCIPAL.label(),
     ) -> None:
         """End the turn in one transaction: results of open calls, interrupted answers, withdrawn approvals and questions, the end."""
         chat = await self._store.chat(turn.chat_id)
@@ -89,17 +89,18 @@ class TurnRecovery:
             return
         writes: list[Write] = []
         events: list[NewEvent] = []
+        root = turn.workspace or chat.workspace
         progress = await progress_of(self._store, self._toolbox, turn, chat.workspace)
         for call in await self._store.calls(turn.id):
             if call.state is not CallState.SETTLED:
-                result = await self._result_of(call, chat, crashed=reason is EndReason.INTERRUPTED)
+                result = await self._result_of(call, root, crashed=reason is EndReason.INTERRUPTED)
                 settled = replace(call, state=CallState.SETTLED, result=result)
                 if progress:
                     progress.record(settled)
                 at, message_id = self._clock.now(), self._clock.new_id()
                 writes += [settled, result_message(settled, result, message_id=message_id, at=at, role=turn.role)]
                 events.append(event_factory.tool_result(settled, result))
-                for after in await self._as_left(call, chat):
+                for after in await self._as_left(call, root):
                     writes.append(after)
                     events.append(event_factory.snapshot(after))
         for left in unfinished:
@@ -112,7 +113,7 @@ class TurnRecovery:
         ended = replace(
             turn, state=TurnState.ENDED, reason=reason, error=event_factory.error_json(error) if error else None
         )
-        writes += [self._note(turn, said, error), ended, SetChat(state=ChatState.IDLE)]
+        writes += [self._note(turn, note, error), ended, SetChat(state=ChatState.IDLE)]
         events += [*([event_factory.error(turn.id, error)] if error else []), *plan_ended(ended, progress)]
         events.append(event_factory.turn_ended(ended))
         await self._journal.write(Change(turn.chat_id, tuple(writes), tuple(events), principal=principal))
@@ -124,25 +125,25 @@ class TurnRecovery:
             if chat is None or call.state is not CallState.INTENT or call.intent is None:
                 continue
             try:
-                workspace = self._workspaces.open(chat.workspace)
+                workspace = self._workspaces.open(turn.workspace or chat.workspace)
                 for item in call.intent.paths:
                     workspace.clear_leftovers(item.path)
             except (BadWorkspace, Refusal, ToolFault) as error:
                 log.warning("call %s: what it left could not be cleared away: %s", call.id, error.message)
 
-    async def _result_of(self, call: Call, chat: Chat, *, crashed: bool) -> ToolResult:
+    async def _result_of(self, call: Call, root: str, *, crashed: bool) -> ToolResult:
         lost = Status.INTERRUPTED if crashed else Status.CANCELLED
         if call.held is not None:
             return await self._of_held(call, call.held, lost, crashed=crashed)
         if call.state is not CallState.INTENT:
             return ToolResult.failed(Interrupted(f"'{call.tool}' was not run: the turn ended first."), status=lost)
         if call.intent is not None and call.intent.contained:
-            return await self._of_command(call, call.intent, chat, lost)
+            return await self._of_command(call, call.intent, root, lost)
         if call.intent is None or not call.intent.paths:
             return ToolResult.failed(
                 Interrupted(f"'{call.tool}' was stopped while it ran; what it had done so far remains."), status=lost
             )
-        match self._on_disk(call.intent, chat.workspace):
+        match self._on_disk(call.intent, root):
             case _OnDisk.AFTER:
                 return ToolResult(Status.OK, f"'{call.tool}' was completed (seen on the disk afterwards).")
             case _OnDisk.BEFORE:
@@ -153,26 +154,26 @@ class TurnRecovery:
                 message = f"'{call.tool}' was interrupted, and the file is neither unchanged nor as intended. Check it before you continue."
                 return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
 
-    async def _as_left(self, call: Call, chat: Chat) -> list[Snapshot]:
+    async def _as_left(self, call: Call, root: str) -> list[Snapshot]:
         """Save the paths that the call was about to change, so that it can be undone like any other."""
         before = await self._rows.before_of_call(call.id) if call.state is CallState.INTENT else None
         if before is None:
             return []
         try:
-            after = await self._snapshots.after(before, self._workspaces.open(chat.workspace))
+            after = await self._snapshots.after(before, self._workspaces.open(root))
         except BadWorkspace:
             return []
         return [after] if after else []
 
-    async def _of_command(self, call: Call, intent: Intent, chat: Chat, lost: Status) -> ToolResult:
+    async def _of_command(self, call: Call, intent: Intent, root: str, lost: Status) -> ToolResult:
         """Before its commit is intended a command has changed nothing; after that the commit is finished, never undone."""
         if intent.staged is None:
             return ToolResult.failed(
                 Interrupted(f"'{call.tool}' was stopped while it ran; none of its changes was kept."), status=lost
             )
         try:
-            async with self._workspaces.writing(chat.workspace):
-                done = await asyncio.to_thread(self._workspaces.roll_forward, chat.workspace, intent)
+            async with self._workspaces.writing(root):
+                done = await asyncio.to_thread(self._workspaces.roll_forward, root, intent)
         except (BadWorkspace, ToolFault) as error:
             message = f"'{call.tool}' was interrupted while its changes were being made, and they could not be finished. {error.message}"
             return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
@@ -211,8 +212,8 @@ class TurnRecovery:
             if approval.turn_id == turn.id:
                 writes.append(DecideApproval(approval.id, ApprovalState.WITHDRAWN, None, principal))
                 events.append(event_factory.permission_decided(approval, ApprovalState.WITHDRAWN, None, principal))
-        question = await self._store.open_question(turn.chat_id)
-        if question is not None and question.turn_id == turn.id:
+        question = await self._store.open_question(turn.chat_id, turn_id=turn.id)
+        if question is not None:
             withdrawn = QuestionState.WITHDRAWN
             writes.append(SettleQuestion(question.message_id, withdrawn, None, principal))
             events.append(
@@ -232,13 +233,13 @@ class TurnRecovery:
             created_at=self._clock.now(),
         )
 
-    def _note(self, turn: Turn, said: str, error: AnyCoworkError | None) -> Message:
+    def _note(self, turn: Turn, note: str, error: AnyCoworkError | None) -> Message:
         """Build a separate message that tells the person why the turn ended."""
         return Message(
             id=self._clock.new_id(),
             chat_id=turn.chat_id,
             role=Speaker.SYSTEM,
-            content=said,
+            content=note,
             payload={"error": event_factory.error_json(error)} if error else None,
             agent_role=turn.role,
             turn_id=turn.id,

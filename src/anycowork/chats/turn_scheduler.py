@@ -1,4 +1,5 @@
-"""Schedules the running turns: one per chat, each an owned task that can be stopped, and is settled when the disk recovers."""
+"""Schedules the running turns: one per chat, and one per task of its job. Each is an owned task that can be stopped, and is settled when
+the disk recovers."""
 
 import asyncio
 import logging
@@ -15,7 +16,7 @@ from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import Journal, Store, Toolbox, Workspaces
-from anycowork.domain.principals import HOUSE
+from anycowork.domain.principals import SERVER_PRINCIPAL
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.tool_selection import LOOKED_AT
@@ -23,6 +24,8 @@ from anycowork.workflows.runner import WorkflowRunner
 
 log = logging.getLogger(__name__)
 Sleep = Callable[[float], Awaitable[None]]
+_Line = tuple[str, str | None]
+"""A chat's id, and the id of a task of its job."""
 
 
 class InternalError(AnyCoworkError):
@@ -61,36 +64,38 @@ class TurnScheduler:
         self._tasks = tasks
         self._find_workspace = find_workspace
         self._sleep = sleep
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[_Line, asyncio.Task[None]] = {}
 
     def start(self, turn: Turn) -> None:
         """Run the turn's next segment, after the previous segment has ended."""
-        before = self._running.get(turn.chat_id)
-        self._running[turn.chat_id] = self._tasks.create_task(self._segment(turn, before))
+        before = self._running.get(_line_of(turn))
+        self._running[_line_of(turn)] = self._tasks.create_task(self._segment(turn, before))
 
-    async def stop(self, turn: Turn, *, principal: str, said: str) -> None:
+    async def stop(self, turn: Turn, *, principal: str, note: str) -> None:
         """End the turn at once: its processes are killed, and the history is consistent when this returns."""
-        running = self._running.pop(turn.chat_id, None)
+        running = self._running.pop(_line_of(turn), None)
         if running is not None:
             running.cancel()
             await asyncio.wait([running])
-        current = await self._store.current_turn(turn.chat_id)
-        if current is None:
+        current = await self._store.turn(turn.id)
+        if current is None or current.state is TurnState.ENDED:
             return
         left = await broken_off(self._store, current)
-        await self._recovery.end(current, EndReason.STOPPED, said=said, unfinished=left, principal=principal)
+        await self._recovery.end(current, EndReason.STOPPED, note=note, unfinished=left, principal=principal)
         self.on_rest(turn.chat_id)
 
     async def interrupt_all(self) -> None:
         """Shut down cleanly: running turns end as interrupted; parked turns stay parked."""
-        for chat_id, running in list(self._running.items()):
+        for running in self._running.values():
             running.cancel()
-            await asyncio.wait([running])
-            turn = await self._store.current_turn(chat_id)
-            if turn is not None and turn.state is TurnState.RUNNING:
-                said = f"The server was stopped during this turn. {_goes_on(turn)}"
+        if self._running:
+            await asyncio.wait(self._running.values())
+        chat_ids = {chat_id for chat_id, _ in self._running}
+        for turn in [turn for chat_id in sorted(chat_ids) for turn in await self._store.current_turns(chat_id)]:
+            if turn.state is TurnState.RUNNING:
+                note = f"The server was stopped during this turn. {_goes_on(turn)}"
                 left = await broken_off(self._store, turn)
-                await self._recovery.end(turn, EndReason.INTERRUPTED, said=said, unfinished=left)
+                await self._recovery.end(turn, EndReason.INTERRUPTED, note=note, unfinished=left)
         self._running.clear()
 
     async def _segment(self, turn: Turn, before: asyncio.Task[None] | None) -> None:
@@ -107,8 +112,8 @@ class TurnScheduler:
                 turn, InternalError("An internal error occurred; see the log. You can continue the chat.")
             )
         finally:
-            if self._running.get(turn.chat_id) is asyncio.current_task():
-                del self._running[turn.chat_id]
+            if self._running.get(_line_of(turn)) is asyncio.current_task():
+                del self._running[_line_of(turn)]
                 self.on_rest(turn.chat_id)
 
     async def _run(self, turn: Turn) -> None:
@@ -131,7 +136,7 @@ class TurnScheduler:
             chat=chat,
             turn=turn,
             role=self._roles.stored(turn.role),
-            workspace=self._workspaces.open(chat.workspace),
+            workspace=self._workspaces.open(turn.workspace or chat.workspace),
             toolbox=self._toolbox,
             history=_seen_by(turn, recent.messages),
             beginning=() if recent.complete else await self._store.first_messages(chat.id, LOOKED_AT),
@@ -144,15 +149,20 @@ class TurnScheduler:
         wait = 0.5
         while True:
             try:
-                current = await self._store.current_turn(turn.chat_id)
-                if current is not None and current.id == turn.id:
+                current = await self._store.turn(turn.id)
+                if current is not None and current.state is not TurnState.ENDED:
                     left = await broken_off(self._store, current)
-                    await self._recovery.end(current, _reason(error), said=error.message, unfinished=left, error=error)
+                    await self._recovery.end(current, _reason(error), note=error.message, unfinished=left, error=error)
                 return
             except StorageFault as again:
                 log.error("turn %s: still cannot be settled: %s", turn.id, again.message)
                 await self._sleep(wait)
                 wait = min(30.0, wait * 2)
+
+
+def _line_of(turn: Turn) -> _Line:
+    """Segments of one line run one after another."""
+    return (turn.chat_id, turn.task_id)
 
 
 def _seen_by(turn: Turn, messages: list[Message]) -> list[Message]:
@@ -177,8 +187,8 @@ async def settle_after_crash(store: Store, recovery: TurnRecovery, scheduler: Tu
     for turn in await store.turns_in(TurnState.RUNNING):
         await recovery.clear_leftovers(turn)
         left = await broken_off(store, turn)
-        said = f"The server ended during this turn. {_goes_on(turn)}"
-        await recovery.end(turn, EndReason.INTERRUPTED, said=said, unfinished=left, principal=HOUSE.label())
+        note = f"The server ended during this turn. {_goes_on(turn)}"
+        await recovery.end(turn, EndReason.INTERRUPTED, note=note, unfinished=left, principal=SERVER_PRINCIPAL.label())
     for turn in await store.turns_in(TurnState.DUE):
         scheduler.start(turn)
 

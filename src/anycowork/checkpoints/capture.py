@@ -24,12 +24,12 @@ _KINDS = {stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.SYMLINK, stat.S_IFDIR: Kin
 
 
 @value
-class ContentKeeper:
-    """Stores contents in the pack, at most `room` bytes of them."""
+class ContentWriter:
+    """Stores contents in the pack, at most `max_bytes` of them."""
 
     pack: Pack
     owner: str
-    room: int
+    max_bytes: int
 
 
 def path_of(path: str) -> WorkspacePath:
@@ -104,15 +104,21 @@ def bytes_in(seen: Iterable[Seen]) -> int:
     return sum(found.st_size for _, found in seen if found is not None and not stat.S_ISDIR(found.st_mode))
 
 
+def image(folder: Folder, place: WorkspacePath) -> PathImage:
+    """Returns the current state of the place. Raises: ToolFault if it cannot be read."""
+    with ImageReader(folder) as reader:
+        return reader.image(place)
+
+
 class ImageReader:
-    """Takes images of paths, and stores their contents if there is a `keeper`. Paths sorted by folder cost one opened folder each.
+    """Takes images of paths, and stores their contents if there is a `content`. Paths sorted by folder cost one opened folder each.
 
     It keeps a folder open: call `moved` when folders were moved or removed.
     """
 
-    def __init__(self, folder: Folder, keeper: ContentKeeper | None = None) -> None:
+    def __init__(self, folder: Folder, content: ContentWriter | None = None) -> None:
         self._jail = folder.jail
-        self._keeper = keeper
+        self._content = content
         self._last = LastFolder(folder.jail, flags=O_PATH)
 
     def __enter__(self) -> Self:
@@ -167,23 +173,23 @@ class ImageReader:
         try:
             found = os.fstat(fd)
             require_regular(found, place)
-            digest, size = self._content(fd, place, found)
+            digest, size = self._read_content(fd, place, found)
         finally:
             os.close(fd)
         return PathImage(place.path, Kind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
 
-    def _content(self, fd: int, place: WorkspacePath, found: os.stat_result) -> tuple[str, int]:
-        keeper = self._keeper
-        if keeper is None:
+    def _read_content(self, fd: int, place: WorkspacePath, found: os.stat_result) -> tuple[str, int]:
+        content = self._content
+        if content is None:
             with translate_os_errors(place.path):
                 return _digest(fd, found.st_size)
-        if found.st_size >= keeper.pack.own_file_bytes:
-            return keeper.pack.put_file(fd, owner=keeper.owner, most=keeper.room)
+        if found.st_size >= content.pack.own_file_bytes:
+            return content.pack.put_file(fd, owner=content.owner, most=content.max_bytes)
         with translate_os_errors(place.path):
-            data = _read(fd, found.st_size, keeper.pack.own_file_bytes)
+            data = _read(fd, found.st_size, content.pack.own_file_bytes)
         if data is None:
             raise StateChanged(f"'{shown(place.path)}' grew while it was read. Check it again.")
-        return keeper.pack.put(data, owner=keeper.owner), len(data)
+        return content.pack.put(data, owner=content.owner), len(data)
 
     def _link(self, place: WorkspacePath, found: os.stat_result) -> PathImage:
         parent = self._last.at("/".join(place.parts[:-1]))
@@ -193,8 +199,8 @@ class ImageReader:
             if error.errno not in (errno.EINVAL, errno.ENOENT):
                 raise ToolFault(f"The link '{shown(place.path)}' cannot be read: {error.strerror}.") from None
             raise StateChanged(f"'{shown(place.path)}' was replaced while it was read. Check it again.") from None
-        keeper = self._keeper
-        digest = keeper.pack.put(target, owner=keeper.owner) if keeper else hashlib.sha256(target).hexdigest()
+        content = self._content
+        digest = content.pack.put(target, owner=content.owner) if content else hashlib.sha256(target).hexdigest()
         return PathImage(place.path, Kind.SYMLINK, digest, 0, len(target), found.st_mtime_ns)
 
 

@@ -6,7 +6,7 @@ For commits of many paths: a path that was not there before costs no system call
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 
-from anycowork.checkpoints.capture import ContentKeeper, ImageReader, bytes_in, path_of, touched
+from anycowork.checkpoints.capture import ContentWriter, ImageReader, bytes_in, path_of, touched
 from anycowork.domain.snapshots import Kind, PathImage, absent
 from anycowork.domain.tools import PathIntent
 from anycowork.workspace.folder import Folder
@@ -31,10 +31,10 @@ class CommitImages:
             self._single = [(place, reader.stat(place)) for place in places]
         self.needs = bytes_in(self._below) + bytes_in(self._single)
 
-    def taken(self, keeper: ContentKeeper) -> list[PathImage]:
+    def taken(self, content: ContentWriter) -> list[PathImage]:
         """Stores what the commit will replace or remove. Raises: ToolFault if it cannot be read; OSError if the pack cannot store it."""
         images = [absent(path) for path in self._new]
-        with ImageReader(self._folder, keeper) as reader:
+        with ImageReader(self._folder, content) as reader:
             images += [reader.image_of(each) for each in chain(self._below, self._single)]
         return sorted(images, key=lambda image: image.path.split("/"))
 

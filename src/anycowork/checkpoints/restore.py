@@ -103,6 +103,7 @@ class _RestoreRun:
         self._faults: dict[str, str] = {}
         self._unsynced: dict[str, list[str]] = {}
         self._no_repository: set[tuple[str, ...]] = set()
+        self._links: list[WorkspacePath] = []
 
     def __enter__(self) -> "_RestoreRun":
         return self
@@ -193,9 +194,10 @@ class _RestoreRun:
                 with translate_os_errors(folder):
                     os.fsync(fd)
             except (FileMissing, WrongKind):
-                continue  # it was deleted or replaced by a file: the folder above records that
+                continue  # it was deleted or replaced: the folder above records that
             except (ToolFault, OutsideWorkspace) as error:
-                self._faults.update(dict.fromkeys(paths, error.message))
+                if not any(link.holds(path_of(folder)) for link in self._links):
+                    self._faults.update(dict.fromkeys(paths, error.message))
 
     def result(self) -> Restored:
         return Restored(
@@ -253,6 +255,8 @@ class _RestoreRun:
                 self._require_expected(place, staged.undo)
         parent = self._last.at(staged.folder)
         os.rename(staged.temporary, staged.name, src_dir_fd=parent, dst_dir_fd=parent)
+        if staged.undo.target.kind is Kind.SYMLINK:
+            self._links.append(place)
         self._unsynced.setdefault(staged.folder, []).append(staged.undo.path)
         self._restored.append(staged.undo.path)
 

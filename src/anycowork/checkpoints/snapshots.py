@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Protocol, assert_never
 
 from anycowork.checkpoints.capture import (
-    ContentKeeper,
+    ContentWriter,
     ImageReader,
     behind_a_link,
     below_any,
@@ -16,21 +16,23 @@ from anycowork.checkpoints.capture import (
     refuse_special,
     touched,
 )
+from anycowork.checkpoints.capture import image as image_at
 from anycowork.checkpoints.commit_images import CommitImages, images_afterwards
 from anycowork.checkpoints.compare import Comparison, comparable, compare
 from anycowork.checkpoints.pack import Damaged, Pack, PackReader
-from anycowork.checkpoints.restore import bring_back, clear_leftovers
-from anycowork.domain.errors import NoRoom, NotKept, OutsideWorkspace, SnapshotDamaged, ToolFault
+from anycowork.checkpoints.restore import BATCH_BYTES, bring_back, clear_leftovers
+from anycowork.domain.errors import NotEnoughSpace, NotKept, OutsideWorkspace, SnapshotDamaged, ToolFault
 from anycowork.domain.ports import Clock, Workspace
 from anycowork.domain.snapshots import (
     Kind,
-    Outlook,
     PathImage,
     RecordedChange,
     Restore,
     Restored,
+    RestorePreview,
     Snapshot,
     SnapshotMoment,
+    TaskCommit,
     Undo,
     absent,
 )
@@ -39,6 +41,7 @@ from anycowork.domain.values import replace
 from anycowork.workspace.diffs import LARGEST_DIFFED
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import translate_os_errors
+from anycowork.workspace.merges import merge_texts
 from anycowork.workspace.paths import shown
 from anycowork.workspace.reader_threads import ReaderThreads
 from anycowork.workspace.uncancellable import run_uncancellable
@@ -58,7 +61,7 @@ class RetentionPort(Protocol):
     async def needed_hashes(self) -> set[str]: ...
 
 
-class _NoRoom(Exception):
+class _QuotaExceeded(Exception):
     def __init__(self, needs: int) -> None:
         super().__init__(needs)
         self.needs = needs
@@ -83,7 +86,7 @@ class PackedSnapshots:
 
     # --- around a change
 
-    async def before(self, cause: Call | Restore, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
+    async def before(self, cause: Call | Restore | TaskCommit, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
         folder = _folder(workspace)
         return await self._kept(cause, folder, lambda: self._keep(folder, paths))
 
@@ -93,15 +96,17 @@ class PackedSnapshots:
         folder = _folder(workspace)
         return await self._kept(cause, folder, lambda: self._keep_replaced(folder, intents))
 
-    async def _kept(self, cause: Call | Restore, folder: Folder, keep: Callable[[], list[PathImage]]) -> Snapshot:
+    async def _kept(
+        self, cause: Call | Restore | TaskCommit, folder: Folder, keep: Callable[[], list[PathImage]]
+    ) -> Snapshot:
         """Runs `keep` in a thread, and once more with space made if there is not enough. Raises: NotKept."""
         try:
             try:
                 images = await self._threads().run(keep)
-            except _NoRoom as full:
-                await self._make_room(full.needs)
+            except _QuotaExceeded as full:
+                await self._free_space(full.needs)
                 images = await self._threads().run(keep)
-        except _NoRoom as full:
+        except _QuotaExceeded as full:
             raise NotKept(
                 f"There is no space to keep the {full.needs:,} bytes that this would change: snapshots may take"
                 f" {self._quota:,} in total, and without them the change could not be undone. Nothing was changed."
@@ -156,7 +161,7 @@ class PackedSnapshots:
 
     async def _keep_text_later(self, text: str, owner: str) -> str | None:
         """Makes space and stores the text. Returns None if that did not help; then the numbers are recorded without the text."""
-        await self._make_room(len(text.encode("utf-8", "replace")))
+        await self._free_space(len(text.encode("utf-8", "replace")))
         return await asyncio.to_thread(self._keep_text, text, owner)
 
     async def difference(self, snapshot: Snapshot) -> str | None:
@@ -181,12 +186,21 @@ class PackedSnapshots:
 
     # --- going back
 
-    async def look(self, workspace: Workspace, undos: Sequence[Undo]) -> Outlook:
-        return await asyncio.to_thread(self._outlook, _folder(workspace), undos)
+    async def preview(self, workspace: Workspace, undos: Sequence[Undo]) -> RestorePreview:
+        return await asyncio.to_thread(self._preview, _folder(workspace), undos)
 
     def meant(self, before: Snapshot, undos: Sequence[Undo]) -> Snapshot:
         targets = tuple(undo.target for undo in undos)
         return replace(before, id=self._clock.new_id(), moment=SnapshotMoment.MEANT, images=targets, files=len(targets))
+
+    async def merge(self, base: PathImage, mine: PathImage, workspace: Workspace) -> PathImage | None:
+        return await asyncio.to_thread(self._merge, base, mine, _folder(workspace))
+
+    async def contents(self, image: PathImage, workspace: Workspace | None = None) -> bytes | None:
+        if workspace is None:
+            return await asyncio.to_thread(self._kept_content, image)
+        folder = _folder(workspace)
+        return await asyncio.to_thread(lambda: _live_content(folder, image_at(folder, path_of(image.path))))
 
     async def restore(self, workspace: Workspace, undos: Sequence[Undo]) -> Restored:
         folder = _folder(workspace)
@@ -211,8 +225,8 @@ class PackedSnapshots:
         seen = touched(folder, paths)
         needs = bytes_in(seen)
         if needs and self._pack.size + needs > self._quota:
-            raise _NoRoom(needs)
-        with ImageReader(folder, self._keeper(folder)) as reader:
+            raise _QuotaExceeded(needs)
+        with ImageReader(folder, self._content_writer(folder)) as reader:
             images = [reader.image_of(each) for each in seen]
         refuse_special(images)
         self._pack.sync([each.hash for each in images])
@@ -222,14 +236,14 @@ class PackedSnapshots:
         self._pack.begin(folder.root)
         found = CommitImages(folder, intents)
         if found.needs and self._pack.size + found.needs > self._quota:
-            raise _NoRoom(found.needs)
-        images = found.taken(self._keeper(folder))
+            raise _QuotaExceeded(found.needs)
+        images = found.taken(self._content_writer(folder))
         refuse_special(images)
         self._pack.sync([each.hash for each in images])
         return images
 
-    def _keeper(self, folder: Folder) -> ContentKeeper:
-        return ContentKeeper(self._pack, folder.root, room=self._quota)
+    def _content_writer(self, folder: Folder) -> ContentWriter:
+        return ContentWriter(self._pack, folder.root, max_bytes=self._quota)
 
     def _capture_after(self, folder: Folder, before: Snapshot) -> tuple[list[PathImage], Comparison, str | None]:
         with ImageReader(folder) as reader:
@@ -247,7 +261,7 @@ class PackedSnapshots:
         except OSError:
             return None
 
-    def _outlook(self, folder: Folder, undos: Sequence[Undo]) -> Outlook:
+    def _preview(self, folder: Folder, undos: Sequence[Undo]) -> RestorePreview:
         conflicts: dict[str, str] = {}
         hopeless: set[str] = set()
         todo: list[Undo] = []
@@ -275,10 +289,10 @@ class PackedSnapshots:
                 seen.append(now)
                 todo.append(replace(undo, expected=now))
         self._require_kept(todo)
-        _require_room(folder, todo)
+        _require_disk_space(folder, todo)
         targets = [undo.target for undo in todo]
         found = compare(seen, targets, old=lambda now: _live_content(folder, now), new=self._kept_content)
-        return Outlook(tuple(todo), conflicts, frozenset(hopeless), found.files, found.text)
+        return RestorePreview(tuple(todo), conflicts, frozenset(hopeless), found.files, found.text)
 
     def _require_kept(self, undos: Sequence[Undo]) -> None:
         """Reads and verifies every content before anything is changed."""
@@ -298,6 +312,19 @@ class PackedSnapshots:
                     " Leave this path out with 'paths'."
                 ) from None
 
+    def _merge(self, base: PathImage, mine: PathImage, folder: Folder) -> PathImage | None:
+        theirs = image_at(folder, path_of(mine.path))
+        if not all(side.kind is Kind.FILE for side in (base, mine, theirs)):
+            return None
+        old, new, now = self._kept_content(base), self._kept_content(mine), _live_content(folder, theirs)
+        merged = None if old is None or new is None or now is None else merge_texts(old, new, now)
+        if merged is None:
+            return None
+        digest = self._pack.put(merged, owner=f"{folder.root} merged")
+        self._pack.sync([digest])
+        mode = mine.mode if mine.mode != base.mode else theirs.mode
+        return replace(mine, hash=digest, size=len(merged), mode=mode)
+
     def _kept_content(self, kept: PathImage) -> bytes | None:
         if kept.hash is None or not comparable(kept):
             return None
@@ -310,7 +337,7 @@ class PackedSnapshots:
 
     # --- the quota
 
-    async def _make_room(self, needs: int) -> None:
+    async def _free_space(self, needs: int) -> None:
         """One at a time: two concurrent prunings would prune too much."""
         async with self._pruning:
             if self._pack.size + needs <= self._quota:
@@ -334,7 +361,7 @@ class PackedSnapshots:
             needed = await self._retention.needed_hashes()
             await asyncio.to_thread(self._pack.sweep, needed, most=self._quota)
 
-    def _snapshot(self, cause: Call | Restore, root: str, images: Sequence[PathImage]) -> Snapshot:
+    def _snapshot(self, cause: Call | Restore | TaskCommit, root: str, images: Sequence[PathImage]) -> Snapshot:
         taken = Snapshot(
             id=self._clock.new_id(),
             chat_id=cause.chat_id,
@@ -350,17 +377,20 @@ class PackedSnapshots:
                 return replace(taken, turn_id=cause.turn_id, call_id=cause.id)
             case Restore():
                 return replace(taken, restores=cause.snapshot_id)
+            case TaskCommit():
+                return replace(taken, turn_id=cause.turn_id)
             case _:
                 assert_never(cause)
 
 
-def _require_room(folder: Folder, undos: Sequence[Undo]) -> None:
-    """Each file is written beside the one that it replaces, so there must be space for both. Raises: NoRoom."""
+def _require_disk_space(folder: Folder, undos: Sequence[Undo]) -> None:
+    """A batch of files is written beside those that it replaces, so there must be space for both. Raises: NoRoom."""
     files = [undo for undo in undos if undo.target.kind is Kind.FILE]
     grows = sum(max(0, undo.target.size - (undo.expected.size if undo.expected else 0)) for undo in files)
-    needs = grows + max((undo.target.size for undo in files), default=0)
+    largest = max((undo.target.size for undo in files), default=0)
+    needs = grows + max(largest, min(BATCH_BYTES, sum(undo.target.size for undo in files)))
     if needs > shutil.disk_usage(folder.root).free:
-        raise NoRoom(
+        raise NotEnoughSpace(
             f"The workspace's disk has no space for the {needs:,} bytes that restoring these files needs. Nothing was changed."
             " Free some space, then try again."
         )

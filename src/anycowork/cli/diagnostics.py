@@ -15,7 +15,7 @@ from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.values import value
 from anycowork.providers.local.folder import ModelFolder
-from anycowork.providers.local.supervisor import INSTALL, engine_installed
+from anycowork.providers.local.supervisor import engine_installed, install_command
 from anycowork.sandbox.stage import Staging
 from anycowork.server.data_folder import is_locked, running_server
 from anycowork.server.disk_usage import disk_shares
@@ -155,7 +155,7 @@ def _local_model(settings: Settings) -> Diagnosis:
             "local model", False, False, "none fetched", "anycowork model pull (about 1 GB), if you want one"
         )
     engine = "can run" if engine_installed() else "its engine is not installed"
-    return Diagnosis("local model", engine_installed(), False, f"{', '.join(ready)}: {engine}", INSTALL)
+    return Diagnosis("local model", engine_installed(), False, f"{', '.join(ready)}: {engine}", install_command())
 
 
 def _web_ui() -> Diagnosis:

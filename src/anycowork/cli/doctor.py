@@ -93,9 +93,14 @@ def _print_visible(out: Console, sandbox_setup: SandboxSetup) -> None:
     out.line("Commands also see, read-only (from PATH and the setting sandbox_paths):")
     for folder in tools.folders or ("nothing",):
         out.line(f"  · {folder}")
-    for path in tools.hidden:
-        out.line(f"  · without {path}, which holds credentials")
-    for one in tools.refused:
+    packages = sandbox_setup.packages
+    if packages.found:
+        out.line("Commands use these package caches; what they write there never reaches them:")
+        for cache in packages.found:
+            out.line(f"  · {cache.folder}")
+    for path in (*tools.hidden, *packages.hidden):
+        out.line(f"  · without {path}, which may hold credentials")
+    for one in (*tools.refused, *packages.refused):
         out.line(f"  · not {one.path}: {one.why}")
     if os.geteuid() == 0:
         out.line("  As root, commands run as the workspace's owner and see only what that user may read.")

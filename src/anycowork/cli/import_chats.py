@@ -9,7 +9,7 @@ from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.config.loading import load_settings
 from anycowork.config.settings import BadSettings, Settings
 from anycowork.domain.errors import AnyCoworkError, BadWorkspace
-from anycowork.domain.principals import HOUSE
+from anycowork.domain.principals import SERVER_PRINCIPAL
 from anycowork.sandbox.workspaces import check_root, home_folder, under_a_root
 from anycowork.server.clock import SystemClock
 from anycowork.server.data_folder import lock_data_folder
@@ -37,7 +37,7 @@ async def _import(settings: Settings, files: Sequence[Path], *, workspace: Path)
     try:
         roots = [root.root for root in await database.roots.all()]
         allowed = partial(_may_work_in, roots=[*roots, str(workspace)], data_dir=settings.data_dir)
-        importer = Importer(database.writer, clock, str(workspace), HOUSE.label(), allowed)
+        importer = Importer(database.writer, clock, str(workspace), SERVER_PRINCIPAL.label(), allowed)
         return [await _import_file(importer, path) for path in files]
     finally:
         await database.aclose()

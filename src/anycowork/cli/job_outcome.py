@@ -41,6 +41,13 @@ class JobTracker:
             case "failed" | "cancelled":
                 limit = isinstance(error, dict) and error.get("code") == "limit_reached"
                 return RunOutcome(RunEnding.LIMIT if limit else RunEnding.FAILED, error=why)
+            case "planning":
+                self.approved = False  # a new plan for the rest needs a person again
+            case "awaiting_commit":
+                return RunOutcome(
+                    RunEnding.PARKED,
+                    error="The job's changes wait: keep them with `anycowork jobs commit`, or drop them.",
+                )
             case "paused":
                 return RunOutcome(RunEnding.PARKED, error="The job is paused.")
         return None

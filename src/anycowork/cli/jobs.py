@@ -7,8 +7,10 @@ from contextlib import aclosing
 from pathlib import Path
 
 import msgspec
+from pydantic import JsonValue
 
 from anycowork.cli.job_outcome import JobTracker
+from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.cli.run_progress import TextReporter
 from anycowork.client.connect import ServerAddress, with_server
@@ -29,14 +31,16 @@ def ask_server(
     cwd: Path,
     as_json: bool,
     follow: bool = False,
-    body: Mapping[str, str] | None = None,
+    body: Mapping[str, JsonValue] | None = None,
 ) -> int:
     """Prints what the server answers, and with `follow` what becomes of the job; the exit code."""
 
     async def work(address: ServerAddress) -> int:
         async with ServerClient(address.url, address.token) as client:
             before = await _last_number(client, path) if follow else 0
-            found = await client.get(path) if method == "GET" else await client.post(path, dict(body or {}))
+            found = (
+                await client.get(path) if method == "GET" else await client.post(path, msgspec.to_builtins(body or {}))
+            )
             if not follow:
                 _print(found, as_json=as_json)
                 return EXIT_CODES[RunEnding.DONE]
@@ -89,6 +93,15 @@ def _lines(found: Json) -> Iterator[str]:
         for job in jobs:
             if isinstance(job, dict):
                 yield f"{job['id']}  {job['status']!s:<18} {str(job['request'])[:80]}"
+        return
+    if "agents" in found:
+        yield from agent_lines(found)
+        return
+    if "steps" in found and "request" not in found:
+        yield from audit_lines(found)
+        return
+    if "diff" in found and "request" not in found:
+        yield from diff_lines(found)
         return
     yield f"{found['id']}  {found['status']}: {found['request']}"
     tasks = found.get("tasks")

@@ -12,7 +12,7 @@ from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.local.catalogue import DEFAULT, LocalModel
 from anycowork.providers.local.download import ModelDownload
 from anycowork.providers.local.folder import ModelFolder, Weights
-from anycowork.providers.local.supervisor import INSTALL, engine_installed
+from anycowork.providers.local.supervisor import engine_installed, install_command
 
 MB = 1_000_000
 STEP = 5  # percent between two lines if there is no terminal to rewrite one
@@ -35,7 +35,7 @@ def pull(
     stdout().line(f"{weights.model.title} is ready: {weights.path}")
     stdout().line(weights.model.limits)
     if not engine_installed():
-        stdout().line(f"To run it, one more step: {INSTALL}")
+        stdout().line(f"To run it, one more step: {install_command()}")
     return 0
 
 
@@ -51,7 +51,7 @@ def list_models(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd:
     for model in folder.all():
         stdout().line(f"{model.name:<22}{_state(folder, model, ready):<16}{_needs(model)}")
     if not engine_installed():
-        stdout().line(f"The engine that runs them is not installed: {INSTALL}")
+        stdout().line(f"The engine that runs them is not installed: {install_command()}")
     return 0
 
 
@@ -65,10 +65,10 @@ def remove(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
 
 
 async def _fetched(folder: ModelFolder, model: LocalModel) -> Weights:
-    pool, told = HttpPool(), _ProgressPrinter(model)
+    pool, printer = HttpPool(), _ProgressPrinter(model)
     stderr().line(f"Fetching {model.title}: {model.size_bytes // MB} MB ({model.licence}), checked by its SHA-256.")
     try:
-        return await ModelDownload(folder, pool).pull(model, told.progress)
+        return await ModelDownload(folder, pool).pull(model, printer.progress)
     finally:
         await pool.aclose()
 
@@ -78,12 +78,12 @@ class _ProgressPrinter:
 
     def __init__(self, model: LocalModel) -> None:
         self._model = model
-        self._said = -STEP
+        self._printed = -STEP
 
     def progress(self, fetched: int) -> None:
         percent = fetched * 100 // self._model.size_bytes
-        if percent >= self._said + STEP:
-            self._said = percent
+        if percent >= self._printed + STEP:
+            self._printed = percent
             stderr().line(f"{percent:>3} %  {fetched // MB} of {self._model.size_bytes // MB} MB")
 
 

@@ -4,13 +4,14 @@ these late imports are the one exception to "no own imports inside functions".""
 import gc
 import os
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from anycowork import __version__
-from anycowork.cli import audit_group, jobs_group, mcp_group, model_group, workflow_group
+from anycowork.cli import agents_group, audit_group, jobs_group, mcp_group, model_group, workflow_group
 from anycowork.cli.options import (
     Allow,
     DataDir,
@@ -29,7 +30,7 @@ from anycowork.cli.options import (
     folder,
     merge_flags,
 )
-from anycowork.cli.run_options import RunOptions, ToldToPrograms, run_headless
+from anycowork.cli.run_options import JsonErrorCommand, RunOptions, run_headless
 from anycowork.client.stdio import OutputLost, abandon_stdout, make_stdio_usable
 
 app = typer.Typer(
@@ -43,6 +44,18 @@ app.add_typer(model_group.app, name="model")
 app.add_typer(mcp_group.app, name="mcp")
 app.add_typer(audit_group.app, name="audit")
 app.add_typer(jobs_group.app, name="jobs")
+app.command("agents", help=agents_group.AGENTS_HELP, short_help="Say which agents jobs can use.")(
+    agents_group.list_agents
+)
+
+
+class ExportChoice(StrEnum):
+    """Here and not the server's own enumeration: that would load the server for `--help`."""
+
+    markdown = "markdown"
+    json = "json"
+    html = "html"
+
 
 SERVE_HELP = """Serve the workplace on this machine.
 
@@ -107,6 +120,29 @@ Example:
     anycowork import old-chats.json more-chats.jsonl
 """
 
+SEARCH_HELP = """Search what people and agents wrote, in all chats, newest first.
+
+All words must occur; "words in quotes" must follow each other. The last word may be unfinished. Exit code 1 if nothing is found.
+
+Examples:
+
+\b
+    anycowork search sqlite index
+    anycowork search '"full disk"' --limit 5
+    anycowork search budget --json | jq .results
+"""
+
+EXPORT_HELP = """Export a chat: its messages, plans against what was done, diffs, and the end of its audit chain.
+
+It goes to stdout, or to a file. `json` can be imported again; `html` is one page that needs nothing else.
+
+Examples:
+
+\b
+    anycowork export CHAT_ID > chat.md
+    anycowork export CHAT_ID --format html --output report.html
+"""
+
 INSTRUCTIONS_HELP = """Show the instructions that a folder brings for agents (AGENTS.md), and whether they are used.
 
 They are used in the folder's chats once you have trusted their content; after a change you are asked again. The text goes to stdout, the rest to
@@ -158,7 +194,7 @@ def serve(
     raise typer.Exit(_serve(merge_flags(context, {**flags, "open_browser": False if no_open else None})))
 
 
-@app.command(help=RUN_HELP, cls=ToldToPrograms)
+@app.command(help=RUN_HELP, cls=JsonErrorCommand)
 def run(
     context: typer.Context,
     request: Annotated[
@@ -203,10 +239,10 @@ def chat(
     model: Model = None,
     data_dir: DataDir = None,
 ) -> None:
-    from anycowork.tui.app import chat as talk
+    from anycowork.tui.app import chat as open_chat
 
     flags = merge_flags(context, {"workspace": workspace, "model": model, "data_dir": data_dir})
-    raise typer.Exit(talk(flags, os.environ, cwd=Path.cwd(), role=role, chat_id=chat_id, newest=newest))
+    raise typer.Exit(open_chat(flags, os.environ, cwd=Path.cwd(), role=role, chat_id=chat_id, newest=newest))
 
 
 @app.command(help=ACP_HELP, short_help="Serve an editor (Agent Client Protocol).")
@@ -236,6 +272,35 @@ def import_chats(
 
     flags = merge_flags(context, {"workspace": workspace, "data_dir": data_dir})
     raise typer.Exit(import_files(flags, os.environ, files, cwd=Path.cwd()))
+
+
+@app.command("export", help=EXPORT_HELP, short_help="Export a chat as Markdown, JSON or HTML.")
+def export_chat(
+    context: typer.Context,
+    chat_id: Annotated[str, typer.Argument(help="The chat's id.", metavar="CHAT_ID")],
+    wanted: Annotated[ExportChoice, typer.Option("--format", "-f", help="How it is written.")] = ExportChoice.markdown,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file. [stdout]", metavar="FILE")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.cli.export import export
+
+    flags = merge_flags(context, {"data_dir": data_dir})
+    code = export(flags, os.environ, chat_id, cwd=Path.cwd(), wanted=wanted.value, output=output)
+    raise typer.Exit(code)
+
+
+@app.command("search", help=SEARCH_HELP, short_help="Search in all chats.")
+def search_chats(
+    context: typer.Context,
+    words: Annotated[list[str], typer.Argument(help="The words to find.", metavar="WORDS")],
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="At most so many messages.")] = 20,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.cli.search import search
+
+    flags = merge_flags(context, {"data_dir": data_dir})
+    raise typer.Exit(search(flags, os.environ, " ".join(words), cwd=Path.cwd(), limit=limit, as_json=as_json))
 
 
 @app.command(

@@ -1,12 +1,13 @@
 """`anycowork mcp …`"""
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from anycowork.cli.options import DataDir, merge_flags
+from anycowork.cli.options import DataDir, Model, Workspace, merge_flags
 
 ADD_HELP = """Add an MCP server: a program with its arguments, or the address of a remote one. It is tested at once.
 
@@ -21,8 +22,55 @@ Examples:
     anycowork mcp add issues --env TOKEN --network api.example.org -- /opt/issues/server
 """
 
-app = typer.Typer(help="Use the tools of MCP servers.", no_args_is_help=True)
+IMPORT_HELP = """Add the MCP servers that a file of an editor, another agent or a project names.
+
+It shows every program and address, and adds them once you agree. Later changes of the file change nothing: import it again.
+
+Examples:
+
+\\b
+    anycowork mcp import .mcp.json
+    anycowork mcp import --from cursor
+    anycowork mcp import .vscode/mcp.json --env GITHUB_TOKEN
+"""
+
+SERVE_HELP = """Use the tools of MCP servers, or be one.
+
+Without a command, an MCP host speaks with AnyCowork on stdin and stdout: it starts chats, workflows and jobs, and reads them. It cannot
+approve, answer or switch roles: people do that in AnyCowork.
+
+Examples:
+
+\\b
+    anycowork mcp                      for hosts that start it
+    anycowork mcp --http 8485          for hosts that speak HTTP
+    anycowork mcp add git uvx mcp-server-git
+"""
+
+app = typer.Typer(help=SERVE_HELP, invoke_without_command=True)
 Many = list[str] | None
+
+
+@app.callback()
+def serve(
+    context: typer.Context,
+    http: Annotated[
+        int | None, typer.Option("--http", help="Serve HTTP on this port of 127.0.0.1.", metavar="PORT")
+    ] = None,
+    workspace: Workspace = None,
+    model: Model = None,
+    data_dir: DataDir = None,
+) -> None:
+    flags = merge_flags(context, {"workspace": workspace, "model": model, "data_dir": data_dir})
+    if context.invoked_subcommand is not None:
+        context.obj = flags
+        return
+    if http is None and sys.stdin.isatty():  # nobody speaks JSON by hand
+        typer.echo(context.get_help())
+        raise typer.Exit(2)
+    from anycowork.mcp_server.command import serve_host
+
+    raise typer.Exit(serve_host(flags, os.environ, cwd=Path.cwd(), http_port=http))
 
 
 @app.command("add", help=ADD_HELP, short_help="Add an MCP server: a program, or an address.")
@@ -68,6 +116,29 @@ def add_server(
     }
     flags = merge_flags(context, {"data_dir": data_dir})
     raise typer.Exit(mcp_servers.add(flags, os.environ, cwd=Path.cwd(), wanted=wanted, env=env or []))
+
+
+@app.command("import", help=IMPORT_HELP, short_help="Add the MCP servers that a file of an editor or project names.")
+def import_servers(
+    context: typer.Context,
+    file: Annotated[Path | None, typer.Argument(help="Such as .mcp.json.", show_default=False)] = None,
+    source: Annotated[
+        str | None, typer.Option("--from", help="The program whose file to read.", metavar="NAME")
+    ] = None,
+    env: Annotated[
+        Many, typer.Option("--env", help="Fill in this variable of yours; may be repeated.", metavar="NAME")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="You have read the file, and want all of it.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.cli import mcp_import
+
+    flags = merge_flags(context, {"data_dir": data_dir})
+    raise typer.Exit(
+        mcp_import.import_servers(
+            flags, os.environ, cwd=Path.cwd(), file=file, source=source, env=env or [], agreed=yes
+        )
+    )
 
 
 @app.command("list")

@@ -40,7 +40,7 @@ def add(
         await client.post("/mcp/servers", {**given, "env": {name: environ[name] for name in env}})
         return await _test(client, str(wanted["name"]))
 
-    return _run("add", flags, environ, cwd, work)
+    return run_with_client("add", flags, environ, cwd, work)
 
 
 def list_servers(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> int:
@@ -49,17 +49,17 @@ def list_servers(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd
         assert isinstance(servers, list)
         for server in servers:
             if isinstance(server, dict):
-                _tell(server)
+                _print_server(server)
         if not servers:
             stdout().line("No MCP servers. `anycowork mcp add` adds one.")
         return EXIT_CODES[RunEnding.DONE]
 
-    return _run("list", flags, environ, cwd, work)
+    return run_with_client("list", flags, environ, cwd, work)
 
 
 def test(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
     """0 if it is ready."""
-    return _run("test", flags, environ, cwd, lambda client: _test(client, name))
+    return run_with_client("test", flags, environ, cwd, lambda client: _test(client, name))
 
 
 def remove(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
@@ -68,16 +68,16 @@ def remove(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
         stdout().line(f"{name} is removed.")
         return EXIT_CODES[RunEnding.DONE]
 
-    return _run("remove", flags, environ, cwd, work)
+    return run_with_client("remove", flags, environ, cwd, work)
 
 
 async def _test(client: ServerClient, name: str) -> int:
     shown = await client.post(f"/mcp/servers/{quote(name, safe='')}/connect")
-    _tell(shown)
+    _print_server(shown)
     return EXIT_CODES[RunEnding.DONE if shown.get("status") == "ready" else RunEnding.FAILED]
 
 
-def _tell(server: Json) -> None:
+def _print_server(server: Json) -> None:
     name, status, tools = server["name"], server["status"], server["tools"]
     stdout().line(strip_controls(f"{name}: {status}{f' ({error})' if (error := server.get('error')) else ''}"))
     for tool in tools if isinstance(tools, list) else []:
@@ -89,7 +89,7 @@ def _tell(server: Json) -> None:
         stdout().line(strip_controls(f"  not offered: {problem}"))
 
 
-def _run(word: str, flags: Mapping[str, object], environ: Mapping[str, str], cwd: Path, work: Work) -> int:
+def run_with_client(word: str, flags: Mapping[str, object], environ: Mapping[str, str], cwd: Path, work: Work) -> int:
     async def with_client(address: ServerAddress) -> int:
         async with ServerClient(address.url, address.token, request_seconds=TEST_SECONDS) as client:
             return await work(client)

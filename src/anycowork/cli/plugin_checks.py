@@ -21,10 +21,10 @@ async def check_plugins(settings: Settings, sandbox_setup: SandboxSetup) -> Diag
     await plugins.enable(settings.plugins)
     found = plugins.report()
     failing = [one for one in found if one["problems"]]
-    return Diagnosis("plugins", not failing, False, "; ".join(map(_told, found)) or "none installed", _WAY_OUT)
+    return Diagnosis("plugins", not failing, False, "; ".join(map(_plugin_line, found)) or "none installed", _WAY_OUT)
 
 
-def _told(one: Json) -> str:
+def _plugin_line(one: Json) -> str:
     problems = one["problems"]
     assert isinstance(problems, list)
     version = f" {one['version']}" if one["version"] else ""

@@ -14,7 +14,7 @@ from anycowork.cli.options import merge_flags
 _Unreadable: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
 
-class ToldToPrograms(TyperCommand):
+class JsonErrorCommand(TyperCommand):
     """A command whose `--json` also applies to usage errors: they are reported as a result."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # Any: typer does not export what it passes on

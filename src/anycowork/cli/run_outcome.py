@@ -100,8 +100,8 @@ class OutcomeTracker:
             ending = RunEnding.PROVIDER
         if ending is RunEnding.DONE:
             return RunOutcome(ending, text=self._text, plan=self._plan)
-        told = str(error.get("message") or f"The turn ended: {reason}.")
-        return RunOutcome(ending, text=self._text, error=told)
+        problem = str(error.get("message") or f"The turn ended: {reason}.")
+        return RunOutcome(ending, text=self._text, error=problem)
 
 
 def is_provider_fault(code: str) -> bool:

@@ -7,7 +7,7 @@ import webbrowser
 
 from anycowork import __version__
 from anycowork.app import NewCode
-from anycowork.app import serve as serve_house
+from anycowork.app import serve as run_server
 from anycowork.cli.browser import has_screen, sign_in_link
 from anycowork.client.connect import first_error
 from anycowork.client.console import Console, stderr, stdout
@@ -37,7 +37,7 @@ def serve(settings: Settings) -> int:
         stderr().line(f"anycowork: {sentence}")
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(serve_house(settings, ready=print_banner, heed_signals=True))
+            runner.run(run_server(settings, ready=print_banner, handle_signals=True))
     except BaseExceptionGroup as group:
         raise first_error(group) from None
     except KeyboardInterrupt:

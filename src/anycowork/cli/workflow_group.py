@@ -8,7 +8,7 @@ import typer
 
 from anycowork.cli.completion import workflow_names, workflow_parameters
 from anycowork.cli.options import DataDir, Events, Json, MaxCost, Model, Role, Timeout, WorkspaceOrHere, merge_flags
-from anycowork.cli.run_options import ToldToPrograms, run_headless
+from anycowork.cli.run_options import JsonErrorCommand, run_headless
 
 LIST_HELP = """List the workflows by category, and the files that could not be read and why.
 
@@ -78,7 +78,7 @@ def show_workflow(
     raise typer.Exit(command(flags, os.environ, name, cwd=Path.cwd(), as_json=as_json))
 
 
-@app.command("run", help=RUN_HELP, cls=ToldToPrograms)
+@app.command("run", help=RUN_HELP, cls=JsonErrorCommand)
 def run_workflow(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Which workflow.", metavar="NAME", autocompletion=workflow_names)],

@@ -23,6 +23,11 @@ class ChatClient:
         self.chat = chat
         self.chat_id = str(chat["id"])
 
+    @property
+    def page(self) -> str:
+        """Where a person finds the chat."""
+        return f"{self._client.url}/chat/{self.chat_id}"
+
     async def messages(self) -> tuple[list[Json], int]:
         """Returns the newest messages, and the number after which events follow them."""
         page = await self._client.get(f"/context/{self.chat_id}/messages?limit={MOST_SHOWN}")

@@ -11,7 +11,7 @@ from pydantic import JsonValue, SecretStr
 from anycowork.client.errors import ServerRefused as ServerRefused
 from anycowork.client.errors import ServerUnreachable as ServerUnreachable
 from anycowork.domain.messages import Json
-from anycowork.domain.principals import EDITOR_HEADER, editor_id
+from anycowork.domain.principals import EDITOR_HEADER, MCP_HOST_HEADER, program_id
 
 REQUEST_SECONDS = 30.0
 SILENCE_SECONDS = 90.0  # several heartbeats: a stream that is silent for so long is dead
@@ -22,14 +22,22 @@ class ServerClient:
     """Raises: ServerRefused, ServerUnreachable; from every call."""
 
     def __init__(
-        self, url: str, token: SecretStr, *, request_seconds: float = REQUEST_SECONDS, editor: str | None = None
+        self,
+        url: str,
+        token: SecretStr,
+        *,
+        request_seconds: float = REQUEST_SECONDS,
+        editor: str | None = None,
+        mcp_host: str | None = None,
     ) -> None:
-        """`editor` is the name of the editor that the requests come from; None for a person."""
+        """`editor` or `mcp_host` is the name of the program that the requests come from; None for a person."""
         self.url = url.rstrip("/")
         self._request_seconds = request_seconds
         self._headers = {"Authorization": f"Bearer {token.get_secret_value()}"}
         if editor is not None:
-            self._headers[EDITOR_HEADER] = editor_id(editor)
+            self._headers[EDITOR_HEADER] = program_id(editor, "editor")
+        if mcp_host is not None:
+            self._headers[MCP_HOST_HEADER] = program_id(mcp_host, "host")
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(headers=self._headers, trust_env=False)
@@ -42,6 +50,10 @@ class ServerClient:
 
     async def get(self, path: str) -> Json:
         return await self._ask("GET", path)
+
+    async def get_bytes(self, path: str) -> bytes:
+        """Returns the body as it was sent."""
+        return await self._send("GET", path)
 
     async def post(self, path: str, body: Mapping[str, JsonValue] | None = None) -> Json:
         return await self._ask("POST", path, body or {})
@@ -85,6 +97,9 @@ class ServerClient:
                         yield data
 
     async def _ask(self, method: str, path: str, body: Mapping[str, JsonValue] | None = None) -> Json:
+        return _object(await self._send(method, path, body))
+
+    async def _send(self, method: str, path: str, body: Mapping[str, JsonValue] | None = None) -> bytes:
         limit = aiohttp.ClientTimeout(total=self._request_seconds)
         try:
             async with self._session.request(method, self.url + path, json=body, timeout=limit) as response:
@@ -93,7 +108,7 @@ class ServerClient:
             raise ServerUnreachable(_GONE.format(url=self.url)) from error
         if response.status >= 400:
             raise _answered(response.status, content)
-        return _object(content)
+        return content
 
 
 _GONE = "The server at {url} does not answer any more. `anycowork doctor` says whether one runs; the chat is kept."

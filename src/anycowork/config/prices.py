@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from anycowork.config.settings import PriceEntry, ProviderEntry
 from anycowork.domain import metering
 
-FREE_PROVIDERS = frozenset({"guide", "local"})
+FREE_PROVIDERS = frozenset({"guide", "local", "agent"})
 
 
 def price_of(providers: Iterable[ProviderEntry], model: str) -> PriceEntry | None:

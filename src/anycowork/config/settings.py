@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, ValidationError, model_validator
 
+from anycowork.config.delegates import DelegateFields
 from anycowork.config.errors import describe_problem
 from anycowork.domain.errors import Invalid
 from anycowork.domain.network import is_loopback
@@ -79,7 +80,7 @@ class AgentLimits(BaseModel):
     seconds: Seconds | None = None
 
 
-class AgentEntry(BaseModel):
+class AgentEntry(DelegateFields):
     """One agent from config.toml, `[agents.NAME]`. Without a `model` it uses the chat's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -133,8 +134,15 @@ class Settings(BaseModel):
 
     agents: Annotated[
         Mapping[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)], AgentEntry],
-        SettingSpec("agents of jobs by name: role, model, prompt, limits", changeable=True),
+        SettingSpec(
+            "agents by name: role, model, prompt, limits; or a program (command, env, network, seconds)",
+            changeable=True,
+        ),
     ] = Field(default_factory=dict)
+
+    parallel_tasks: Annotated[
+        Count, SettingSpec("tasks of a job that run at the same time at most", changeable=True)
+    ] = 4
 
     # limits of a turn
     max_steps: Annotated[Count, SettingSpec("tool calls in a turn", changeable=True)] = 10

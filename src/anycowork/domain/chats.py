@@ -82,6 +82,8 @@ class Chat:
     created_at: str = ""
     updated_at: str = ""
     extra: Json = field(default_factory=dict, hash=False)
+    pinned: bool = False
+    archived: bool = False
 
     @property
     def role(self) -> str:
@@ -96,6 +98,8 @@ class Chat:
             "config": self.config.to_json(),
             "state": self.state.value,
             "last_seq": self.last_seq,
+            "pinned": self.pinned,
+            "archived": self.archived,
             "created_at": self.created_at,
             "updated_at": self.updated_at,
         }
@@ -137,7 +141,8 @@ class Turn:
     """One turn of a chat. `role` is the role it was started in. `seconds` excludes waiting for a person. `plan_id` is the approved plan
     that it executes.
 
-    A turn that plans or closes a job has its `job_id`; one that works on a task has its `task_id` too.
+    A turn that plans or closes a job has its `job_id`; one that works on a task has its `task_id` too, and the `workspace` that it
+    works in if that is a private copy of the chat's.
     Limits count from `steps_before` and `seconds_before`: what `steps` and `seconds` were when the plan's current step began, or when
     a person continued the turn.
     """
@@ -159,6 +164,7 @@ class Turn:
     seconds_before: float = 0.0
     job_id: str | None = None
     task_id: str | None = None
+    workspace: str | None = None
 
     def to_json(self) -> Json:
         return {

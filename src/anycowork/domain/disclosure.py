@@ -38,7 +38,8 @@ class ItemKind(StrEnum):
 
 @value
 class DisclosedItem:
-    """One granted item. `detail` names a parameter, a kind of change or a part of a budget; `step` is the plan step's id.
+    """One granted item. `detail` names a parameter, a kind of change, a part of a budget or a step's worker; `step` is the plan
+    step's id.
 
     `control`: a file from which editors, CI machines or agents read instructions.
     """
@@ -126,12 +127,18 @@ def _step_items(step: PlanStep) -> list[DisclosedItem]:
     tools = [_line(tool) for tool in step.tools_needed] or ([_NO_TOOLS_NAMED] if step.paths else [])
     control_first = sorted(step.paths, key=lambda path: not is_control_file(path))
     return [
-        DisclosedItem(ItemKind.STEP, _text(step.action), step=of),
+        DisclosedItem(ItemKind.STEP, _text(step.action), _worker(step), step=of),
         *(DisclosedItem(ItemKind.TOOL, tool, step=of) for tool in tools),
         *(DisclosedItem(ItemKind.PATH, _line(path), step=of, control=is_control_file(path)) for path in control_first),
         *(DisclosedItem(ItemKind.COMMAND, _text(command), step=of) for command in step.commands),
         *([DisclosedItem(ItemKind.CHECK, _text(step.check), step=of)] if step.check else []),
     ]
+
+
+def _worker(step: PlanStep) -> VisibleText:
+    """Who carries the step out as a task of a job, where the plan says so."""
+    named = [f"agent {step.agent}"] if step.agent else []
+    return _line(", ".join([*named, *([f"role {step.role}"] if step.role else [])]))
 
 
 def _path(path: str, detail: str) -> DisclosedItem:

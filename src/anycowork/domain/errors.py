@@ -364,6 +364,10 @@ class Conflict(RequestFault):
     status = 409
 
 
+class LeaseHeld(Conflict):
+    code = "lease_held"
+
+
 class TurnAlreadyRunning(Conflict):
     code = "turn_running"
 
@@ -417,7 +421,7 @@ class SnapshotDamaged(Conflict):
     code = "snapshot_damaged"
 
 
-class NoRoom(Conflict):
+class NotEnoughSpace(Conflict):
     """The disk has no space for the restored content. Nothing was changed."""
 
     code = "no_room"

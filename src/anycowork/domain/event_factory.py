@@ -1,6 +1,6 @@
 """Builds events, each with its noun nested under its own key. Pure constructors; the journal assigns the numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 from pydantic import JsonValue
@@ -10,6 +10,7 @@ from anycowork.domain.chats import ChatState, Turn
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.events import EventType, NewEvent
 from anycowork.domain.jobs import Job, JobTask, step_statuses
+from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.plan import Plan
 from anycowork.domain.plan_status import PlanStatus, StepStatuses, plan_status, with_open_steps
@@ -17,6 +18,8 @@ from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, ToolResult
 from anycowork.domain.workflows import Run
+
+MOST_STEPS_NAMED = 200  # in one event about a job's plan
 
 
 def turn_started(turn: Turn) -> NewEvent:
@@ -48,10 +51,10 @@ def tool_call(call: Call) -> NewEvent:
 def tool_result(call: Call, result: ToolResult) -> NewEvent:
     """Includes the role and the content's hash, so that the audit log alone shows who did what with which outcome."""
     digest = sha256(result.content.encode("utf-8", "surrogatepass")).hexdigest()
-    said: Json = {**result_json(call, result), "agent_role": call.role_at_issue, "content_sha256": digest}
+    result_body: Json = {**result_json(call, result), "agent_role": call.role_at_issue, "content_sha256": digest}
     return NewEvent(
         EventType.TOOL_RESULT,
-        {"tool_result": said},
+        {"tool_result": result_body},
         turn_id=call.turn_id,
         call_id=call.id,
         step_id=call.plan_step,
@@ -114,8 +117,8 @@ def plan_update(message_id: str, turn_id: str | None, plan: Plan, status: PlanSt
 
 def plan_progress(message_id: str, turn_id: str, status: PlanStatus, steps: StepStatuses) -> NewEvent:
     """The progress of an approved plan: the status of every step."""
-    told: list[JsonValue] = [{"id": step_id, "status": step.value} for step_id, step in steps.items()]
-    body: Json = {"plan": {"message_id": message_id, "status": status.value, "steps": told}}
+    step_states: list[JsonValue] = [{"id": step_id, "status": step.value} for step_id, step in steps.items()]
+    body: Json = {"plan": {"message_id": message_id, "status": status.value, "steps": step_states}}
     return NewEvent(EventType.PLAN_UPDATE, body, turn_id=turn_id)
 
 
@@ -124,9 +127,9 @@ def job_updated(job: Job, state: ChatState | None = None) -> NewEvent:
     return NewEvent(EventType.JOB_UPDATED, {"job": job.summary(), **_state(state)}, job_id=job.id)
 
 
-def job_completed(job: Job) -> NewEvent:
-    """The job's end, whatever its status is then; it leaves the chat idle."""
-    return NewEvent(EventType.JOB_COMPLETED, {"job": job.summary(), **_state(ChatState.IDLE)}, job_id=job.id)
+def job_completed(job: Job, state: ChatState | None = ChatState.IDLE) -> NewEvent:
+    """The job's end, whatever its status is then. `state` is the chat's afterwards; None if another turn holds the chat."""
+    return NewEvent(EventType.JOB_COMPLETED, {"job": job.summary(), **_state(state)}, job_id=job.id)
 
 
 def _state(state: ChatState | None) -> Json:
@@ -144,13 +147,13 @@ def task_ended(task: JobTask) -> NewEvent:
     return NewEvent(EventType.TASK_COMPLETED, body, task.turn_id, task.job_id, task.id, attempt=max(1, task.attempt))
 
 
-def job_plan_update(job: Job, tasks: Sequence[JobTask]) -> NewEvent:
-    """The status of every step of the job's plan."""
+def job_plan_update(job: Job, tasks: Sequence[JobTask], changed: Iterable[JobTask]) -> NewEvent:
+    """The status of every step of the job's plan; of a large plan only of the steps that changed, or events would outgrow the work."""
     statuses = step_statuses(tasks)
-    over = all(task.status.over for task in tasks)
-    told: list[JsonValue] = [{"id": step_id, "status": step.value} for step_id, step in statuses.items()]
-    status = plan_status(statuses, over=over)
-    body: Json = {"plan": {"message_id": job.plan_id, "status": status.value, "steps": told}}
+    named = statuses if len(statuses) <= MOST_STEPS_NAMED else step_statuses(list(changed))
+    steps: list[JsonValue] = [{"id": step_id, "status": step.value} for step_id, step in named.items()]
+    status = plan_status(statuses, over=all(task.status.over for task in tasks))
+    body: Json = {"plan": {"message_id": job.plan_id, "status": status.value, "steps": steps}}
     return NewEvent(EventType.PLAN_UPDATE, body, job_id=job.id)
 
 
@@ -161,6 +164,11 @@ def workflow_progress(run: Run) -> NewEvent:
 
 def role_changed(old: str, new: str, principal: str) -> NewEvent:
     return NewEvent(EventType.ROLE_CHANGED, {"role": {"old_role": old, "new_role": new}}, principal=principal)
+
+
+def queue_updated(queued: QueuedMessage, status: str) -> NewEvent:
+    """`status`: queued (new or changed), sent or removed."""
+    return NewEvent(EventType.QUEUE_UPDATED, {"queued": {**queued.to_json(), "status": status}})
 
 
 def usage(turn_id: str, spent: Json) -> NewEvent:

@@ -1,5 +1,6 @@
 """Records and events: a record is one durable fact, an event is the same fact as sent to readers, numbered per chat."""
 
+from collections.abc import Sequence
 from dataclasses import field
 from enum import StrEnum
 
@@ -7,7 +8,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.values import leaf_value, value
 
 ENVELOPE_VERSION = 1
-BY_THE_HOUSE = "worker:house"
+SERVER_LABEL = "worker:house"
 
 
 class EventType(StrEnum):
@@ -29,6 +30,7 @@ class EventType(StrEnum):
     JOB_COMPLETED = "job-completed"
     WORKFLOW_PROGRESS = "workflow-progress"
     ROLE_CHANGED = "role-changed"
+    QUEUE_UPDATED = "queue-updated"
     SNAPSHOT = "snapshot"
     USAGE = "usage"
     ERROR = "error"
@@ -65,7 +67,7 @@ class NewEvent:
     step_id: str | None = None
     call_id: str | None = None
     attempt: int = 1
-    principal: str = BY_THE_HOUSE
+    principal: str = SERVER_LABEL
     cause: str | None = None
 
     def envelope(
@@ -75,7 +77,7 @@ class NewEvent:
         record_id: str,
         chat_id: str,
         at: str,
-        principal: str = BY_THE_HOUSE,
+        principal: str = SERVER_LABEL,
         cause: str | None = None,
     ) -> Json:
         """Return the event as JSON. If it has no principal or cause, those of its change are used."""
@@ -92,7 +94,7 @@ class NewEvent:
             "call_id": self.call_id,
             "attempt": self.attempt,
             "at": at,
-            "principal": principal if self.principal == BY_THE_HOUSE else self.principal,
+            "principal": principal if self.principal == SERVER_LABEL else self.principal,
             "cause": cause if self.cause is None else self.cause,
             **self.body,
         }
@@ -110,3 +112,14 @@ class Record:
     type: EventType
     body: bytes
     position: int = 0
+
+
+class StreamSignal(StrEnum):
+    """What a stream of records delivers between records."""
+
+    KEEP_ALIVE = "keep-alive"
+    CHATS_CHANGED = "chats"  # a chat was added, removed or renamed
+
+
+StreamItem = Sequence[Record] | StreamSignal
+"""What a subscriber gets at once: records in their order, never none, or a signal. Each protocol encodes it in its own way."""

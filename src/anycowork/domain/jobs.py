@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
+from itertools import count
 
 from pydantic import JsonValue
 
@@ -30,10 +31,18 @@ class JobStatus(StrEnum):
 
 
 class OnFailure(StrEnum):
-    """What follows a failed task: another attempt, or a question to the person."""
+    """What follows a failed task: another attempt, a question to the person, or a new plan for the rest."""
 
     RETRY = "retry"
     ASK = "ask"
+    REPLAN = "replan"
+
+
+class CommitMode(StrEnum):
+    """When the changes of a job reach the workspace: after each task, or once, when a person has reviewed all of them."""
+
+    TASK = "task"
+    JOB = "job"
 
 
 @value
@@ -52,7 +61,11 @@ class JobLimits:
 
 @value
 class Job:
-    """`message_id` is the message that asked for it, `plan_id` the message of its plan. `plan` is the plan as proposed, then as approved."""
+    """`message_id` is the message that asked for it, `plan_id` the message of its plan. `plan` is the plan as proposed, then as approved.
+
+    `parallel` is how many tasks may write at the same time. `workspace` is the private copy that the tasks' changes are collected in
+    before a person keeps them. `race` are the agents that do the same task. `replan_id` is the message that asked for a new plan.
+    """
 
     id: str
     chat_id: str
@@ -65,10 +78,24 @@ class Job:
     on_failure: OnFailure = OnFailure.RETRY
     parallel: int = 1
     limits: JobLimits = JobLimits()
+    commit: CommitMode = CommitMode.TASK
+    race: tuple[str, ...] = ()
+    workspace: str | None = None
+    replan_id: str | None = None
     final_response: str | None = None
     error: Json | None = field(default=None, hash=False)
     created_at: str = ""
     completed_at: str | None = None
+
+    @property
+    def isolates(self) -> bool:
+        """Whether each writing task works in a private copy of the workspace."""
+        return self.parallel > 1 or self.collects
+
+    @property
+    def collects(self) -> bool:
+        """Whether nothing reaches the workspace before a person has seen it."""
+        return self.commit is CommitMode.JOB or bool(self.race)
 
     def summary(self) -> Json:
         """As events and lists show it."""
@@ -87,7 +114,8 @@ class Job:
 @value
 class JobTask:
     """One task of a job; its id is its plan step's. `failures` are the attempts that failed, `interruptions` those that a crash or a stop
-    ended. `claimed`: only the worker says that it is done."""
+    ended. `claimed`: only the worker says that it is done. `workspace` is the private copy that it works in, until its changes are
+    committed; `conflicts` are a person's answers about paths that somebody else changed too."""
 
     job_id: str
     chat_id: str
@@ -103,6 +131,9 @@ class JobTask:
     failures: int = 0
     interruptions: int = 0
     turn_id: str | None = None
+    agent: str | None = None
+    workspace: str | None = None
+    conflicts: Json | None = field(default=None, hash=False)
     created_at: str = ""
     started_at: str | None = None
     completed_at: str | None = None
@@ -110,6 +141,8 @@ class JobTask:
     def to_json(self, usage: Json | None = None) -> Json:
         return {
             "id": self.id,
+            "agent": self.agent,
+            "turn_id": self.turn_id,
             "description": self.description,
             "dependencies": list(self.dependencies),
             "status": self.status.value,
@@ -130,6 +163,36 @@ def tasks_of(plan: Plan, *, job_id: str, chat_id: str, at: str) -> list[JobTask]
         JobTask(job_id, chat_id, step.id, number, step.action, step.dependencies, created_at=at)
         for number, step in enumerate(plan.steps)
     ]
+
+
+def raced(plan: Plan, agents: Sequence[str]) -> Plan:
+    """The plan of a race: its only step once for each agent, with the agent's name behind its id."""
+    [step] = plan.steps
+    steps = tuple(
+        step.model_copy(update={"id": f"{step.id}@{agent}", "agent": agent, "step_number": number})
+        for number, agent in enumerate(agents, 1)
+    )
+    return plan.model_copy(update={"steps": steps})
+
+
+def continued(plan: Plan, earlier: Plan | None, tasks: Sequence[JobTask]) -> Plan:
+    """A new plan for the rest of a job: the completed steps of the earlier one, then the new steps, renamed where an id is taken."""
+    done = {task.id for task in tasks if task.status is TaskStatus.COMPLETED}
+    kept = [step for step in (earlier.steps if earlier else ()) if step.id in done]
+    taken = done | {step.id for step in plan.steps}
+    names = {step.id: _free(step.id, taken) if step.id in done else step.id for step in plan.steps}
+    new = [
+        step.model_copy(update={"id": names[step.id], "dependencies": tuple(names[one] for one in step.dependencies)})
+        for step in plan.steps
+    ]
+    numbered = [step.model_copy(update={"step_number": at}) for at, step in enumerate([*kept, *new], 1)]
+    return plan.model_copy(update={"steps": tuple(numbered)})
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number = next(n for n in count(2) if f"{name}-{n}" not in taken)
+    taken.add(f"{name}-{number}")
+    return f"{name}-{number}"
 
 
 def plan_of(tasks: Sequence[JobTask], approved: Json) -> Plan | None:
@@ -196,6 +259,8 @@ def job_json(job: Job, tasks: Sequence[JobTask], usage: Mapping[str | None, Json
         "current_step_index": sum(task.status.over for task in tasks),
         "on_failure": job.on_failure.value,
         "parallel": job.parallel,
+        "commit": job.commit.value,
+        "race": list(job.race),
         "limits": job.limits.to_json(),
         "usage": usage.get(None),
     }

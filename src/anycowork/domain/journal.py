@@ -5,8 +5,9 @@ from dataclasses import field
 from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow, QuestionState
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn
 from anycowork.domain.errors import RequestFault
-from anycowork.domain.events import BY_THE_HOUSE, NewEvent
+from anycowork.domain.events import SERVER_LABEL, NewEvent
 from anycowork.domain.jobs import Job, JobTask
+from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
@@ -28,6 +29,8 @@ class SetChat:
     state: ChatState | None = None
     config: ChatConfig | None = None
     title: str | None = None
+    pinned: bool | None = None
+    archived: bool | None = None
 
 
 @value
@@ -96,6 +99,13 @@ class Compact:
 
 
 @value
+class RemoveQueued:
+    """Refuses the whole change with NotFound unless this message is queued: it is sent or removed once."""
+
+    queued_id: str
+
+
+@value
 class RequireState:
     """Refuses the whole change with `error` unless the chat is in one of these states."""
 
@@ -139,6 +149,8 @@ Write = (
     | Run  # replaced
     | Job  # replaced
     | JobTask  # replaced
+    | QueuedMessage  # replaced
+    | RemoveQueued
     | RequireState
     | RequireLease
     | RequireNoDenial
@@ -152,5 +164,5 @@ class Change:
     chat_id: str
     writes: tuple[Write, ...] = ()
     events: tuple[NewEvent, ...] = ()
-    principal: str = BY_THE_HOUSE
+    principal: str = SERVER_LABEL
     cause: str | None = None

@@ -109,6 +109,15 @@ def _part_text(part: JsonValue) -> str | None:
 _WORDS = ("text", "Text", "content", "value")
 
 
+ASKED_BY = "asked_by"
+"""In the payload of a question and its answer: the call whose tool asked. Model and tool are apart, so no model is shown them."""
+
+
+def is_asked_by_call(message: Message) -> bool:
+    """Whether a running call asked this, or a person answered it to that call."""
+    return message.payload is not None and ASKED_BY in message.payload
+
+
 def is_continuation(message: Message) -> bool:
     """It says that a person continued the turn."""
     return message.payload is not None and "continued" in message.payload

@@ -19,7 +19,7 @@ class StepStatus(StrEnum):
 
     @property
     def finished(self) -> bool:
-        return self in (StepStatus.DONE, StepStatus.CLAIMED)
+        return self is StepStatus.DONE or self is StepStatus.CLAIMED
 
 
 class PlanStatus(StrEnum):

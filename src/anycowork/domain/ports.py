@@ -5,16 +5,27 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import field
 from typing import Protocol
 
-from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
+from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow
 from anycowork.domain.chats import Chat, ChatConfig, Turn, TurnState
 from anycowork.domain.events import EventType
 from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.journal import Change
+from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Message
 from anycowork.domain.network import Destination
+from anycowork.domain.question import Question
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import ChangesDecision, Rule
-from anycowork.domain.snapshots import Outlook, RecordedChange, Restore, Restored, Snapshot, Undo
+from anycowork.domain.snapshots import (
+    PathImage,
+    RecordedChange,
+    Restore,
+    Restored,
+    RestorePreview,
+    Snapshot,
+    TaskCommit,
+    Undo,
+)
 from anycowork.domain.system_prompts import SystemPrompt
 from anycowork.domain.tools import Call, Intent, Parameters, PathIntent, ToolResult, ToolSpec
 from anycowork.domain.usage import ModelUsage, TurnUsage
@@ -80,7 +91,9 @@ class Journal(Protocol):
     def submit_change(self, *changes: Change) -> Awaitable[None]:
         """Start to `write` without waiting. The caller must await the result at some time, because it raises the errors."""
 
-    def say(self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str) -> None:
+    def publish_delta(
+        self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str
+    ) -> None:
         """Publish a delta at once; it becomes durable in batches (every 100 ms or 1 KB)."""
 
     def show(self, chat_id: str, turn_id: str, call_id: str, message_id: str, offset: int, text: str) -> None:
@@ -100,7 +113,10 @@ class Store(Protocol):
     async def turn(self, turn_id: str) -> Turn | None: ...
     async def turns_in(self, *states: TurnState) -> list[Turn]: ...
     async def current_turn(self, chat_id: str) -> Turn | None:
-        """Return the chat's turn that has not ended."""
+        """Return the chat's newest turn that has not ended."""
+
+    async def current_turns(self, chat_id: str) -> list[Turn]:
+        """Return every turn of the chat that has not ended, oldest first: several if tasks of a job run side by side."""
 
     async def newest_turn(self, chat_id: str) -> Turn | None:
         """The chat's last turn, ended or not."""
@@ -122,13 +138,18 @@ class Store(Protocol):
     async def approvals_of_call(self, call_id: str) -> list[Approval]:
         """Newest last."""
 
+    async def decided_in_waiting_batches(self, chat_id: str) -> dict[str, ApprovalState]:
+        """Return what a person decided of calls whose batch still waits for other decisions, by call."""
+
     async def past_calls(
         self, *, chat_id: str | None = None, workspace: str | None = None, limit: int
     ) -> list[PastCall]:
         """Return calls of one chat, one workspace, or all; newest first."""
 
     async def question(self, message_id: str) -> QuestionRow | None: ...
-    async def open_question(self, chat_id: str) -> QuestionRow | None: ...
+    async def open_question(self, chat_id: str, *, turn_id: str | None = None) -> QuestionRow | None:
+        """Return an open question of the chat, or of this turn."""
+
     async def plan(self, message_id: str) -> PlanRow | None: ...
     async def approved_plans(self, chat_id: str) -> list[PlanRow]:
         """Oldest first."""
@@ -156,6 +177,11 @@ class Store(Protocol):
 
     async def job_usage(self, job: Job) -> list[TurnUsage]:
         """What each turn of the job has used so far."""
+
+    async def queued_messages(self, chat_id: str) -> list[QueuedMessage]:
+        """In the order in which they are sent."""
+
+    async def chats_with_queue(self) -> list[str]: ...
 
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
         """Return the persisted deltas of this turn's messages that were never completed."""
@@ -208,6 +234,12 @@ class SnapshotRows(Protocol):
     async def changes_since(self, snapshot: Snapshot) -> list[RecordedChange]:
         """Return every later change in the snapshot's workspace, of any chat, oldest first. A `before` snapshot includes its own change."""
 
+    async def changes_in(self, workspace: str) -> list[RecordedChange]:
+        """Return every recorded change in this workspace, oldest first."""
+
+    async def changes_of_turns(self, turn_ids: Sequence[str], workspace: str) -> list[RecordedChange]:
+        """Return the changes that these turns made in the workspace, oldest first."""
+
     async def change_of(self, snapshot: Snapshot) -> RecordedChange | None: ...
     async def before_of_call(self, call_id: str) -> Snapshot | None: ...
     async def unfinished_restores(self) -> list[tuple[Snapshot, Snapshot]]:
@@ -257,7 +289,8 @@ def names_nothing(path: str) -> bool:
 class Hidden:
     """Paths that may not be read or revealed. `patterns` come from the rules; `hides` decides, by the path from the root.
 
-    Files that it `withholds` (key files that no rule allows) are not searched unless the call names exactly that file; the result says so.
+    Files that it `withholds` (key files that no rule allows) are not searched unless the call names exactly that file, and programs in
+    the sandbox cannot read them; the result says so.
     """
 
     patterns: tuple[str, ...] = ()
@@ -271,10 +304,15 @@ ANYTHING_INSIDE = ("\x01", "\x01/\x01", "\x01/\x01/\x01/\x01/\x01")
 
 
 class Workspace(Protocol):
-    """A folder that tools work in. `root` is its real, absolute path."""
+    """A folder that tools work in. `root` is its real, absolute path.
+
+    A private copy has the workspace that it was copied from as its `origin`: rules, prompts and commands know it by that path.
+    """
 
     @property
     def root(self) -> str: ...
+    @property
+    def origin(self) -> str: ...
 
     def file_hash(self, path: str) -> str | None:
         """Return the SHA-256 of a regular file inside; None if there is none. Raises: OutsideWorkspace."""
@@ -303,6 +341,19 @@ class Workspaces(Protocol):
         """Discard held changes. With `keep` they are saved for a person, and the folder is returned. Blocking."""
 
 
+class TaskWorkspaces(Protocol):
+    """The private copies of a workspace that the tasks of a job work in. `Workspaces.open` opens a copy like any other workspace."""
+
+    async def create(self, root: str) -> str:
+        """Copy a workspace, or a copy of one; return the copy's root. It stays until it is removed. Raises: ToolFault, BadWorkspace."""
+
+    async def remove(self, copy: str) -> None:
+        """Remove a copy with everything in it; one that is gone already is no fault."""
+
+    async def keep_only(self, needed: Collection[str]) -> None:
+        """Remove all other copies, which an earlier server left."""
+
+
 @value
 class RolledForward:
     """`conflicts` are the paths that matched neither the state before nor the intended state: they are left unchanged."""
@@ -323,6 +374,9 @@ class ToolContext:
     For a command whose changes may need an approval: `check_changes` applies the rules to the changed paths, `hold` leaves the changes
     waiting, `asks_at_commit` means that nobody was asked before, and `held` are changes of this call that were now approved: the
     command is not run again.
+    `history` returns a page of the chat for a worker that does not see it; the number is that of the message before which it ends.
+
+    `ask` asks the person of the chat and waits for the answer; it returns None without one. It is None where nobody can be asked.
     """
 
     workspace: Workspace
@@ -340,6 +394,8 @@ class ToolContext:
     asks_at_commit: bool = False
     held: Intent | None = None
     hidden: Hidden = NOTHING_HIDDEN
+    history: Callable[[int | None], Awaitable[str]] | None = None
+    ask: Callable[[Question], Awaitable[str | None]] | None = None
 
 
 @value
@@ -349,7 +405,7 @@ class Prepared:
     `state` is a hash of what was inspected: an approval is bound to it. `others` are further resources, such as the target of a
     move, even if nothing there can be hashed.
     `touches` are the changed paths, with whole folders, if the intent lists only some of them.
-    `network` are the only destinations that it may reach.
+    `network` are the only destinations that it may reach. `key_files` are key files that a program wants to read, from the root.
     """
 
     tool: str
@@ -362,6 +418,7 @@ class Prepared:
     payload: object = None  # the tool's own, for its `run`
     touches: tuple[str, ...] = ()
     network: tuple[Destination, ...] = ()
+    key_files: tuple[str, ...] = ()
 
     @property
     def touched(self) -> tuple[str, ...]:
@@ -393,7 +450,7 @@ class Toolbox(Protocol):
 class Snapshots(Protocol):
     """Saves the paths that a change affects, and restores them. Only used by the holder of the workspace's lease."""
 
-    async def before(self, cause: Call | Restore, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
+    async def before(self, cause: Call | Restore | TaskCommit, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
         """Save the current state of these paths, with whole folders, without .git. Durable on return, but not yet recorded.
 
         Raises: NotKept, OutsideWorkspace.
@@ -416,8 +473,17 @@ class Snapshots(Protocol):
     async def compare(self, change: RecordedChange, paths: Collection[str], workspace: Workspace | None) -> str:
         """Compute the difference that a change made to these paths, from what is kept and what is still in the workspace."""
 
-    async def look(self, workspace: Workspace, undos: Sequence[Undo]) -> Outlook:
+    async def preview(self, workspace: Workspace, undos: Sequence[Undo]) -> RestorePreview:
         """Return what this restore would do to the current files. Raises: SnapshotDamaged."""
+
+    async def merge(self, base: PathImage, mine: PathImage, workspace: Workspace) -> PathImage | None:
+        """Merge the changes of a text file, from the kept `base` to the kept `mine`, into what the workspace has there now.
+
+        Return the merged file, with its content kept; None if both changed the same lines, or it is no text.
+        """
+
+    async def contents(self, image: PathImage, workspace: Workspace | None = None) -> bytes | None:
+        """Return the kept content of a file, or its content in the workspace; None if it is gone or too large to be shown."""
 
     def meant(self, before: Snapshot, undos: Sequence[Undo]) -> Snapshot:
         """Return a snapshot of what a restore is about to write, to be recorded with its `before`."""

@@ -55,19 +55,28 @@ class Principal:
 
 EDITOR_HEADER = "X-AnyCowork-Editor"
 """Sent with the owner's token by `anycowork acp`: the request then comes from this editor, with an editor's scopes."""
-_EDITOR_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789._-")
-_LONGEST_EDITOR_NAME = 64
+MCP_HOST_HEADER = "X-AnyCowork-MCP-Host"
+"""Sent with the owner's token by `anycowork mcp`: the request then comes from this host, with a host's scopes."""
+_PROGRAM_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789._-")
+_LONGEST_PROGRAM_NAME = 64
 
 
 def acp_client(name: str) -> Principal:
     """The editor of this name. It can do less than the person whose token it has: it decides and answers, but manages nothing."""
-    return Principal(id=editor_id(name), kind=PrincipalKind.ACP_CLIENT, name=f"The editor '{editor_id(name)}'")
+    found = program_id(name, "editor")
+    return Principal(id=found, kind=PrincipalKind.ACP_CLIENT, name=f"The editor '{found}'")
 
 
-def editor_id(name: str) -> str:
+def mcp_host(name: str) -> Principal:
+    """The MCP host of this name. It reads and sends; it decides nothing, because nobody knows whether a person answers there."""
+    found = program_id(name, "host")
+    return Principal(id=found, kind=PrincipalKind.MCP_HOST, name=f"The MCP host '{found}'")
+
+
+def program_id(name: str, otherwise: str) -> str:
     """The name as records write it: lower case, other signs than letters, digits, dot, dash and underscore as dashes."""
-    signs = [sign if sign in _EDITOR_SIGNS else "-" for sign in name.strip().lower()[:_LONGEST_EDITOR_NAME]]
-    return "".join(signs).strip("-") or "editor"
+    signs = [sign if sign in _PROGRAM_SIGNS else "-" for sign in name.strip().lower()[:_LONGEST_PROGRAM_NAME]]
+    return "".join(signs).strip("-") or otherwise
 
 
-HOUSE = Principal(id="house", kind=PrincipalKind.WORKER, name="AnyCowork itself")
+SERVER_PRINCIPAL = Principal(id="house", kind=PrincipalKind.WORKER, name="AnyCowork itself")

@@ -137,17 +137,17 @@ class RuleChange(Boundary):
     expires_at: TimeText | None = None
 
 
-def new_rule(wish: NewRule, *, rule_id: str, created_by: str, at: str) -> Rule:
+def new_rule(new: NewRule, *, rule_id: str, created_by: str, at: str) -> Rule:
     """Build a rule from a request. Raises: Invalid, with the invalid field."""
     rule = Rule(
         id=rule_id,
-        tool=wish.tool,
-        resource=wish.resource.strip(),
-        effect=wish.effect,
-        scope=wish.scope,
-        chat_id=wish.context_id,
-        workspace=wish.workspace,
-        expires_at=_expiry(wish.expires_at, after=at),
+        tool=new.tool,
+        resource=new.resource.strip(),
+        effect=new.effect,
+        scope=new.scope,
+        chat_id=new.context_id,
+        workspace=new.workspace,
+        expires_at=_expiry(new.expires_at, after=at),
         created_by=created_by,
         created_at=at,
     )
@@ -218,11 +218,11 @@ def _expiry(text: str | None, *, after: str) -> str | None:
         read = datetime.fromisoformat(text)
         if read.tzinfo is None:
             raise ValueError
-        moment = written_time(read)
+        time = written_time(read)
     except (ValueError, OverflowError):
         raise Invalid(
             f"'{text}' is not a time with its zone; write it like 2027-01-31T12:00:00Z.", param="expires_at"
         ) from None
-    if moment <= after:
+    if time <= after:
         raise Invalid(f"'{text}' is in the past, so the rule would never apply.", param="expires_at")
-    return moment
+    return time

@@ -61,6 +61,15 @@ class Restore:
 
 
 @value
+class TaskCommit:
+    """The changes of a job's task, or of a whole job, as they are written into a workspace: a change like any other."""
+
+    id: str
+    chat_id: str
+    turn_id: str | None = None
+
+
+@value
 class Snapshot:
     """The paths of one change (a call or a restore) at one point in time. `diff` is the hash of the difference's text in the pack.
 
@@ -171,7 +180,7 @@ class FileDifference:
 
 
 @value
-class Outlook:
+class RestorePreview:
     """What a restore would do. `undos` omits paths that are already as wanted; `conflicts` maps a path to the reason,
     and `hopeless` are conflicts that cannot be overwritten."""
 

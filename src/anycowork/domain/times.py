@@ -1,6 +1,6 @@
 """Formats times for records: RFC 3339, UTC, microseconds. Also reads times stored by other systems. Reads no clock."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from pydantic import JsonValue
 
@@ -8,9 +8,14 @@ _WRITTEN = len("2026-01-24T10:00:00.000000Z")
 _LATEST_SECOND = 10**11  # beyond it (the year 5138) a number counts milliseconds
 
 
-def written_time(moment: datetime) -> str:
+def written_time(time: datetime) -> str:
     """Return the time in our one format, so that times compare as text."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def later(written: str, seconds: float) -> str:
+    """Return the time that many seconds after a written one."""
+    return written_time(datetime.fromisoformat(written) + timedelta(seconds=seconds))
 
 
 def stored_time(stored: JsonValue) -> str:
@@ -19,20 +24,20 @@ def stored_time(stored: JsonValue) -> str:
     if isinstance(stored, str) and len(stored) == _WRITTEN and stored.endswith("Z"):
         return stored
     try:
-        moment = _read(stored)
+        time = _read(stored)
     except (ValueError, OverflowError, OSError):
-        moment = None
-    if moment is None:
+        time = None
+    if time is None:
         return str(stored or "")
-    return written_time(moment)
+    return written_time(time)
 
 
 def _read(stored: JsonValue) -> datetime | None:
     if isinstance(stored, str) and stored.isascii() and stored.isdigit():
         stored = int(stored)
     if isinstance(stored, str):
-        moment = datetime.fromisoformat(stored.strip())
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        time = datetime.fromisoformat(stored.strip())
+        return time if time.tzinfo else time.replace(tzinfo=UTC)
     if isinstance(stored, bool) or not isinstance(stored, int | float):
         return None
     return datetime.fromtimestamp(stored / 1000 if stored > _LATEST_SECOND else stored, UTC)

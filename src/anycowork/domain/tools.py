@@ -15,6 +15,33 @@ _READING = frozenset({Permission.READ_FILES})
 _CHANGING_FILES = frozenset({Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES})
 
 
+class ToolKind(StrEnum):
+    """What a tool does, in one word. Screens choose a sign and a verb by it, and need no tool's name."""
+
+    READ = "read"
+    LIST = "list"
+    SEARCH = "search"
+    FIND = "find"
+    INSPECT = "inspect"
+    CREATE = "create"
+    CHANGE = "change"
+    MOVE = "move"
+    DELETE = "delete"
+    RUN = "run"
+    OTHER = "other"
+
+
+@value
+class ToolDisplay:
+    """How screens show a call. `subject` names the parameters that say what the call is about, `target` those that rules match.
+    `example` holds the parameters of a complete call."""
+
+    kind: ToolKind = ToolKind.OTHER
+    subject: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+    example: dict[str, JsonValue] = field(default_factory=dict, hash=False)
+
+
 @value
 class ToolSpec:
     """The description of a tool for the prompt, the gate and the records. `schema` is the JSON schema of its parameters.
@@ -43,6 +70,8 @@ class ToolSpec:
     server: str | None = (
         None  # the MCP server that offers it. Its effect lies outside, so no file of the workspace changes
     )
+    delegate: str | None = None  # the agent of another vendor that it runs, on a private copy of the workspace
+    display: ToolDisplay = ToolDisplay()
 
     @property
     def read_only(self) -> bool:
@@ -56,7 +85,7 @@ class ToolSpec:
     @property
     def foreign(self) -> bool:
         """Whether third parties wrote it."""
-        return self.plugin is not None or self.server is not None
+        return self.plugin is not None or self.server is not None or self.delegate is not None
 
     @property
     def changes_files(self) -> bool:
@@ -64,8 +93,8 @@ class ToolSpec:
 
     @property
     def runs_commands(self) -> bool:
-        """Whether it runs a command that the model wrote. A server's tool needs the permission, and runs none."""
-        return Permission.EXECUTE_COMMANDS in self.permissions and self.server is None
+        """Whether it runs a command that the model wrote. A server's tool and a delegate need the permission, and run none."""
+        return Permission.EXECUTE_COMMANDS in self.permissions and self.server is None and self.delegate is None
 
 
 class ToolCall(Boundary):

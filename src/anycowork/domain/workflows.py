@@ -105,6 +105,7 @@ class Source(StrEnum):
     BUILT_IN = "built_in"
     DATA = "data"
     WORKSPACE = "workspace"
+    MCP = "mcp"  # a prompt of an MCP server that a person configured
 
 
 @value

@@ -1,4 +1,4 @@
-"""Publishes records to live readers. Every record is encoded once into a log that its readers share; a reader is a cursor in it."""
+"""Publishes records to live readers. Every chat has one log that its readers share; a reader is a cursor in it."""
 
 import asyncio
 from collections import deque
@@ -7,32 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 
-from anycowork.domain.events import SIDEBAR, Record
+from anycowork.domain.events import SIDEBAR, Record, StreamSignal
 
-FRAMES_KEPT = 1024
+RECORDS_KEPT = 1024
 BYTES_KEPT = 1024 * 1024
 HEARTBEAT_SECONDS = 15.0
-
-# Comments in the SSE protocol: clients that do not know them ignore them, and they have no event id.
-SIGN_OF_LIFE = b": keep-alive\n\n"
-CHATS_CHANGED = b": chats\n\n"
-
-Frame = tuple[int, bytes]
-"""The event id to resume from, and the bytes to send."""
-
-
-def frame(record: Record) -> Frame:
-    """Encode a record for a reader of one chat."""
-    return _frame(record.seq, record)
-
-
-def sidebar_frame(record: Record) -> Frame:
-    """Encode a record for a reader of all chats."""
-    return _frame(record.position, record)
-
-
-def _frame(number: int, record: Record) -> Frame:
-    return number, b"id: %d\nevent: %s\ndata: %s\n\n" % (number, record.type.value.encode(), record.body)
 
 
 class Hub:
@@ -41,11 +20,11 @@ class Hub:
     def __init__(
         self,
         *,
-        frames_kept: int = FRAMES_KEPT,
+        records_kept: int = RECORDS_KEPT,
         bytes_kept: int = BYTES_KEPT,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
     ) -> None:
-        self._frames_kept = frames_kept
+        self._records_kept = records_kept
         self._bytes_kept = bytes_kept
         self._heartbeat_seconds = heartbeat_seconds
         self._logs: dict[str, _EventLog] = {}
@@ -54,9 +33,9 @@ class Hub:
     def publish(self, record: Record) -> None:
         log = self._logs.get(record.chat_id)
         if log is not None:
-            log.append(frame(record))
+            log.append(record)
         if self._sidebar is not None and record.type in SIDEBAR:
-            self._sidebar.append(sidebar_frame(record))
+            self._sidebar.append(record)
 
     def chats_changed(self) -> None:
         """Hint to readers that the list of chats has changed (a chat was added, removed or renamed), so that they reload it."""
@@ -95,17 +74,17 @@ class Hub:
         return sum(len(log.readers) for log in logs)
 
     def _new_log(self) -> "_EventLog":
-        return _EventLog(self._frames_kept, self._bytes_kept, self._heartbeat_seconds)
+        return _EventLog(self._records_kept, self._bytes_kept, self._heartbeat_seconds)
 
 
 @dataclass(slots=True)
 class _EventLog:
-    """The newest frames, limited in count and bytes, kept only while there are readers. `first` is the index of the oldest frame."""
+    """The newest records, limited in count and bytes, kept only while there are readers. `first` is the index of the oldest one."""
 
-    frames_kept: int
+    records_kept: int
     bytes_kept: int
     heartbeat_seconds: float
-    frames: deque[Frame] = field(default_factory=deque)
+    records: deque[Record] = field(default_factory=deque)
     size: int = 0
     first: int = 0
     beats: int = 0
@@ -115,13 +94,13 @@ class _EventLog:
 
     @property
     def end(self) -> int:
-        return self.first + len(self.frames)
+        return self.first + len(self.records)
 
-    def append(self, frame: Frame) -> None:
-        self.frames.append(frame)
-        self.size += len(frame[1])
-        while len(self.frames) > self.frames_kept or (self.size > self.bytes_kept and len(self.frames) > 1):
-            self.size -= len(self.frames.popleft()[1])
+    def append(self, record: Record) -> None:
+        self.records.append(record)
+        self.size += len(record.body)
+        while len(self.records) > self.records_kept or (self.size > self.bytes_kept and len(self.records) > 1):
+            self.size -= len(self.records.popleft().body)
             self.first += 1
         self._wake()
 
@@ -171,35 +150,35 @@ class Reader:
         self._hints = log.hints
         self._waiter: asyncio.Future[None] | None = None
 
-    def take(self) -> list[Frame] | None:
-        """Return all new frames; None if some are no longer in the log: then call `catch_up` and replay."""
+    def take(self) -> list[Record] | None:
+        """Return all new records; None if some are no longer in the log: then call `catch_up` and replay."""
         log = self._log
         if self._cursor < log.first:
             return None
         if self._cursor == log.end:
             return []
-        taken = list(islice(log.frames, self._cursor - log.first, None))
+        taken = list(islice(log.records, self._cursor - log.first, None))
         self._cursor = log.end
         return taken
 
     def catch_up(self) -> None:
         self._cursor = self._log.end
 
-    async def wait(self) -> bytes:
-        """Wait for new frames and return empty bytes, or return a comment that is due. Several pending hints become one."""
+    async def wait(self) -> StreamSignal | None:
+        """Wait for new records and return None, or return a signal that is due. Several pending hints become one."""
         while self._cursor == self._log.end:
             if self._hints != self._log.hints:
                 self._hints = self._log.hints
-                return CHATS_CHANGED
+                return StreamSignal.CHATS_CHANGED
             if self._beats != self._log.beats:
                 self._beats = self._log.beats
-                return SIGN_OF_LIFE
+                return StreamSignal.KEEP_ALIVE
             self._waiter = asyncio.get_running_loop().create_future()
             try:
                 await self._waiter
             finally:
                 self._waiter = None
-        return b""
+        return None
 
     def wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

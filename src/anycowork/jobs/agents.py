@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 from anycowork.domain.agents import PLANNER_AGENT, PRIMARY_AGENT, WORKER_AGENT, AgentSpec
 from anycowork.domain.errors import Invalid, UnknownRole
 from anycowork.domain.plan import Plan, PlanStep
-from anycowork.domain.roles import Role, RoleDefinition
+from anycowork.domain.roles import Permission, Role, RoleDefinition
 from anycowork.domain.values import replace
 from anycowork.permissions.roles import RoleRegistry
 
+_CHANGING = frozenset({Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES})
 _BUILT_IN = (AgentSpec(PLANNER_AGENT, Role.PLANNER), AgentSpec(WORKER_AGENT, Role.ACTOR))
 
 
@@ -59,6 +60,10 @@ class AgentRegistry:
                     self._roles.require(step.role)
                 except UnknownRole as error:
                     raise Invalid(f"Step {step.id[:80]}: {error.message}", param="steps") from error
+
+    def only_reads(self, agent: AgentSpec, *, parent: str) -> bool:
+        """Whether the agent can change no file: then it may run beside any other."""
+        return not self.role_of(agent, parent=parent).permissions & _CHANGING
 
     def role_of(self, agent: AgentSpec, *, parent: str) -> RoleDefinition:
         """The agent's role, cut to what the parent's role holds and may delegate."""

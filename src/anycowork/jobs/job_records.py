@@ -1,12 +1,18 @@
 """The records that a job writes: turns, assignments, results, and the question about a failed task."""
 
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
 from anycowork.domain.approvals import QuestionRow
 from anycowork.domain.chats import Turn
 from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
+from anycowork.jobs.isolated_tasks import conflict_words
 from anycowork.jobs.job_runner import RETRY, SKIP, STOP
+from anycowork.jobs.task_commits import KEEP_TASK, KEEP_WORKSPACE, MergeConflict
 
 
 @value
@@ -37,18 +43,34 @@ class JobRecords:
         payload: Json = {"tool_call_id": None, "tool": "tasks", "status": "ok"}
         return self._message(job, Speaker.TOOL, text, MessageType.TOOL_RESULT, payload, turn.id, None)
 
+    def replan(self, job: Job, text: str) -> Message:
+        """The request for a new plan. It quotes what workers said, so it stands as a result and not as a person's words."""
+        payload: Json = {"tool_call_id": None, "tool": "tasks", "status": "ok"}
+        return self._message(job, Speaker.TOOL, text, MessageType.TOOL_RESULT, payload, None, None)
+
     def failure_question(self, job: Job, task: JobTask) -> tuple[Message, QuestionRow, Turn]:
         why = str((task.error or {}).get("message") or "It failed.")
         words = f"Task {task.id} failed: {why[:2000]} What shall the job do?"
+        options = {"Try it again": RETRY, "Go on without it": SKIP, "Stop the job": STOP}
+        return self._question(job, task, words, options)
+
+    def conflict_question(self, job: Job, task: JobTask, conflict: MergeConflict) -> tuple[Message, QuestionRow, Turn]:
+        options = {
+            "Keep the task's version": KEEP_TASK,
+            "Keep the workspace's version": KEEP_WORKSPACE,
+            "Run the task again on the present files": RETRY,
+        }
+        return self._question(job, task, conflict_words(task, conflict), options, conflict=conflict.to_json())
+
+    def _question(
+        self, job: Job, task: JobTask, words: str, options: Mapping[str, str], **more: JsonValue
+    ) -> tuple[Message, QuestionRow, Turn]:
         payload: Json = {
             "type": "question",
             "format_version": "1.0",
             "question": words,
-            "options": [
-                {"label": "Try it again", "value": RETRY},
-                {"label": "Go on without it", "value": SKIP},
-                {"label": "Stop the job", "value": STOP},
-            ],
+            "options": [{"label": label, "value": value} for label, value in options.items()],
+            **more,
         }
         turn_id = self.clock.new_id()
         message = self._message(job, Speaker.ASSISTANT, words, MessageType.QUESTION, payload, turn_id, task.id)

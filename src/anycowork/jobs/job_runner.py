@@ -2,23 +2,27 @@
 
 from collections.abc import Awaitable, Callable
 
+from pydantic import JsonValue
+
 from anycowork.agent.loop import Agent
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain import event_factory
 from anycowork.domain.agents import AgentSpec
 from anycowork.domain.chats import Autonomy, ChatState, EndReason, Limits, Turn, TurnState
-from anycowork.domain.errors import LimitReached, NotFound
+from anycowork.domain.errors import NotFound
 from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.journal import Change, SetChat
-from anycowork.domain.plan import Budget
+from anycowork.domain.messages import Speaker
 from anycowork.domain.ports import Clock, Journal, Store
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
-from anycowork.jobs.job_usage import spent_by_turns
+from anycowork.jobs.job_budgets import JobBudgets
 from anycowork.jobs.policies import ClosingPolicy, PlanningPolicy, TaskPolicy, proved
-from anycowork.permissions.budgets import CostOf, overdrawn
+from anycowork.jobs.task_briefs import history_page
+from anycowork.jobs.task_commits import KEEP_TASK, KEEP_WORKSPACE, choice_key
+from anycowork.permissions.budgets import CostOf
 from anycowork.prompts.text_files import prose
 
 ContextOf = Callable[[Turn], Awaitable[TurnContext]]
@@ -41,10 +45,10 @@ class JobRunner:
         self._store = store
         self._agent = agent
         self._agents = agents
-        self._recorder = TurnRecorder(journal=journal, clock=clock)
+        recorder = TurnRecorder(journal=journal, clock=clock)
+        self._budgets = JobBudgets(store=store, recorder=recorder, clock=clock, cost_of=cost_of)
         self._clock = clock
         self._limits = limits
-        self._cost_of = cost_of
 
     async def run(self, turn: Turn, context_of: ContextOf) -> None:
         """To the turn's end, or to where a person must decide. Raises: as `Agent.run`."""
@@ -68,12 +72,11 @@ class JobRunner:
         if job.status is JobStatus.PLANNING:
             self._become(context, self._agents.planner())
             context.extra_prompt = _together(prose("job_planner"), context.extra_prompt)
-            context.policy = PlanningPolicy(job, self._clock.now)
+            context.policy = PlanningPolicy(job, self._clock.now, said=_notes(context))
         else:
             self._become(context, self._agents.primary(context.chat.role))
-            context.policy = ClosingPolicy(job, self._clock.now)
-        self._limit(context, job, task_id=None)
-        await self._agent.run(context)
+            context.policy = ClosingPolicy(job, self._clock.now, said=_notes(context))
+        await self._run(context, job)
 
     async def _work(self, job: Job, tasks: list[JobTask], task: JobTask, context: TurnContext) -> None:
         step = context.plan.step(task.id) if context.plan else None
@@ -86,24 +89,48 @@ class JobRunner:
             status = context.progress.statuses().get(task.id) if context.progress else None
             return proved(status, has_check=has_check)
 
-        context.policy = TaskPolicy(job, tasks, task, now=self._clock.now, check_passed=check_passed)
-        self._limit(context, job, task_id=task.id)
-        await self._agent.run(context)
+        policy = TaskPolicy(job, tasks, task, now=self._clock.now, check_passed=check_passed, said=_notes(context))
+
+        async def refresh() -> None:
+            policy.tasks = await self._store.tasks(job.id)  # others may have ended meanwhile
+
+        async def read_history(before: int | None) -> str:
+            return history_page(await self._store.history(job.chat_id), before)
+
+        context.policy, context.before_end, context.read_history = policy, refresh, read_history
+        await self._run(context, job)
+
+    async def _run(self, context: TurnContext, job: Job) -> None:
+        async with self._budgets.limiting(context, job):
+            await self._agent.run(context)
 
     async def _take_answer(self, job: Job, task: JobTask, turn: Turn) -> None:
-        """A person answered what shall become of a failed task."""
-        answered = await self._store.question(turn.message_id)
+        """A person answered what shall become of a failed task, or which version of a file stays."""
+        answered, asked = (
+            await self._store.question(turn.message_id),
+            await self._store.message(job.chat_id, turn.message_id),
+        )
         choice = (answered.answer or {}).get("value") if answered else None
         ended = replace(turn, state=TurnState.ENDED, reason=EndReason.TERMINATED)
-        error = {**(task.error or {}), "decision": choice or SKIP}
-        again = replace(task, status=TaskStatus.PENDING, failures=0, completed_at=None)
-        task = again if choice == RETRY else replace(task, error=error)
+        skipped: list[JobTask] = []
+        if conflict := (asked.payload or {}).get("conflict") if asked else None:
+            task = _with_choice(task, conflict, choice)
+        elif choice == RETRY:
+            task = replace(task, status=TaskStatus.PENDING, failures=0, completed_at=None)
+            skipped = [
+                replace(one, status=TaskStatus.PENDING, completed_at=None)
+                for one in await self._store.tasks(job.id)
+                if one.status is TaskStatus.SKIPPED
+            ]
+        else:
+            task = replace(task, error={**(task.error or {}), "decision": choice or SKIP})
         if choice == STOP:
             job = replace(job, status=JobStatus.FAILED, error=task.error, completed_at=self._clock.now())
         told = event_factory.job_completed(job) if choice == STOP else event_factory.job_updated(job)
         state = ChatState.IDLE if choice == STOP else ChatState.RUNNING
         events = (told, event_factory.turn_ended(ended, state))
-        await self._journal.write(Change(job.chat_id, (task, job, ended, SetChat(state)), events))
+        stopped = (job,) if choice == STOP else ()
+        await self._journal.write(Change(job.chat_id, (task, *skipped, *stopped, ended, SetChat(state)), events))
 
     def _become(self, context: TurnContext, agent: AgentSpec) -> None:
         """The context as this agent has it: its role, cut to its parent's, its model, prompt and limits."""
@@ -115,23 +142,21 @@ class JobRunner:
         usual = self._limits(context.chat.config.autonomy)
         context.limits = replace(usual, steps=agent.steps or usual.steps, seconds=agent.seconds or usual.seconds)
 
-    def _limit(self, context: TurnContext, job: Job, *, task_id: str | None) -> None:
-        """What the job's limits leave of a turn, looked at before each request to a model."""
-        budgets = [("job", job.limits.job, None), *([("task", job.limits.task, task_id)] if task_id else [])]
-        if all(budget == Budget() for _, budget, _ in budgets):
-            return
 
-        async def require_budget() -> None:
-            await self._recorder.pending(context)
-            turns = await self._store.job_usage(job)
-            seconds = context.seconds_at(self._clock.monotonic())
-            for kind, budget, only in budgets:
-                spent = spent_by_turns(turns, task_id=only, cost_of=self._cost_of)
-                spent = replace(spent, seconds=spent.seconds + seconds)
-                if over := overdrawn(budget, spent):
-                    raise LimitReached(over.why.replace("the approved plan", f"the {kind}"))
+def _with_choice(task: JobTask, conflict: JsonValue, choice: JsonValue) -> JobTask:
+    """The task with the version that a person chose; an answer in other words chooses none, and the question comes again."""
+    if choice == RETRY:
+        return replace(task, status=TaskStatus.PENDING, result=None)
+    if not isinstance(conflict, dict) or choice not in (KEEP_TASK, KEEP_WORKSPACE):
+        return task
+    key = choice_key(str(conflict.get("path")), str(conflict.get("state")))
+    return replace(task, conflicts={**(task.conflicts or {}), key: choice})
 
-        context.require_budget = require_budget
+
+def _notes(context: TurnContext) -> list[str]:
+    """What the server already told the model in earlier segments of this turn."""
+    own = (message for message in context.history if message.turn_id == context.turn.id)
+    return [message.content for message in own if message.role is Speaker.TOOL]
 
 
 def _together(*texts: str) -> str:

@@ -23,10 +23,13 @@ _NO_PLAN: Json = {"code": "no_plan", "message": "The planner ended without a pla
 
 
 class _AskOnce:
-    """Asks once for what an answer lacks; the second answer ends the turn, whatever it is."""
+    """Asks once in a turn for what an answer lacks; the second answer ends the turn, whatever it is.
 
-    def __init__(self) -> None:
-        self._asked = False
+    `said` is what the model was told in earlier segments: waiting for a person does not begin the count anew.
+    """
+
+    def __init__(self, said: Sequence[str]) -> None:
+        self._said = set(said)
 
     @property
     def ceiling(self) -> frozenset[Permission]:
@@ -36,8 +39,10 @@ class _AskOnce:
         return False
 
     def ask_once(self, text: str) -> str | None:
-        self._asked, asked = True, self._asked
-        return None if asked else text
+        if text in self._said:
+            return None
+        self._said.add(text)
+        return text
 
 
 class PlanningPolicy(_AskOnce):
@@ -45,8 +50,8 @@ class PlanningPolicy(_AskOnce):
 
     speech = MessageType.TEXT
 
-    def __init__(self, job: Job, now: Now) -> None:
-        super().__init__()
+    def __init__(self, job: Job, now: Now, *, said: Sequence[str] = ()) -> None:
+        super().__init__(said)
         self.job = job
         self._now = now
 
@@ -72,11 +77,18 @@ class TaskPolicy(_AskOnce):
     speech = MessageType.TASK_EXECUTION
 
     def __init__(
-        self, job: Job, tasks: Sequence[JobTask], task: JobTask, *, now: Now, check_passed: Callable[[], bool]
+        self,
+        job: Job,
+        tasks: Sequence[JobTask],
+        task: JobTask,
+        *,
+        now: Now,
+        check_passed: Callable[[], bool],
+        said: Sequence[str] = (),
     ) -> None:
-        super().__init__()
+        super().__init__(said)
         self._job = job
-        self._tasks = tasks
+        self.tasks = tasks
         self._task = task
         self._now = now
         self._check_passed = check_passed
@@ -91,9 +103,10 @@ class TaskPolicy(_AskOnce):
     def end(self, end: TurnEnd) -> TurnEnd:
         report = _report(end.messages)
         task = self._settled(end, report)
-        tasks = [task if one.id == task.id else one for one in self._tasks]
+        tasks = [task if one.id == task.id else one for one in self.tasks]
         messages = tuple(_as_result(m, report) for m in end.messages)
-        events = (event_factory.task_ended(task), event_factory.job_plan_update(self._job, tasks))
+        told = () if task.status is TaskStatus.RUNNING else (event_factory.task_ended(task),)
+        events = (*told, event_factory.job_plan_update(self._job, tasks, [task]))
         writes = tuple(write for write in end.writes if not isinstance(write, PlanRow))  # a worker proposes no plan
         return replace(
             end,
@@ -113,14 +126,10 @@ class TaskPolicy(_AskOnce):
         if report.status is ReportStatus.FAILURE:
             error: Json = {"code": "reported_failure", "message": report.summary, "retryable": True}
             return after_failure(self._job, self._task, error, at=at)
-        return replace(
-            self._task,
-            status=TaskStatus.COMPLETED,
-            claimed=not self._check_passed(),
-            result=report.summary,
-            error=None,
-            completed_at=at,
-        )
+        done = replace(self._task, claimed=not self._check_passed(), result=report.summary, error=None)
+        if self._task.workspace is not None and not self._job.race:
+            return done  # it is completed when its changes are merged
+        return replace(done, status=TaskStatus.COMPLETED, completed_at=at)
 
 
 class ClosingPolicy(_AskOnce):
@@ -128,8 +137,8 @@ class ClosingPolicy(_AskOnce):
 
     speech = MessageType.TEXT
 
-    def __init__(self, job: Job, now: Now) -> None:
-        super().__init__()
+    def __init__(self, job: Job, now: Now, *, said: Sequence[str] = ()) -> None:
+        super().__init__(said)
         self._job = job
         self._now = now
 
@@ -142,6 +151,9 @@ class ClosingPolicy(_AskOnce):
 
     def end(self, end: TurnEnd) -> TurnEnd:
         said = next((m.content for m in end.messages if m.role is Speaker.ASSISTANT), "")
+        if self._job.collects:
+            job = replace(self._job, status=JobStatus.AWAITING_COMMIT, final_response=said)
+            return replace(end, writes=(*end.writes, job), events=(*end.events, event_factory.job_updated(job)))
         job = replace(self._job, status=JobStatus.COMPLETED, final_response=said, completed_at=self._now())
         return replace(end, writes=(*end.writes, job), events=(*end.events, event_factory.job_completed(job)))
 

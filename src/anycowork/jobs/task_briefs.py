@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from anycowork.domain.jobs import Job, JobTask
+from anycowork.domain.messages import Message
 from anycowork.domain.plan import PlanStep
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.tools import Call
@@ -27,6 +28,10 @@ def task_assignment(step: PlanStep, task: JobTask, done: Sequence[JobTask], earl
         parts.append("Results of the tasks before it:\n" + summaries(done))
     if task.attempt > 1:
         parts.append(_earlier_attempt(task, earlier))
+    if task.workspace is not None:
+        parts.append(
+            "You work in your own copy of the workspace. Your changes are merged when you have reported success."
+        )
     parts.append("End with your report.")
     return "\n\n".join(parts)
 
@@ -54,9 +59,34 @@ def job_results(job: Job, tasks: Sequence[JobTask]) -> str:
     )
 
 
+def replan_request(job: Job, tasks: Sequence[JobTask]) -> str:
+    """What the planning agent makes the rest of the plan from."""
+    return (
+        f"The job could not go on as planned. Asked was: {job.request[:MOST_OF_ALL]}\n\nWhat became of the plan so far:\n"
+        f"{summaries(tasks)}\n\nPlan what is left to do from here. Completed tasks stay done: do not plan them again."
+    )
+
+
 def plain_response(tasks: Sequence[JobTask]) -> str:
     """The final response where no agent could write one."""
     return "All tasks are finished.\n\n" + summaries(tasks)
+
+
+def history_page(messages: Sequence[Message], before: int | None) -> str:
+    """The chat without what workers did, numbered: the newest messages, or those before a number, as many as fit."""
+    own = [message for message in messages if message.task_id is None and message.content]
+    last = len(own) if before is None else min(before - 1, len(own))
+    lines: list[str] = []
+    left = MOST_OF_ALL
+    for number in range(last, 0, -1):
+        one = own[number - 1]
+        line = f"[{number}] {one.role.value}: {one.content}"
+        if len(line) > left and lines:
+            lines.append(f"(for older messages call read_history with before = {number + 1})")
+            break
+        lines.append(line[:MOST_OF_ALL])
+        left -= len(line)
+    return "\n\n".join(reversed(lines)) or "(no older messages)"
 
 
 def _reason(task: JobTask) -> str:

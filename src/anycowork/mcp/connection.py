@@ -6,7 +6,7 @@ that a call comes from, started with the first admitted call: nothing of a works
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,9 +16,12 @@ from pydantic import JsonValue
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.messages import Json
-from anycowork.mcp.definitions import McpToolDefinition, OfferedTool, definitions_of
+from anycowork.domain.ports import SuppliedFile
+from anycowork.mcp.definitions import McpToolDefinition, definitions_of
 from anycowork.mcp.http_transport import remote_transport
+from anycowork.mcp.offers import OfferedResource, ServerOffers
 from anycowork.mcp.program import find_program
+from anycowork.mcp.prompt_workflows import prompt_workflows
 from anycowork.mcp.session import START_SECONDS, McpSession
 from anycowork.mcp.stdio_transport import LineLog, McpFailed, ServerLauncher
 from anycowork.mcp.tool import McpTool
@@ -45,6 +48,7 @@ class _WorkspaceSession:
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     users: int = 0
     used_at: float = 0.0
+    key_files: frozenset[str] = frozenset()
 
 
 class McpConnection:
@@ -66,9 +70,10 @@ class McpConnection:
         self._taken = taken
         self._tools_changed = tools_changed
         self._status, self._error = "disabled", ""
-        self._offered: list[OfferedTool] = []
+        self._offers = ServerOffers()
         self._definitions: list[McpToolDefinition] = []
         self._problems: list[str] = []
+        self._workflows: list[SuppliedFile] = []
         self._main: McpSession | None = None
         self._workspaces: dict[str, _WorkspaceSession] = {}
         self._settled = asyncio.Event()
@@ -83,6 +88,13 @@ class McpConnection:
     def version_of(self, tool: str) -> str | None:
         return next((one.version for one in self._definitions if one.name == tool), None)
 
+    def resources(self) -> Sequence[OfferedResource]:
+        return self._offers.resources
+
+    def workflows(self) -> list[SuppliedFile]:
+        """Its prompts as workflows."""
+        return self._workflows
+
     def shown(self) -> Json:
         used = {definition.name: definition for definition in self._definitions}
         listed: list[JsonValue] = [
@@ -92,7 +104,7 @@ class McpConnection:
                 "enabled": tool.name in used,
                 "read_only": tool.name in used and used[tool.name].spec.read_only,
             }
-            for tool in self._offered[:1_000]
+            for tool in self._offers.callable()[:1_000]
         ]
         error: Json = {"error": self._error} if self._error else {}
         return {
@@ -102,6 +114,8 @@ class McpConnection:
             "problems": [*self._problems],
             "log": [*self.log.lines()],
             "tools": listed,
+            "resources": len(self._offers.resources),
+            "prompts": [one.name[:200] for one in self._offers.prompts],
         }
 
     # --- its life
@@ -125,13 +139,18 @@ class McpConnection:
             task.cancel()
             await asyncio.wait([task])
         self._status, self._error = "disabled", ""
-        self._take([])
+        self._take(ServerOffers())
+
+    def use(self, config: McpServerConfig) -> None:
+        """Takes another choice of tools at once; what is running stays."""
+        self.config = config
+        self._take(self._offers)
 
     async def relist(self) -> None:
         """Lists its tools again. Raises: McpFailed."""
         if self._main is None:
             raise McpFailed(self._error or "it is not connected")
-        self._take(await self._main.tools())
+        self._take(await self._main.offers())
 
     @asynccontextmanager
     async def session_for(self, root: str | None) -> AsyncIterator[McpSession]:
@@ -143,14 +162,23 @@ class McpConnection:
         held.users += 1
         try:
             async with held.opening:
-                if held.session is None or held.session.closed.is_set():
-                    held.session = self._new_session(root)
-                    await held.session.open(self._tasks)
-            yield held.session
+                session = await self._workspace_session(held, root)
+            yield session
         finally:
             held.users -= 1
             held.used_at = asyncio.get_running_loop().time()
             self._wake.set()
+
+    async def _workspace_session(self, held: _WorkspaceSession, root: str) -> McpSession:
+        """Starts the program anew if key files came into the workspace since: what is mounted cannot be covered any more."""
+        key_files = await asyncio.to_thread(self._launcher.key_files, root)
+        if held.session is not None and not held.session.closed.is_set():
+            if key_files <= held.key_files:
+                return held.session
+            await held.session.aclose()
+        held.session, held.key_files = self._new_session(root), key_files
+        await held.session.open(self._tasks)
+        return held.session
 
     async def _main_session(self) -> McpSession:
         if self._task is None:
@@ -189,7 +217,7 @@ class McpConnection:
         session = self._new_session(None)
         try:
             await session.open(self._tasks)
-            self._take(await session.tools())
+            self._take(await session.offers())
             self._main, self._status, self._error = session, "ready", ""
             self._settled.set()
             await self._until_closed(session)
@@ -211,7 +239,7 @@ class McpConnection:
                 self._wake.clear()
                 if self._relist_wanted and not over.done():
                     self._relist_wanted = False
-                    self._take(await session.tools())
+                    self._take(await session.offers())
                 await self._end_idle()
         finally:
             over.cancel()
@@ -241,12 +269,14 @@ class McpConnection:
         except TimeoutError:
             pass
 
-    def _take(self, offered: list[OfferedTool]) -> None:
+    def _take(self, offers: ServerOffers) -> None:
         before = self._definitions
-        self._offered = offered
+        self._offers = offers
         self._definitions, self._problems = definitions_of(
-            self.config, offered, taken=self._taken(), confined=self._is_confined
+            self.config, offers.callable(), taken=self._taken(), confined=self._is_confined
         )
+        self._workflows, left_out = prompt_workflows(self.config.name, offers.prompts, self._definitions)
+        self._problems += left_out
         if self._definitions != before:
             self._tools_changed()
 
@@ -262,10 +292,11 @@ class McpConnection:
 
         return McpSession(
             connect,
+            server=config.name,
             legacy=config.kind == "sse",
             timeout=config.timeout,
             root=root,
-            tools_changed=self._list_changed,
+            offers_changed=self._list_changed,
         )
 
     @asynccontextmanager

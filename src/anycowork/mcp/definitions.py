@@ -5,6 +5,7 @@ Hints (`readOnlyHint` and the like) are not read at all: only the person's own l
 
 import json
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from hashlib import sha256
 
 from pydantic import JsonValue
@@ -26,13 +27,22 @@ _READ = frozenset({Permission.READ_FILES})
 _EXECUTE = frozenset({Permission.EXECUTE_COMMANDS})
 
 
+class ServerMethod(StrEnum):
+    """The request of the protocol that a tool stands for."""
+
+    CALL_TOOL = "tools/call"
+    READ_RESOURCE = "resources/read"
+    GET_PROMPT = "prompts/get"
+
+
 @value
 class OfferedTool:
-    """A tool as the server offers it, before anything of it is believed."""
+    """A tool as the server offers it, before anything of it is believed. `method` is ours: a server cannot choose it."""
 
     name: str
     description: str
     schema: Mapping[str, JsonValue]
+    method: ServerMethod = ServerMethod.CALL_TOOL
 
 
 @value
@@ -42,6 +52,7 @@ class McpToolDefinition:
     name: str
     spec: ToolSpec
     version: str
+    method: ServerMethod = ServerMethod.CALL_TOOL
 
     @property
     def resource(self) -> str:
@@ -98,7 +109,7 @@ def _definition(server: McpServerConfig, tool: OfferedTool, *, confined: bool) -
         reveals=True,
         server=server.name,
     )
-    return McpToolDefinition(tool.name, spec, sha256(text.encode()).hexdigest()[:12])
+    return McpToolDefinition(tool.name, spec, sha256(text.encode()).hexdigest()[:12], tool.method)
 
 
 def _plain_name(name: str) -> str:

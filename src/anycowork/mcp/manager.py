@@ -5,10 +5,12 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from anycowork.domain.errors import Conflict, NotFound
-from anycowork.domain.mcp_servers import McpServerConfig
+from anycowork.domain.mcp_servers import McpServerChanges, McpServerConfig
 from anycowork.domain.messages import Json
 from anycowork.domain.network import NETWORK
+from anycowork.domain.ports import SuppliedFile
 from anycowork.mcp.connection import McpConnection
+from anycowork.mcp.offers import MOST_LISTED
 from anycowork.mcp.stdio_transport import McpFailed, ServerLauncher
 from anycowork.mcp.tool import McpTool
 from anycowork.tools.toolbox import ToolRegistry
@@ -43,6 +45,15 @@ class McpManager:
     def tools(self) -> list[McpTool]:
         return [tool for server in self._servers.values() for tool in server.tools()]
 
+    def resources(self) -> list[Json]:
+        """The resources of all connected servers."""
+        servers = sorted(self._servers.items())
+        return [one.shown(name) for name, server in servers for one in server.resources()][:MOST_LISTED]
+
+    def workflows(self) -> list[SuppliedFile]:
+        """The prompts of all connected servers, as workflows."""
+        return [file for _, server in sorted(self._servers.items()) for file in server.workflows()]
+
     def shown(self) -> list[Json]:
         return [server.shown() for _, server in sorted(self._servers.items())]
 
@@ -57,6 +68,16 @@ class McpManager:
                 raise Conflict(f"There are {MOST_SERVERS} MCP servers already. Remove one first.")
             await self._save([*(server.config for server in self._servers.values()), config])
             return self._put(config).shown()
+
+    async def change(self, name: str, changes: McpServerChanges) -> Json:
+        """Chooses which tools are offered and which are read-only, from now on. Raises: NotFound."""
+        async with self._changing:
+            changed = self._require(name)
+            config = changed.config.model_copy(update=changes.given())
+            others = [server.config if server is not changed else config for server in self._servers.values()]
+            await self._save(others)
+            changed.use(config)
+            return changed.shown()
 
     async def remove(self, name: str) -> None:
         """Raises: NotFound."""

@@ -6,27 +6,28 @@ Only here is the SDK's client used, and imported only when the first session ope
 import asyncio
 import importlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from pydantic import JsonValue
 
 from anycowork.domain.errors import ToolTimedOut
-from anycowork.mcp.definitions import OfferedTool
+from anycowork.mcp.definitions import ServerMethod
+from anycowork.mcp.exchange import AskPerson, Exchange, current_exchange
+from anycowork.mcp.offers import ServerOffers, list_offers
 from anycowork.mcp.schemas import plain_text
 from anycowork.mcp.stdio_transport import McpFailed
 
 if TYPE_CHECKING:
     from mcp import Client
     from mcp.client._transport import TransportStreams
-    from mcp_types import CallToolResult
 
 START_SECONDS = 30.0
 _LIST_SECONDS = 30.0
 _END_SECONDS = 8.0
-_MOST_PAGES = 100
+_LONGEST_WAIT = 24 * 3600.0  # the SDK's own limit: ours ends a request earlier, except while a person thinks
 _GONE = "the connection to it was lost"
 log = logging.getLogger(__name__)
 Connect = Callable[[Callable[[], None]], "AbstractAsyncContextManager[TransportStreams]"]
@@ -36,13 +37,22 @@ class McpSession:
     """`connect` makes the transport; it is given what to call when the connection ends. `root` is the workspace the server is told of."""
 
     def __init__(
-        self, connect: Connect, *, legacy: bool, timeout: float, root: str | None, tools_changed: Callable[[], None]
+        self,
+        connect: Connect,
+        *,
+        server: str,
+        legacy: bool,
+        timeout: float,
+        root: str | None,
+        offers_changed: Callable[[], None],
     ) -> None:
         self._connect = connect
+        self._server = server
         self._legacy = legacy
         self._timeout = timeout
         self._root = root
-        self._tools_changed = tools_changed
+        self._offers_changed = offers_changed
+        self._exchanges: list[Exchange] = []
         self._client: Client | None = None
         self._ready = asyncio.Event()
         self._closing = asyncio.Event()
@@ -75,55 +85,48 @@ class McpSession:
             self._task.cancel()
             await asyncio.wait([self._task], timeout=_END_SECONDS)
 
-    async def tools(self) -> list[OfferedTool]:
-        """All pages. Raises: McpFailed."""
+    async def offers(self) -> ServerOffers:
+        """Everything that it offers now. Raises: McpFailed."""
         client = self._require()
-        found: list[OfferedTool] = []
-        cursor: str | None = None
         try:
             async with asyncio.timeout(_LIST_SECONDS):
-                for _ in range(_MOST_PAGES):
-                    page = await client.list_tools(cursor=cursor, cache_mode="refresh")
-                    found += [
-                        OfferedTool(one.name, one.description or "", dict(one.input_schema)) for one in page.tools
-                    ]
-                    cursor = page.next_cursor
-                    if not cursor:
-                        return found
+                return await list_offers(client)
         except TimeoutError:
-            raise McpFailed(f"it did not list its tools within {_LIST_SECONDS:g} seconds") from None
+            raise McpFailed(f"it did not list what it offers within {_LIST_SECONDS:g} seconds") from None
         except Exception as error:  # noqa: BLE001  # whatever a server provokes in the SDK is the server's failure
             raise self._failed(error) from None
-        return found
 
-    async def call(
-        self, tool: str, arguments: dict[str, JsonValue], tell: Callable[[str], None] | None
-    ) -> "CallToolResult":
-        """Raises: McpFailed, ToolTimedOut. A cancellation is passed on to the server.
+    async def request(
+        self,
+        method: ServerMethod,
+        parameters: Mapping[str, JsonValue],
+        *,
+        tell: Callable[[str], None] | None = None,
+        ask: AskPerson | None = None,
+    ) -> Any:
+        """The server's answer. Raises: McpFailed, ToolTimedOut. A cancellation is passed on to the server.
 
         The SDK's own `call_tool` would check the result by the server's output schema, whose patterns would run here.
         """
-        import mcp_types
-
-        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-            if tell is not None and message:
-                tell(plain_text(message, 500) + "\n")
-
-        asked = mcp_types.CallToolRequest(params=mcp_types.CallToolRequestParams(name=tool, arguments=dict(arguments)))
+        asked, answers = request_of(method, parameters)
         session = self._require().session
+        exchange = Exchange(self._server, self._timeout, tell, ask)
+        self._exchanges.append(exchange)
+
+        async def send(request: Any) -> Any:
+            sent = session.send_request(
+                request, answers, request_read_timeout_seconds=_LONGEST_WAIT, progress_callback=exchange.on_progress
+            )
+            return await self._unless_closed(sent)
+
         try:
-            async with asyncio.timeout(self._timeout):
-                sent = session.send_request(asked, mcp_types.CallToolResult, progress_callback=on_progress)
-                answer: CallToolResult = await self._unless_closed(sent)
-                return answer
-        except TimeoutError:
-            raise ToolTimedOut(
-                f"'{tool}' did not answer within {self._timeout:g} seconds. What it has done so far is not known."
-            ) from None
-        except McpFailed:
+            return await exchange.run(asked, send, session)
+        except (McpFailed, ToolTimedOut):
             raise
         except Exception as error:  # noqa: BLE001  # as above
             raise self._failed(error) from None
+        finally:
+            self._exchanges.remove(exchange)
 
     async def _unless_closed(self, asked: Any) -> Any:
         """The answer, or McpFailed as soon as the session is over: a lost connection need not be noticed by the SDK."""
@@ -165,6 +168,7 @@ class McpSession:
                 read_timeout_seconds=max(self._timeout, START_SECONDS) + 5,
                 message_handler=self._take,
                 list_roots_callback=self._roots if self._root else None,
+                elicitation_callback=self._elicit,
                 client_info=Implementation(name="anycowork", version=__version__),
                 cache=None,
             ) as client:
@@ -186,19 +190,32 @@ class McpSession:
             self._ready.set()
 
     async def _listen(self, client: "Client") -> None:
-        """Changes of the tool list, where the protocol is the one that tells of them on request only."""
+        """Changes of what it offers, where the protocol is the one that tells of them on request only."""
         try:
-            async with client.listen(tools_list_changed=True) as changes:
+            async with client.listen(
+                tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
+            ) as changes:
                 async for _ in changes:
-                    self._tools_changed()
+                    self._offers_changed()
         except Exception as error:  # noqa: BLE001  # not every server offers it; the tools are listed on request all the same
             log.debug("no list of changes: %s", _reason(error))
 
     async def _take(self, message: Any) -> None:
-        from mcp_types import ToolListChangedNotification
+        from mcp_types import (
+            PromptListChangedNotification,
+            ResourceListChangedNotification,
+            ToolListChangedNotification,
+        )
 
-        if isinstance(getattr(message, "root", message), ToolListChangedNotification):
-            self._tools_changed()
+        changed = (PromptListChangedNotification, ResourceListChangedNotification, ToolListChangedNotification)
+        if isinstance(getattr(message, "root", message), changed):
+            self._offers_changed()
+
+    async def _elicit(self, context: Any, params: Any) -> Any:
+        from mcp_types import ElicitResult
+
+        exchange = current_exchange(self._exchanges)
+        return await exchange.elicit(params) if exchange is not None else ElicitResult(action="cancel")
 
     async def _roots(self, context: Any) -> Any:
         from mcp_types import ListRootsResult, Root
@@ -206,6 +223,26 @@ class McpSession:
 
         assert self._root is not None
         return ListRootsResult(roots=[Root(uri=FileUrl(Path(self._root).as_uri()), name="workspace")])
+
+
+def request_of(method: ServerMethod, parameters: Mapping[str, JsonValue]) -> tuple[Any, Any]:
+    """The request of the SDK, and the types of its answer. `parameters` has `name` and `arguments`, or `uri`."""
+    import mcp_types as types
+    from pydantic import TypeAdapter
+
+    match method:
+        case ServerMethod.CALL_TOOL:
+            call = types.CallToolRequestParams.model_validate(dict(parameters))
+            return types.CallToolRequest(params=call), TypeAdapter(types.CallToolResult | types.InputRequiredResult)
+        case ServerMethod.READ_RESOURCE:
+            read = types.ReadResourceRequestParams.model_validate(dict(parameters))
+            answers = TypeAdapter(types.ReadResourceResult | types.InputRequiredResult)
+            return types.ReadResourceRequest(params=read), answers
+        case ServerMethod.GET_PROMPT:
+            get = types.GetPromptRequestParams.model_validate(dict(parameters))
+            return types.GetPromptRequest(params=get), TypeAdapter(types.GetPromptResult | types.InputRequiredResult)
+        case _:
+            assert_never(method)
 
 
 def _load_sdk() -> None:

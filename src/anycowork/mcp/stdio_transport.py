@@ -15,13 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anycowork.domain.errors import ToolFault
+from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import wanted_destinations
+from anycowork.domain.ports import Hidden
 from anycowork.domain.values import value
 from anycowork.mcp.program import ServerProgram, start_words
 from anycowork.sandbox.bubblewrap import VisiblePaths
 from anycowork.sandbox.egress import Egress, proxy_environment
+from anycowork.sandbox.masks import Covered, cover
 from anycowork.sandbox.proxy import Reach
 from anycowork.sandbox.sandbox import Sandbox
+from anycowork.sandbox.stage import Stage
+from anycowork.workspace.jail import Jail
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
 LONGEST_LINE = 4_000_000
 _MOST_LOGGED = 200
 _SECONDS_TO_END = 2.0
+_KEY_FILES = Hidden(withholds=is_key_file)
 log = logging.getLogger(__name__)
 
 
@@ -56,14 +62,18 @@ class ServerLauncher:
         lines: "LineLog",
         ended: Callable[[], None],
     ) -> AsyncIterator["TransportStreams"]:
-        """While the block runs, the program does. `root` it sees read-only; None: no workspace. Raises: ToolFault, OSError."""
+        """While the block runs, the program does. `root` it sees read-only and without its key files; None: no workspace.
+
+        Raises: ToolFault, OSError.
+        """
         async with AsyncExitStack() as things:
             if self.sandbox is None:
-                process = things.enter_context(_started(program.argv, env=_bare_environment(program), fds=()))
+                process = things.enter_context(started_process(program.argv, env=_bare_environment(program), fds=()))
                 first = b""
             else:
                 stage = await things.enter_async_context(self.sandbox.read_only(root or "/"))
                 reach = Reach(wanted_destinations(network), wanted_destinations(network)) if network else None
+                covered = await self._covered(root, stage)
                 launch = things.enter_context(
                     self.sandbox.launch(
                         start_words(held=root is not None),
@@ -73,15 +83,27 @@ class ServerLauncher:
                         environment=proxy_environment(reach) if reach else None,
                         held_back=reach is not None,
                         sight=VisiblePaths(program.places, workspace=root is not None),
+                        masks=covered.masks,
                     )
                 )
                 launch.status.watch()
                 things.push_async_callback(launch.status.all_gone)
                 if reach is not None:
                     await things.enter_async_context(self.egress.beside(launch, stage.runner, reach))
-                process = things.enter_context(_started(launch.argv, env={}, fds=launch.fds))
+                process = things.enter_context(started_process(launch.argv, env={}, fds=launch.fds))
                 first = program.first_line
             yield await things.enter_async_context(_streams(process, first, lines, ended))
+
+    def key_files(self, root: str) -> frozenset[str]:
+        """The key files that a program started now would not see. Blocking. Raises: ToolFault."""
+        if self.sandbox is None:
+            return frozenset()
+        return frozenset(mask.place.path for mask in self.sandbox.key_files.masks(Jail(root), is_key_file))
+
+    async def _covered(self, root: str | None, stage: Stage) -> Covered:
+        if root is None or self.sandbox is None:
+            return Covered()
+        return await asyncio.to_thread(cover, Jail(root), stage, _KEY_FILES, self.sandbox.key_files)
 
 
 class LineLog:
@@ -100,7 +122,7 @@ class LineLog:
 
 
 @contextmanager
-def _started(
+def started_process(
     argv: Sequence[str], *, env: Mapping[str, str], fds: tuple[int, ...]
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """The program with pipes; at the end it and its group are gone."""
@@ -124,6 +146,37 @@ def _started(
         process.wait()
 
 
+@value
+class ProcessPipes:
+    """What the process prints, and what it reads."""
+
+    output: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+
+@asynccontextmanager
+async def open_pipes(
+    process: "subprocess.Popen[bytes]", lines: LineLog, *, longest_line: int = LONGEST_LINE
+) -> AsyncIterator[ProcessPipes]:
+    """The pipes of a started process; what it prints on stderr is logged. They are closed at the end."""
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    loop = asyncio.get_running_loop()
+    output, errors = asyncio.StreamReader(limit=longest_line), asyncio.StreamReader(limit=65_536)
+    out, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), process.stdout)
+    err, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(errors), process.stderr)
+    into, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, process.stdin)
+    writer = asyncio.StreamWriter(into, flow, None, loop)
+    noting = asyncio.ensure_future(_note(errors, lines))
+    try:
+        yield ProcessPipes(output, writer)
+    finally:
+        writer.close()
+        noting.cancel()
+        await asyncio.gather(noting, return_exceptions=True)
+        out.close()
+        err.close()
+
+
 @asynccontextmanager
 async def _streams(
     process: "subprocess.Popen[bytes]", first: bytes, lines: LineLog, ended: Callable[[], None]
@@ -131,30 +184,22 @@ async def _streams(
     import anyio
     from mcp.shared.message import SessionMessage
 
-    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-    loop = asyncio.get_running_loop()
-    output, errors = asyncio.StreamReader(limit=LONGEST_LINE), asyncio.StreamReader(limit=65_536)
-    out, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), process.stdout)
-    err, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(errors), process.stderr)
-    into, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, process.stdin)
-    writer = asyncio.StreamWriter(into, flow, None, loop)
-    writer.write(first)
-    to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](16)
-    write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](16)
-    hearing = asyncio.ensure_future(_hear(output, to_session, lines, ended))
-    others = [asyncio.ensure_future(_speak(writer, from_session, ended)), asyncio.ensure_future(_note(errors, lines))]
-    try:
-        yield read_stream, write_stream
-    finally:
-        writer.close()
-        await asyncio.wait([hearing], timeout=_SECONDS_TO_END)
-        for task in (hearing, *others):
-            task.cancel()
-        await asyncio.gather(hearing, *others, return_exceptions=True)
-        for stream in (read_stream, write_stream, to_session, from_session):
-            stream.close()
-        out.close()
-        err.close()
+    async with open_pipes(process, lines) as pipes:
+        pipes.writer.write(first)
+        to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](16)
+        write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](16)
+        hearing = asyncio.ensure_future(_hear(pipes.output, to_session, lines, ended))
+        speaking = asyncio.ensure_future(_speak(pipes.writer, from_session, ended))
+        try:
+            yield read_stream, write_stream
+        finally:
+            pipes.writer.close()
+            await asyncio.wait([hearing], timeout=_SECONDS_TO_END)
+            for task in (hearing, speaking):
+                task.cancel()
+            await asyncio.gather(hearing, speaking, return_exceptions=True)
+            for stream in (read_stream, write_stream, to_session, from_session):
+                stream.close()
 
 
 async def _hear(output: asyncio.StreamReader, to_session: Any, lines: LineLog, ended: Callable[[], None]) -> None:

@@ -1,20 +1,18 @@
 """A server's tool as the gate knows it. Its parameters are checked here; its work is done by the server."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol, assert_never
 
 from anycowork.domain.errors import BadParameters, StateChanged
 from anycowork.domain.ports import Prepared, ToolContext
 from anycowork.domain.tools import CallError, Parameters, Status, ToolResult
-from anycowork.mcp.definitions import McpToolDefinition
+from anycowork.mcp.definitions import McpToolDefinition, ServerMethod
+from anycowork.mcp.offers import OfferedResource
 from anycowork.mcp.session import McpSession
 from anycowork.mcp.stdio_transport import McpFailed
 from anycowork.tools.plugins.schemas import problems_by
-
-if TYPE_CHECKING:
-    from mcp_types import CallToolResult
 
 MOST_OUTPUT = 2_000_000
 
@@ -25,6 +23,9 @@ class SessionSource(Protocol):
 
     def version_of(self, tool: str) -> str | None:
         """What the server says of the tool now; None if it has no such tool."""
+
+    def resources(self) -> Sequence[OfferedResource]:
+        """The resources that it listed."""
 
 
 class McpTool:
@@ -56,19 +57,33 @@ class McpTool:
             raise StateChanged(
                 f"'{self.spec.name}' changed after this call was admitted. Look at it and call it again."
             )
-        root = None if tool_context.hidden.patterns else tool_context.workspace.root
+        asked = request_parameters(self._definition, prepared.parameters)
+        if asked is None:
+            return self._listed()
+        root = None if tool_context.hidden.patterns else tool_context.workspace.origin
         try:
             async with self._sessions.session_for(root) as session:
-                answer = await session.call(name, prepared.parameters, _quiet(tool_context.progress))
+                answer = await session.request(
+                    self._definition.method, asked, tell=_quiet(tool_context.progress), ask=tool_context.ask
+                )
         except McpFailed as error:
             raise McpFailed(f"The MCP server '{self.spec.server}' failed: {error.message}.") from None
         return self._result(answer)
 
-    def _result(self, answer: "CallToolResult") -> ToolResult:
-        content = "\n".join(_texts(answer)).replace("\0", "�")
+    def _listed(self) -> ToolResult:
+        """The resources, when none was named: what the server listed, without asking it."""
+        lines = [
+            " ".join(filter(None, (one.uri, f"({one.name})", one.mime_type, one.description)))
+            for one in self._sessions.resources()
+        ]
+        return ToolResult(status=Status.OK, content="\n".join(lines), facts={"mcp_server": self.spec.server})
+
+    def _result(self, answer: Any) -> ToolResult:
+        content = "\n".join(answer_texts(self._definition.method, answer)).replace("\0", "�")
         if len(content) > MOST_OUTPUT:
             raise McpFailed(f"'{self.spec.name}' gave more than {MOST_OUTPUT:,} letters. Ask it for less.")
-        error = McpFailed(f"'{self.spec.name}' reports an error.") if answer.is_error else None
+        failed = getattr(answer, "is_error", False)
+        error = McpFailed(f"'{self.spec.name}' reports an error.") if failed else None
         return ToolResult(
             status=Status.ERROR if error else Status.OK,
             content=content,
@@ -77,11 +92,37 @@ class McpTool:
         )
 
 
-def _texts(answer: "CallToolResult") -> Iterable[str]:
-    for block in answer.content:
-        yield _text(block)
-    if not answer.content and answer.structured_content is not None:
-        yield json.dumps(answer.structured_content, ensure_ascii=False)
+def request_parameters(definition: McpToolDefinition, given: Parameters) -> Parameters | None:
+    """The parameters of the protocol's request; None if there is nothing to ask the server."""
+    match definition.method:
+        case ServerMethod.CALL_TOOL:
+            return {"name": definition.name, "arguments": dict(given)}
+        case ServerMethod.READ_RESOURCE:
+            return {"uri": given["uri"]} if given.get("uri") else None
+        case ServerMethod.GET_PROMPT:
+            arguments = given.get("arguments")
+            texts = arguments.items() if isinstance(arguments, dict) else ()
+            return {"name": given["name"], "arguments": {name: str(text) for name, text in texts if text != ""}}
+        case _:
+            assert_never(definition.method)
+
+
+def answer_texts(method: ServerMethod, answer: Any) -> Iterable[str]:
+    """The text of an answer. Everything that is not text is described."""
+    match method:
+        case ServerMethod.CALL_TOOL:
+            yield from (_text(block) for block in answer.content)
+            if not answer.content and answer.structured_content is not None:
+                yield json.dumps(answer.structured_content, ensure_ascii=False)
+        case ServerMethod.READ_RESOURCE:
+            for one in answer.contents:
+                kind = one.mime_type or "unknown kind"
+                binary = getattr(one, "blob", "")
+                yield one.text if hasattr(one, "text") else f"[{kind}, {len(binary) * 3 // 4:,} bytes, not shown]"
+        case ServerMethod.GET_PROMPT:
+            yield from (_text(message.content) for message in answer.messages)
+        case _:
+            assert_never(method)
 
 
 def _text(block: Any) -> str:

@@ -19,7 +19,7 @@ def covers(autonomy: Autonomy, spec: ToolSpec, call: Call, prepared: Prepared, p
 
     Control files and secrets ask at every level, and so does every command that is risky or cannot be analyzed.
     """
-    if autonomy is Autonomy.ASK or spec.foreign or prepared.network:
+    if autonomy is Autonomy.ASK or spec.foreign or prepared.network or prepared.key_files:
         return False
     if any(is_control_file(path) or looks_secret(path) for path in policy.touched.paths):
         return False

@@ -67,7 +67,7 @@ def only_reads(command: ParsedCommand) -> bool:
 
 def high_risks(command: ParsedCommand, root: str) -> Iterator[str]:
     """Yield a sentence for each reason why the command is risky, with or without a sandbox."""
-    parts, words = list(_all_parts(command)), _words(command)
+    parts, words = list(_all_parts(command)), words_of(command)
     names = {PurePosixPath(part.name).name for part in parts}
     if command.unanalyzable is not None:  # any word may be a program
         names |= {PurePosixPath(word).name for word in command.raw}
@@ -93,7 +93,7 @@ def deletes(command: ParsedCommand) -> bool:
 
 def may_reach_secrets(command: ParsedCommand) -> bool:
     """Whether the command names a secret, or has words that are known only when it runs and so could name one."""
-    if command.unanalyzable is not None or any(map(looks_secret, _words(command))):
+    if command.unanalyzable is not None or any(map(looks_secret, words_of(command))):
         return True
     return any(map(_part_may_reach, _all_parts(command))) or any(
         _unresolved(word) for word in (*command.reads, *command.writes)
@@ -187,7 +187,7 @@ def _all_parts(command: ParsedCommand) -> Iterator[CommandPart]:
         yield from part.all()
 
 
-def _words(command: ParsedCommand) -> Sequence[str]:
+def words_of(command: ParsedCommand) -> Sequence[str]:
     """Return each word as written, and its parts after `=`, `:` and `@`, where a path may be."""
     written = (
         *command.raw,

@@ -23,6 +23,7 @@ from anycowork.permissions.authority import require_authority
 from anycowork.permissions.autonomy import covers
 from anycowork.permissions.budgets import Overdrawn
 from anycowork.permissions.grants import granted_by, not_granted_reason
+from anycowork.permissions.named_key_files import without_named
 from anycowork.permissions.policy import PolicyEvaluator, PolicyResult
 from anycowork.permissions.proposals import proposed_rule
 from anycowork.permissions.risk import assess_risk, may_show_secrets
@@ -57,6 +58,14 @@ class Admitted:
         if self.autonomy is not None:
             return f"autonomy:{self.autonomy.value}"
         return f"rule:{self.policy.rule.id}" if self.policy.rule else "default"
+
+    @property
+    def hidden(self) -> Hidden:
+        """What it may not read. Key files whose names a person read in this very call, or in the plan's command, are not withheld."""
+        seen_by_person = self.approval_id is not None or self.granted_by_plan
+        if not seen_by_person:
+            return self.policy.hidden
+        return without_named(self.policy.hidden, self.policy.touched, self.policy.workspace)
 
     @property
     def granted_by_plan(self) -> bool:
@@ -132,7 +141,7 @@ class Gate:
         """
         await self._decisions_on(call)
         evaluated = await self._evaluate(call, context, tool_context)
-        checked = await self.check_changes(call, held.paths, tool_context.workspace.root)
+        checked = await self.check_changes(call, held.paths, tool_context.workspace.origin)
         for effect, why in ((evaluated.policy.effect, evaluated.policy.why), (checked.effect, checked.why)):
             if effect is Effect.DENY:
                 raise DeniedByRule(f"{why} The command has run already.")
@@ -181,11 +190,11 @@ class Gate:
         """Run every stage except the approval: return the call as it would run, with the policy's result."""
         tool, granted = self._authorized(call, context)
         narrowed = tool_context if tool_context.permissions == granted else replace(tool_context, permissions=granted)
-        hidden = await self._policy.hidden(call.chat_id, tool_context.workspace.root, tool.spec)
+        hidden = await self._policy.hidden(call.chat_id, tool_context.workspace.origin, tool.spec)
         if hidden.patterns:
             narrowed = replace(narrowed, hidden=hidden)
         prepared = await tool.prepare(call.parameters, narrowed)
-        policy = await self._policy.evaluate(call, tool.spec, prepared, tool_context.workspace.root, context.now)
+        policy = await self._policy.evaluate(call, tool.spec, prepared, tool_context.workspace.origin, context.now)
         step = granted_by(context.plan, tool.spec, call, prepared) if context.plan else None
         over = context.overdrawn if context.overdrawn and context.overdrawn.holds_back(call, tool.spec) else None
         return Admitted(tool, prepared, granted, policy, step, overdrawn=over)
@@ -252,6 +261,7 @@ class Gate:
             and evaluated.tool.spec.contained
             and not evaluated.tool.spec.read_only
             and not evaluated.prepared.network
+            and not evaluated.prepared.key_files
             and not call.provenance.suspicious
             and evaluated.policy.rule is None
             and evaluated.overdrawn is None
@@ -281,7 +291,12 @@ class Gate:
     ) -> Approval:
         prepared, held = admitted.prepared, intent.held if intent else None
         risk, reasons = assess_risk(
-            admitted.tool.spec, call, prepared.resource, prepared.network, workspace=admitted.policy.workspace
+            admitted.tool.spec,
+            call,
+            prepared.resource,
+            prepared.network,
+            workspace=admitted.policy.workspace,
+            key_files=prepared.key_files,
         )
         not_granted = context.plan is not None and admitted.plan_step is None
         policy = admitted.policy
@@ -306,7 +321,9 @@ class Gate:
             job_id=context.turn.job_id,
             task_id=context.turn.task_id,
             outside_plan=not_granted and call.plan_step is None,
-            proposed_rule=None if held and held.every_time else proposed_rule(policy.touched, policy.workspace),
+            proposed_rule=None
+            if held and held.every_time
+            else proposed_rule(policy.touched, policy.workspace, policy.decided.key_file),
             diff=held.diff if held else prepared.diff,
             network=tuple(map(str, prepared.network)),
             held=held is not None,

@@ -28,7 +28,7 @@ def _names(step: PlanStep, spec: ToolSpec, call: Call, prepared: Prepared) -> bo
     if spec.foreign:
         return False  # its changes are known only after it has run, so approving the plan did not approve them
     if spec.runs_commands:
-        return call.parameters.get("command") in (*step.commands, step.check)
+        return not prepared.key_files and call.parameters.get("command") in (*step.commands, step.check)
     return names_tool(step, spec) and _all_paths_named(step, prepared)
 
 

@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 
 from anycowork.domain.errors import Invalid
+from anycowork.permissions.loose_patterns import LoosePattern, loose_pattern
 
 _WILD = re.compile(r"[*?]")
 _MOST_LOOSE = 2
@@ -12,19 +13,36 @@ _MOST_LOOSE = 2
 def path_matches(pattern: str, path: str) -> bool:
     """Whether the pattern matches. `src/` and `src/**` match everything below; `*` stays in its folder. `.`, `..` and patterns that
     are slow to match never match."""
-    regex = None if _is_slow(pattern) else path_regex(pattern)
+    if _is_slow(pattern):
+        return False
+    if loose := loose_matcher(pattern):
+        return loose.matches(plain(path))
+    regex = path_regex(pattern)
     return regex is not None and re.fullmatch(regex, plain(path), re.DOTALL) is not None
 
 
 @lru_cache(maxsize=4096)
 def path_regex(pattern: str) -> str | None:
-    """Return the regex that a whole path must match, without capturing groups; None if the pattern names nothing."""
+    """Return the regex that a whole path must match, without capturing groups; None if the pattern names nothing or is loose."""
+    wanted = _wanted(pattern)
+    return None if wanted is None or _is_loose(wanted) else _as_regex(wanted)
+
+
+def loose_matcher(pattern: str) -> LoosePattern | None:
+    """Return what matches a pattern with `**` inside a name; None for every other pattern."""
+    wanted = _wanted(pattern)
+    return loose_pattern(wanted) if wanted is not None and _is_loose(wanted) else None
+
+
+def names_something(pattern: str) -> bool:
+    return _wanted(pattern) is not None
+
+
+def _wanted(pattern: str) -> str | None:
     wanted = plain(pattern.strip())
     if wanted in ("", ".", ".."):
         return None
-    if wanted.endswith("/"):
-        wanted += "**"
-    return _as_regex(wanted)
+    return f"{wanted}**" if wanted.endswith("/") else wanted
 
 
 def plain(path: str) -> str:
@@ -55,7 +73,7 @@ def require_path_pattern(pattern: str) -> None:
             param="resource",
         )
     require_quick(pattern)
-    if "" in parts[:-1] or "\n" in pattern or path_regex(pattern) is None:
+    if "" in parts[:-1] or "\n" in pattern or not names_something(pattern):
         raise Invalid(f"'{pattern[:80]}' is not a path pattern; write it like '/src/*' or '/src/**'.", param="resource")
 
 
@@ -75,8 +93,6 @@ def _as_regex(pattern: str) -> str:
     Between two `**` there is a fixed number of whole names, so the first match is as good as any later one. The same is true
     within a name for the text between two `*`.
     """
-    if _is_loose(pattern):
-        return _as_loose_regex(pattern)
     *names, last = re.sub(r"(?:\*\*/)+", "**/", pattern).split("/")
     first, *others = _between_spans(names)
     if last == "**":
@@ -113,11 +129,5 @@ def _is_loose(pattern: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_slow(pattern: str) -> bool:
-    """Whether matching may be slow: a loose pattern backtracks over the lengths of all its wildcards."""
+    """Whether the pattern is refused: nobody needs that many loose wildcards, and earlier releases were slow to match them."""
     return _is_loose(plain(pattern.strip())) and len(re.findall(r"\*+", pattern)) > _MOST_LOOSE
-
-
-def _as_loose_regex(pattern: str) -> str:
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
-    meaning = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
-    return "".join(meaning.get(part, re.escape(part)) for part in parts)

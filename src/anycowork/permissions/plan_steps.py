@@ -31,6 +31,7 @@ class StepMatcher:
         self._patterns: list[tuple[str, PlanStep]] = []
         self._commands: dict[str, list[PlanStep]] = {}
         self._by_tool: dict[str, list[PlanStep]] = {}
+        self._with_work: set[str] = set()
         for step in plan.steps:
             self._index(step)
 
@@ -57,9 +58,11 @@ class StepMatcher:
 
     def names_work(self, step: PlanStep) -> bool:
         """Whether any call could belong to the step. If not, only the model can report it as done."""
-        return bool(step.paths or step.commands or step.check or self._named[step.id])
+        return step.id in self._with_work
 
     def _index(self, step: PlanStep) -> None:
+        if step.paths or step.commands or step.check or self._named[step.id]:
+            self._with_work.add(step.id)
         for path in dict.fromkeys(step.paths):
             if is_literal(path):
                 self._literal.setdefault(plain(path.strip()), []).append(step)

@@ -105,7 +105,7 @@ def default_decision(spec: ToolSpec, call: Call, touched: AccessedResources, rol
     """
     if spec.requires_approval:
         return RuleDecision(Effect.ASK, None, f"No rule covers it, and '{spec.name}' asks.")
-    if any(map(is_key_file, touched.paths)):
+    if touched.key_files or any(map(is_key_file, touched.paths)):
         return _HOLDS_KEYS
     if spec.read_only:
         return _READS

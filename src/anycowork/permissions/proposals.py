@@ -11,20 +11,26 @@ from anycowork.permissions.resources import AccessedResources
 from anycowork.permissions.rules import matches
 
 _LONGEST = 10_000
+_READ = "read_file"
 
 
-def proposed_rule(touched: AccessedResources, workspace: str) -> Json | None:
+def proposed_rule(touched: AccessedResources, workspace: str, key_file: str | None = None) -> Json | None:
     """Return a rule for the tool on the files' folder, or for exactly this command, in this workspace.
 
     If the call names neither, the rule is for the tool as a whole; for a tool of an MCP server, for the tool as
-    the server describes it now. None if no rule could allow the call.
+    the server describes it now. If a rule allows the command already and only this `key_file` asks, the rule is for
+    reading that file. None if no rule could allow the call.
     """
+    if key_file is not None and touched.command is not None:
+        return _rule_json(Rule("", _READ, key_file, Effect.ALLOW, RuleScope.WORKSPACE, workspace=workspace), workspace)
     pattern = _pattern(touched)
     if pattern is None or len(pattern) > _LONGEST:
         return None
     rule = Rule("", touched.tool, pattern, Effect.ALLOW, RuleScope.WORKSPACE, workspace=workspace)
-    if not matches(rule, touched):
-        return None
+    return _rule_json(rule, workspace) if matches(rule, touched) else None
+
+
+def _rule_json(rule: Rule, workspace: str) -> Json:
     return {
         "tool": rule.tool,
         "resource": rule.resource,

@@ -17,9 +17,9 @@ SERVER = "mcp:"
 @value
 class AccessedResources:
     """The resources of one call. `paths` are changed or read, `reads` only read; `below` are folders with everything in them;
-    `elsewhere` are paths that cannot be resolved inside the workspace; `network` are destinations. `reveals`: the call shows
-    file contents. `changes_at_once`: its changes are not checked again before they are made. `foreign`: third-party code, which
-    may do anything with its arguments."""
+    `elsewhere` are paths that cannot be resolved inside the workspace; `network` are destinations; `key_files` are
+    those that a program asks for. `reveals`: the call shows file contents. `changes_at_once`: its changes are not checked again
+    before they are made. `foreign`: third-party code, which may do anything with its arguments."""
 
     tool: str
     paths: tuple[str, ...] = ()
@@ -29,6 +29,7 @@ class AccessedResources:
     command: ParsedCommand | None = None
     other: str | None = None
     network: tuple[Destination, ...] = ()
+    key_files: tuple[str, ...] = ()
     reveals: bool = False
     changes_at_once: bool = False
     foreign: bool = False
@@ -50,7 +51,9 @@ def resources_of(prepared: Prepared, spec: ToolSpec, root: str) -> AccessedResou
     intended = tuple(f"/{item.path}" for item in prepared.intent.paths) if prepared.intent else ()
     others = (*prepared.others, *intended)
     touched = _touched(prepared.tool, spec, prepared.resource, others, root)
-    return replace(touched, network=prepared.network) if prepared.network else touched
+    if not prepared.network and not prepared.key_files:
+        return touched
+    return replace(touched, network=prepared.network, key_files=prepared.key_files)
 
 
 def resources_at_commit(
@@ -72,7 +75,14 @@ def resources_at_commit(
         resource = _inside(path, root)
     if resource is None:
         return None
-    return replace(_touched(tool, spec, resource, tuple(others), root), network=_wanted(parameters))
+    touched = _touched(tool, spec, resource, tuple(others), root)
+    return replace(touched, network=_wanted(parameters), key_files=_wanted_key_files(parameters, root))
+
+
+def _wanted_key_files(parameters: Parameters, root: str) -> tuple[str, ...]:
+    named = parameters.get("key_files")
+    found = [_inside(path, root) for path in named if isinstance(path, str)] if isinstance(named, list) else []
+    return tuple(path for path in found if path is not None)
 
 
 def _wanted(parameters: Parameters) -> tuple[Destination, ...]:

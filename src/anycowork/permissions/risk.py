@@ -13,6 +13,7 @@ from anycowork.domain.key_files import looks_secret
 from anycowork.domain.network import Destination
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, ToolSpec
+from anycowork.domain.visible_text import UntrustedText, visible_line
 from anycowork.permissions.command_risk import deletes, high_risks, may_reach_secrets, only_reads
 from anycowork.permissions.shell.parser import parse
 
@@ -27,12 +28,19 @@ def may_show_secrets(resource: str) -> bool:
 
 
 def assess_risk(
-    spec: ToolSpec, call: Call, resource: str, network: Sequence[Destination] = (), *, workspace: str = ""
+    spec: ToolSpec,
+    call: Call,
+    resource: str,
+    network: Sequence[Destination] = (),
+    *,
+    workspace: str = "",
+    key_files: Sequence[str] = (),
 ) -> tuple[Risk, tuple[str, ...]]:
     """Return the level and all reasons for it."""
     reasons = [
         *_of_permissions(spec),
         *_of_network(network),
+        *_of_key_files(key_files),
         *_of_resource(spec, resource, workspace),
         *_of_provenance(call),
     ]
@@ -54,6 +62,8 @@ def _of_permissions(spec: ToolSpec) -> list[tuple[Risk, str]]:
         found.append((Risk.LOW, f"It is the code of the plugin '{spec.plugin}', in the sandbox."))
     if spec.server is not None:
         found.append((Risk.LOW if spec.read_only else Risk.MEDIUM, _of_server(spec)))
+    if spec.delegate is not None:
+        found.append((Risk.MEDIUM, f"It starts the agent '{spec.delegate}', on a private copy in the sandbox."))
     if spec.runs_commands:
         held = (
             "It runs a command, in the sandbox."
@@ -81,6 +91,13 @@ def _of_network(network: Sequence[Destination]) -> list[tuple[Risk, str]]:
         return []
     named = ", ".join(map(str, network))
     return [(Risk.HIGH, f"It can send data to {named}, and receive instructions from there.")]
+
+
+def _of_key_files(key_files: Sequence[str]) -> list[tuple[Risk, str]]:
+    if not key_files:
+        return []
+    named = ", ".join(visible_line(UntrustedText(path.lstrip("/"))) for path in key_files)
+    return [(Risk.HIGH, f"It can read files that may hold keys or passwords: {named}.")]
 
 
 def _of_resource(spec: ToolSpec, resource: str, workspace: str) -> list[tuple[Risk, str]]:

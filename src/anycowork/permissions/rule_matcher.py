@@ -8,14 +8,13 @@ from functools import cached_property, lru_cache
 from anycowork.domain.network import NETWORK, Destination, read_destination
 from anycowork.domain.rules import EVERYTHING, Rule
 from anycowork.domain.values import value
-from anycowork.permissions.patterns import is_literal, may_lie_below, path_regex, plain
+from anycowork.permissions.patterns import is_literal, loose_matcher, may_lie_below, names_something, path_regex, plain
 from anycowork.permissions.shell.parser import ParsedCommand, parse
 from anycowork.permissions.shell.wrappers import CommandPart, Through, launched, takes_orders, without_folder
 
 Words = tuple[str, ...]
 _TAIL = " *"
-_PLAIN_WORDS = re.compile(r"[A-Za-z0-9_./:@%+,-]+(?: [A-Za-z0-9_./:@%+,-]+)*")
-_FOLDER = re.compile(r"(?:[^*?/]+/)*")
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+,-")
 
 
 @value
@@ -31,7 +30,7 @@ class CommandPattern:
 def command_pattern(text: str) -> CommandPattern:
     tail = text.endswith(_TAIL)
     fixed = text.removesuffix(_TAIL) if tail else text
-    if _PLAIN_WORDS.fullmatch(fixed):
+    if all(word and _PLAIN.issuperset(word) for word in fixed.split(" ")):
         return CommandPattern(text, tuple(fixed.split()), tail)  # fast path: no need to parse each of a thousand rules
     parsed = parse(fixed)
     only = parsed.parts[0] if len(parsed.parts) == 1 and not parsed.writes and not parsed.reads else None
@@ -181,7 +180,7 @@ class RuleMatcher:
             pattern = plain(rule.resource)
             if is_literal(rule.resource):
                 literal.setdefault(pattern, rule)
-            elif path_regex(rule.resource) is not None:
+            elif names_something(rule.resource):
                 below.setdefault(_folder_of(pattern), []).append(rule)
         return _Paths(literal, {folder: _Globs(rules) for folder, rules in below.items()})
 
@@ -221,23 +220,29 @@ class _Paths:
 
 
 class _Globs:
-    """Many patterns as one regex; the number of the matching group identifies the rule."""
+    """Many patterns as one regex; the number of the matching group identifies the rule. Loose patterns are matched one by one."""
 
     def __init__(self, rules: list[Rule]) -> None:
-        self._rules = rules
+        matchers = [(rule, loose_matcher(rule.resource)) for rule in rules]
+        self._loose = [(rule, matcher) for rule, matcher in matchers if matcher is not None]
+        self._rules = [rule for rule, matcher in matchers if matcher is None]
 
     @cached_property
     def _regex(self) -> re.Pattern[str]:
         return re.compile("|".join(f"({path_regex(rule.resource)})" for rule in self._rules), re.DOTALL)
 
     def match(self, path: str) -> Rule | None:
-        found = self._regex.fullmatch(path)
-        return self._rules[found.lastindex - 1] if found and found.lastindex else None
+        found = self._regex.fullmatch(path) if self._rules else None
+        if found and found.lastindex:
+            return self._rules[found.lastindex - 1]
+        return next((rule for rule, matcher in self._loose if matcher.matches(path)), None)
 
 
 def _folder_of(pattern: str) -> str:
-    found = _FOLDER.match(pattern)
-    return found.group() if found else ""
+    """Return the folders that the pattern begins with, without wildcards: `a/b/` of `a/b/c*`."""
+    fixed = min((at for at in (pattern.find("*"), pattern.find("?")) if at >= 0), default=len(pattern))
+    folder = pattern[: pattern.rfind("/", 0, fixed) + 1]
+    return "" if "//" in folder or folder.startswith("/") else folder
 
 
 def _folders(path: str) -> Iterator[str]:
@@ -268,11 +273,17 @@ def _in_order(wanted: Words, words: Iterable[str]) -> bool:
 
 
 def _text_matches(pattern: str, resource: str) -> bool:
-    """Match with atomic groups: text between two `*` is taken at its first match. A later one is never better, and backtracking over
-    many stars would take too long."""
-    first, *others = map(re.escape, pattern.split("*"))
+    """Match a pattern with `*`. Text between two `*` is taken at its first place: a later one is never better."""
+    first, *others = pattern.split("*")
     if not others:
         return pattern == resource
     *middle, last = others
-    regex = f"{first}{''.join(f'(?>.*?{part})' for part in middle)}.*{last}"
-    return re.fullmatch(regex, resource, re.DOTALL) is not None
+    if not resource.startswith(first):
+        return False
+    at = len(first)
+    for part in middle:
+        found = resource.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return len(resource) - len(last) >= at and resource.endswith(last)

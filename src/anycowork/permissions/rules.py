@@ -26,11 +26,13 @@ _WRITE = (_CREATE, _UPDATE)
 
 @value
 class RuleDecision:
-    """The effect of the rules on a call. `rule` is None if no rule applied; `why` is a sentence for people."""
+    """The effect of the rules on a call. `rule` is None if no rule applied; `why` is a sentence for people. `key_file` is set if the
+    call asks only because no rule names this key file."""
 
     effect: Effect
     rule: Rule | None
     why: str
+    key_file: str | None = None
 
 
 class RuleIndex:
@@ -39,7 +41,7 @@ class RuleIndex:
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = rules
         self._matchers: dict[tuple[str, Effect], RuleMatcher] = {}
-        self._hidden: dict[str, Hidden] = {}
+        self._hidden: dict[tuple[str, bool], Hidden] = {}
 
     def matcher(self, tool: str, effect: Effect) -> RuleMatcher:
         key = (tool, effect)
@@ -48,18 +50,21 @@ class RuleIndex:
         return self._matchers[key]
 
     def hidden_from(self, spec: ToolSpec | None = None) -> Hidden:
-        """Return what rules forbid to read, so that no tool reveals it. Rules about a tool that searches folders are included."""
-        searches = spec is not None and spec.looks_below and spec.reveals
+        """Return what rules forbid to read, so that no tool reveals it. Rules about a tool that searches folders are included.
+
+        Key files that no rule names are withheld from searches and from programs in the sandbox.
+        """
+        withheld = spec is not None and (spec.contained or (spec.looks_below and spec.reveals))
         if not self.rules:
-            return _KEY_FILES_WITHHELD if searches else NOTHING_HIDDEN
+            return _KEY_FILES_WITHHELD if withheld else NOTHING_HIDDEN
         tools = (spec.name, _READ) if spec is not None and spec.looks_below else (_READ,)
-        if (known := self._hidden.get(tools[0])) is None:
+        if (known := self._hidden.get((tools[0], withheld))) is None:
             matchers = [matcher for name in tools if (matcher := self.matcher(name, Effect.DENY))]
             patterns = tuple(dict.fromkeys(pattern for matcher in matchers for pattern in matcher.patterns))
             known = Hidden(patterns, partial(_any_hides, matchers)) if patterns else NOTHING_HIDDEN
-            if searches:
+            if withheld:
                 known = replace(known, withholds=partial(_withholds, _about_key_files(self), tools))
-            self._hidden[tools[0]] = known
+            self._hidden[tools[0], withheld] = known
         return known
 
 
@@ -100,6 +105,7 @@ def decide(touched: AccessedResources, index: RuleIndex, *, default: RuleDecisio
                 Effect.ASK,
                 None,
                 f"The rule '{rule.title()}' allows it, but '{_legible(path)}' looks as if it holds keys or passwords, and no rule names it.",
+                key_file=path,
             )
         return RuleDecision(Effect.ALLOW, rule, f"The rule '{rule.title()}' allows it.")
     if touched.command is not None and default.effect is Effect.ASK and (doubt := touched.command.doubt):
@@ -116,7 +122,8 @@ def _allows_all(touched: AccessedResources, index: RuleIndex) -> bool:
 
 def _key_file_unnamed(touched: AccessedResources, index: RuleIndex) -> str | None:
     """Return the first key file that the call would show and that no rule names: a rule for a folder is not meant to include it."""
-    keys = [path for path in touched.paths if is_key_file(path)] if touched.reveals else []
+    shown = (*(touched.paths if touched.reveals else ()), *touched.reads, *touched.key_files)
+    keys = [path for path in shown if is_key_file(path)]
     if not keys:
         return None
     naming = _about_key_files(index)
@@ -252,6 +259,8 @@ def _matching_rule(touched: AccessedResources, index: RuleIndex, effect: Effect)
         rule = matcher.other(touched.other) or (matcher.other(touched.unversioned) if touched.unversioned else None)
     if rule is None and effect is Effect.DENY and touched.reveals:
         rule = _first(map(index.matcher(_READ, effect).path, touched.paths))
+    if rule is None and touched.key_files:
+        rule = _first(map(index.matcher(_READ, effect).path, touched.key_files))
     if rule is None and effect is Effect.DENY and touched.foreign:
         rule = _first(_hides_all(index, touched.tool, path) for path in touched.paths if path != "/")
     if rule is not None or touched.command is None:

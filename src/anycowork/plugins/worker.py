@@ -12,7 +12,7 @@ from importlib import import_module
 
 from anycowork.plugins import PluginFunction, ToolError
 
-_MOST_TOLD = 4_000
+_MAX_ERROR_CHARACTERS = 4_000
 
 
 def main() -> None:
@@ -52,7 +52,7 @@ def call(request: dict[str, object]) -> dict[str, object]:
             given = _awaited(given)
         return {"content": given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, indent=2)}
     except ToolError as error:
-        return {"error": str(error)[:_MOST_TOLD] or "The tool failed and gave no reason."}
+        return {"error": str(error)[:_MAX_ERROR_CHARACTERS] or "The tool failed and gave no reason."}
     except BaseException as error:  # noqa: BLE001  # noqa: BLE001  # as above
         sys.__excepthook__(*sys.exc_info())
         return {"error": f"It raised {_in_words(error)}"}
@@ -105,4 +105,4 @@ def _awaited(given: object) -> object:
 
 
 def _in_words(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:_MOST_TOLD]
+    return f"{type(error).__name__}: {error}"[:_MAX_ERROR_CHARACTERS]

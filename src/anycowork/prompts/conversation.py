@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from anycowork.domain.images import Image, images_of
-from anycowork.domain.messages import Json, Message, MessageType, Speaker, is_continuation
+from anycowork.domain.messages import Json, Message, MessageType, Speaker, is_asked_by_call, is_continuation
 from anycowork.domain.model import ContentPart, PromptMessage
 
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
@@ -25,7 +25,7 @@ def prompt_message(message: Message) -> PromptMessage | None:
         case MessageType.ROLE_CHANGE:
             return _one(USER, _role_change(message))
         case _:
-            return _spoken(message)
+            return _prompt_message(message)
 
 
 def prompt_conversation(messages: Iterable[Message]) -> tuple[PromptMessage, ...]:
@@ -118,10 +118,10 @@ def _word(payload: Json, key: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _spoken(message: Message) -> PromptMessage | None:
+def _prompt_message(message: Message) -> PromptMessage | None:
     if is_continuation(message) and message.role is Speaker.SYSTEM:
         return _one(USER, CONTINUED)
-    if message.role is Speaker.SYSTEM or not message.content.strip():
+    if message.role is Speaker.SYSTEM or not message.content.strip() or is_asked_by_call(message):
         return None
     if is_summary(message):
         return _one(USER, f"{SUMMARY}\n\n{message.content}")

@@ -50,12 +50,12 @@ def enhance(
     """
     if offered:
         found = offered_tools(specs, role, budget_tokens=budget_tokens, request=request)
-        told, left_out = _not_offered(found, budget_tokens), found.left_out
+        tool_sections, left_out = _not_offered(found, budget_tokens), found.left_out
     else:
         budget = TOOL_BUDGET if budget_tokens is None else budget_tokens
         tools = tool_list(specs, role, budget_tokens=budget, request=request)
-        told, left_out = _tool_sections(tools), tools.left_out
-    sections = [base, role_text, *told, prose("mermaid") if mermaid else "", instructions.text]
+        tool_sections, left_out = _tool_sections(tools), tools.left_out
+    sections = [base, role_text, *tool_sections, prose("mermaid") if mermaid else "", instructions.text]
     return Enhanced(content=_joined(sections), left_out=(*left_out, *instructions.left_out))
 
 

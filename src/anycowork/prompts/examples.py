@@ -53,8 +53,8 @@ def repeated_example(prompt: str, tool: str, parameters: Parameters) -> ExampleC
 def is_asked_for(example: ExampleCall, request: str) -> bool:
     """Whether the request names what the example is about."""
     words = _WORD.findall(request)
-    said = {_plain(word.rstrip(".")) for word in words} | {word.strip(".") for word in words}
-    return any(name in said or posixpath.basename(name) in said for name in example.names)
+    known = {_plain(word.rstrip(".")) for word in words} | {word.strip(".") for word in words}
+    return any(name in known or posixpath.basename(name) in known for name in example.names)
 
 
 def _read(line: str, request: str) -> ExampleCall | None:

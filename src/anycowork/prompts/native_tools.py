@@ -29,16 +29,16 @@ def offered_tools(
 ) -> ToolSelection:
     """Return all granted tools if they fit, with the least important shortened first; else those of the highest rank."""
     granted = tools_of(specs, role)
-    room = _room(budget_tokens)
-    fitting = _shortened_until(granted, room, request)
+    budget = _byte_budget(budget_tokens)
+    fitting = _shortened_until(granted, budget, request)
     return select_tools(
-        fitting if _together(fitting) <= room else granted, weight=_offer_size, room=room, request=request
+        fitting if _together(fitting) <= budget else granted, weight=_offer_size, budget=budget, request=request
     )
 
 
 def all_fit_whole(specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens: int | None = None) -> bool:
     """Whether all tools fit unshortened, so that the offer does not depend on the request."""
-    return _together(tools_of(specs, role)) <= _room(budget_tokens)
+    return _together(tools_of(specs, role)) <= _byte_budget(budget_tokens)
 
 
 def offer_tokens(found: ToolSelection) -> int:
@@ -46,7 +46,7 @@ def offer_tokens(found: ToolSelection) -> int:
     return math.ceil(_together(found.shown) / BYTES_PER_TOKEN)
 
 
-def _room(budget_tokens: int | None) -> int:
+def _byte_budget(budget_tokens: int | None) -> int:
     return (OFFER_BUDGET if budget_tokens is None else budget_tokens) * BYTES_PER_TOKEN
 
 
@@ -58,8 +58,8 @@ def _offer_size(spec: ToolSpec) -> int:
     return _ENVELOPE + size(spec.name) + size(spec.description) + size(json.dumps(spec.schema))
 
 
-def _shortened_until(granted: Sequence[ToolSpec], room: int, request: str) -> list[ToolSpec]:
-    over = _together(granted) - room
+def _shortened_until(granted: Sequence[ToolSpec], budget: int, request: str) -> list[ToolSpec]:
+    over = _together(granted) - budget
     short: dict[str, ToolSpec] = {}
     for spec in reversed(rank_tools(granted, request)) if over > 0 else ():
         if over <= 0:

@@ -36,9 +36,9 @@ def small_model_tools(
     role: RoleDefinition, specs: Sequence[ToolSpec], *, budget_tokens: int = TOOL_BUDGET, request: str = ""
 ) -> ToolSelection:
     """Return the tools that a small model in this role is offered."""
-    room = budget_tokens * BYTES_PER_TOKEN
+    budget = budget_tokens * BYTES_PER_TOKEN
     return select_tools(
-        callable_tools(role, specs), weight=lambda spec: size(_line(spec)) + 1, room=room, request=request
+        callable_tools(role, specs), weight=lambda spec: size(_line(spec)) + 1, budget=budget, request=request
     )
 
 

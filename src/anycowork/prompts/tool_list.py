@@ -36,12 +36,12 @@ def tool_list(specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens:
     """
     granted = tools_of(specs, role)
     order = rank_tools(granted, request)
-    room = budget_tokens * BYTES_PER_TOKEN
-    lines = _fitted(order, room)
+    budget = budget_tokens * BYTES_PER_TOKEN
+    lines = _fitted(order, budget)
     shown = tuple(spec for spec in granted if spec.name in lines)
     text = _by_category(shown, lines)
     others = [spec.name for spec in order if spec.name not in lines]
-    more = named(others, room - size(text) - 2) if others and room // _NAMES_SHARE >= _LEAST_NAMES else ""
+    more = named(others, budget - size(text) - 2) if others and budget // _NAMES_SHARE >= _LEAST_NAMES else ""
     return ToolList(
         text=f"{text}\n\n{more}" if more else text,
         shown=shown,
@@ -66,29 +66,29 @@ def _without(names: re.Pattern[str], description: str) -> str:
     return " ".join(sentence for sentence in re.split(r"(?<=[.!?])\s+", description) if not names.search(sentence))
 
 
-def _fitted(ranked: Sequence[ToolSpec], room: int) -> dict[str, str]:
+def _fitted(ranked: Sequence[ToolSpec], budget: int) -> dict[str, str]:
     """The line of every tool that fits, by name: whole lines, else short ones from the end, else as many short ones as fit."""
     lines = {spec.name: _line(spec, LONGEST) for spec in ranked}
     used = sum(map(_cost, lines.values())) + sum(map(_heading_cost, {spec.category for spec in ranked}))
     for spec in reversed(ranked):
-        if used <= room:
+        if used <= budget:
             return lines
         short = _line(spec, SHORT)
         used -= _cost(lines[spec.name]) - _cost(short)
         lines[spec.name] = short
-    return lines if used <= room else _as_many_as_fit(ranked, lines, room)
+    return lines if used <= budget else _as_many_as_fit(ranked, lines, budget)
 
 
-def _as_many_as_fit(ranked: Iterable[ToolSpec], lines: dict[str, str], room: int) -> dict[str, str]:
+def _as_many_as_fit(ranked: Iterable[ToolSpec], lines: dict[str, str], budget: int) -> dict[str, str]:
     kept: dict[str, str] = {}
     opened: set[str] = set()
-    names = room // _NAMES_SHARE
-    room -= names if names >= _LEAST_NAMES else 0
+    names = budget // _NAMES_SHARE
+    budget -= names if names >= _LEAST_NAMES else 0
     for spec in ranked:
         cost = _cost(lines[spec.name]) + (0 if spec.category in opened else _heading_cost(spec.category))
-        if cost > room:
+        if cost > budget:
             continue
-        room -= cost
+        budget -= cost
         kept[spec.name] = lines[spec.name]
         opened.add(spec.category)
     return kept

@@ -30,8 +30,8 @@ class ToolSelection:
 def opening_request(history: Iterable[Message]) -> str:
     """Return the person's first message that is more than a greeting; empty if there is none."""
     first = islice(history, LOOKED_AT)
-    said = (one.content for one in first if one.role is Speaker.USER and one.message_type is MessageType.TEXT)
-    return next((words for words in said if len(words.split(maxsplit=A_REQUEST)) >= A_REQUEST), "")[:LONGEST_REQUEST]
+    texts = (one.content for one in first if one.role is Speaker.USER and one.message_type is MessageType.TEXT)
+    return next((words for words in texts if len(words.split(maxsplit=A_REQUEST)) >= A_REQUEST), "")[:LONGEST_REQUEST]
 
 
 def rank_tools(specs: Iterable[ToolSpec], request: str) -> list[ToolSpec]:
@@ -43,16 +43,16 @@ def rank_tools(specs: Iterable[ToolSpec], request: str) -> list[ToolSpec]:
 
 
 def select_tools(
-    granted: Sequence[ToolSpec], *, weight: Callable[[ToolSpec], int], room: int, request: str = ""
+    granted: Sequence[ToolSpec], *, weight: Callable[[ToolSpec], int], budget: int, request: str = ""
 ) -> ToolSelection:
-    """Return all tools if they fit into `room` bytes, else those of the highest rank that fit."""
-    if sum(map(weight, granted)) <= room:
+    """Return all tools if they fit into `budget` bytes, else those of the highest rank that fit."""
+    if sum(map(weight, granted)) <= budget:
         return ToolSelection(tuple(granted), ())
     order = rank_tools(granted, request)
     kept: set[str] = set()
     for spec in order:
-        if (cost := weight(spec)) <= room:
-            room -= cost
+        if (cost := weight(spec)) <= budget:
+            budget -= cost
             kept.add(spec.name)
     return ToolSelection(
         tuple(spec for spec in granted if spec.name in kept),
@@ -63,20 +63,20 @@ def select_tools(
 _MORE = "More tools, for whose description there is no room; one that is called with wrong parameters answers which it takes:"
 
 
-def named(names: Sequence[str], room: int) -> str:
-    """One line of at most `room` bytes that names as many as it holds, and says how many more there are; empty if that is none."""
+def named(names: Sequence[str], budget: int) -> str:
+    """One line of at most `budget` bytes that names as many as it holds, and says how many more there are; empty if that is none."""
     ending = f" and {len(names)} more."
-    room -= size(_MORE) + size(ending)
-    told: list[str] = []
+    budget -= size(_MORE) + size(ending)
+    fitting: list[str] = []
     for name in names:
-        room -= size(name) + 2
-        if room < 0:
+        budget -= size(name) + 2
+        if budget < 0:
             break
-        told.append(name)
-    if not told:
+        fitting.append(name)
+    if not fitting:
         return ""
-    rest = len(names) - len(told)
-    return f"{_MORE} {', '.join(told)}{f' and {rest} more.' if rest else '.'}"
+    rest = len(names) - len(fitting)
+    return f"{_MORE} {', '.join(fitting)}{f' and {rest} more.' if rest else '.'}"
 
 
 @lru_cache(maxsize=4_096)

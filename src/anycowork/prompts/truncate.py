@@ -12,10 +12,10 @@ def cut_middle(text: str, limit: int, *, way_out: str) -> str:
     total, limit = size(text), max(limit, SMALLEST)
     if total <= limit:
         return text
-    room = limit - size(_note(total, total, way_out))
+    budget = limit - size(_note(total, total, way_out))
     data = text.encode("utf-8", "surrogatepass")
-    head = _to_line_end(data[: int(room * _HEAD)])
-    tail = _from_line_start(data[total - (room - int(room * _HEAD)) :])
+    head = _to_line_end(data[: int(budget * _HEAD)])
+    tail = _from_line_start(data[total - (budget - int(budget * _HEAD)) :])
     return f"{head}{_note(total - size(head) - size(tail), total, way_out)}{tail}"
 
 

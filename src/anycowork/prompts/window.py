@@ -74,18 +74,21 @@ class Window:
         """As `optimize_history_by_tokens`."""
         if self._system.text is not system:
             self._system = _System(system, tokens(system, self.ratio) + FRAME if system else 0)
-        told = self._system
+        system_prompt = self._system
         if (
-            told.tokens + self._tokens <= budget and not self._begins_late
+            system_prompt.tokens + self._tokens <= budget and not self._begins_late
         ):  # nearly always; then nothing has to give way
-            return Shown((*told.said, *self._whole.turns), told.tokens + self._tokens)
-        kept, weight = self._within(budget - told.tokens)
-        return Shown((*told.said, *kept), told.tokens + weight)
+            return Shown((*system_prompt.said, *self._whole.turns), system_prompt.tokens + self._tokens)
+        kept, weight = self._within(budget - system_prompt.tokens)
+        return Shown((*system_prompt.said, *kept), system_prompt.tokens + weight)
 
-    def _within(self, room: int) -> tuple[list[PromptMessage], int]:
-        room -= tokens(LEFT_OUT, self.ratio) + FRAME if self._begins_late else 0
-        if self._fitting is None or self._fitting.budget != room:
-            self._fitting, self._fitted = HistoryBudget(budget=room, ratio=self.ratio, result_cap=self._result_cap), 0
+    def _within(self, token_budget: int) -> tuple[list[PromptMessage], int]:
+        token_budget -= tokens(LEFT_OUT, self.ratio) + FRAME if self._begins_late else 0
+        if self._fitting is None or self._fitting.budget != token_budget:
+            self._fitting, self._fitted = (
+                HistoryBudget(budget=token_budget, ratio=self.ratio, result_cap=self._result_cap),
+                0,
+            )
         self._fitting.extend(self._items[self._fitted :])
         self._fitted = len(self._items)
         conversation, weight = PromptConversation(), 0

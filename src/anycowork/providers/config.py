@@ -12,7 +12,7 @@ from anycowork.domain.metering import Price
 from anycowork.domain.model import ModelOptions
 from anycowork.providers.model_list import AUTO
 
-Kind = Literal["openai", "anthropic", "local", "guide"]
+Kind = Literal["openai", "anthropic", "local", "guide", "agent"]
 CONTEXT_TOKENS = 32_768
 OPENAI_URL = "https://api.openai.com/v1"
 ANTHROPIC_URL = "https://api.anthropic.com"

@@ -9,18 +9,18 @@ from anycowork.domain.images import Image
 from anycowork.domain.model import PromptMessage
 
 
-def shown_images(said: PromptMessage, image_bytes: Mapping[str, bytes]) -> Iterator[tuple[Image, str]]:
+def shown_images(prompt_message: PromptMessage, image_bytes: Mapping[str, bytes]) -> Iterator[tuple[Image, str]]:
     """Yields the images whose bytes are available, with these as base64."""
-    for part in said.parts:
+    for part in prompt_message.parts:
         for image in part.images:
             if (data := image_bytes.get(image.sha256)) is not None:
                 yield image, b64encode(data).decode()
 
 
-def openai_content(said: PromptMessage, words: str, image_bytes: Mapping[str, bytes]) -> JsonValue:
+def openai_content(prompt_message: PromptMessage, words: str, image_bytes: Mapping[str, bytes]) -> JsonValue:
     """Returns plain text if there are no images, as every server accepts it; else parts, the text first."""
     images: list[JsonValue] = [
         {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{data}"}}
-        for image, data in (shown_images(said, image_bytes) if image_bytes else ())
+        for image, data in (shown_images(prompt_message, image_bytes) if image_bytes else ())
     ]
     return [{"type": "text", "text": words}, *images] if images else words

@@ -14,5 +14,5 @@ class OnDemandProvider(Provider, Protocol):
     @property
     def timeouts(self) -> Timeouts: ...
 
-    def lend(self, model: str) -> AbstractAsyncContextManager[Upstream]:
+    def acquire(self, model: str) -> AbstractAsyncContextManager[Upstream]:
         """Provides its server, started if necessary, while the block lasts. Raises: ProviderFault."""

@@ -6,11 +6,13 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import assert_never
 
+from anycowork.domain.delegates import AGENT_PROVIDER
 from anycowork.domain.errors import BadKey, Invalid, NoSuchModel, ProviderFault, Unreachable, Untrusted
 from anycowork.domain.messages import Json
 from anycowork.domain.model import LEAST_NATIVE_CONTEXT, Calling, ModelOptions, Provider
 from anycowork.providers.anthropic.provider import AnthropicProvider
 from anycowork.providers.config import ANTHROPIC_URL, OPENAI_URL, ProviderConfig
+from anycowork.providers.delegate import DelegateProvider
 from anycowork.providers.guide.provider import GUIDE, Guide
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.proxy_env import proxy_for
@@ -23,7 +25,7 @@ from anycowork.providers.openai.upstream import Upstream
 
 GUIDE_CONFIG = ProviderConfig(name=GUIDE, kind="guide", models=(GUIDE,))
 LOCAL = "local"
-_LAST = {LOCAL: 1, GUIDE: 2}  # configured providers come before built-in ones
+_LAST = {LOCAL: 1, AGENT_PROVIDER: 2, GUIDE: 3}  # configured providers come before built-in ones
 LOCAL_NAMES = {"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.cpp"}
 
 
@@ -38,7 +40,7 @@ class Readiness(StrEnum):
 class ProviderRegistry:
     """Implements the `Providers` port. The guide is always there; it is the default only while nothing else is.
 
-    Keys are looked up for each request: in `stored_key` (keys that a person pasted, by provider name) first, then in `environment`. Raises:
+    Keys are looked up for each request: in `stored_key` (pasted keys, by provider and address) first, then in `environment`. Raises:
     Invalid for two providers of one name.
     """
 
@@ -48,7 +50,7 @@ class ProviderRegistry:
         *,
         default: str | None = None,
         environment: Mapping[str, str],
-        stored_key: Callable[[str], str | None] = lambda provider: None,
+        stored_key: Callable[[str, str | None], str | None] = lambda provider, address: None,
         timeouts: Timeouts | None = None,
         backoff: Backoff | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -61,6 +63,7 @@ class ProviderRegistry:
         self._configs: dict[str, ProviderConfig] = {}
         self._upstreams: list[tuple[Upstream, tuple[str, ...]]] | None = None  # until something changes
         self._guide = Guide()
+        self._delegates = DelegateProvider()
         self._clients: dict[str, OpenAIProvider] = {}
         self._anthropic: dict[str, AnthropicProvider] = {}
         self._local: OnDemandProvider | None = None
@@ -76,6 +79,8 @@ class ProviderRegistry:
         config, model = self._resolve(model_id)
         if config.kind == LOCAL and self._local is not None:
             return self._local, model
+        if config.kind == "agent":
+            return self._delegates, model
         return self._answering(config) or self._guide, model
 
     def context_tokens(self, model_id: str | None) -> int:
@@ -150,6 +155,11 @@ class ProviderRegistry:
         self._local = provider
         self._place(config)
 
+    def put_delegates(self, names: Sequence[str]) -> None:
+        """Lets chats be answered by these agents of other vendors, as `agent/NAME`. They are never the default."""
+        if names:
+            self._place(ProviderConfig(name=AGENT_PROVIDER, kind="agent", models=tuple(names)))
+
     def choose(self, default: str | None) -> None:
         """Sets the provider for requests without a model; None = the first one found."""
         self._default = default
@@ -198,7 +208,7 @@ class ProviderRegistry:
         named = self._configs.get(name)
         if named and not model:
             return _with_its_own_default(named)
-        if named and (named.kind != "guide" or model in named.models):
+        if named and (named.kind not in ("guide", "agent") or model in named.models):
             return named, model
         for config in self._configs.values():
             if wanted in config.models:
@@ -210,7 +220,7 @@ class ProviderRegistry:
         name = wanted.partition("/")[0]
         known_default = wanted != self._default and self._default is not None
         config = self._resolve(self._default)[0] if known_default else self._first()
-        if config.kind == "guide" or ("/" in wanted and name in (*LOCAL_NAMES, GUIDE)):
+        if config.kind == "guide" or ("/" in wanted and name in (*LOCAL_NAMES, GUIDE, AGENT_PROVIDER)):
             raise NoSuchModel(self._no_such(wanted, name))
         return config, wanted
 
@@ -218,7 +228,7 @@ class ProviderRegistry:
         return self._clients.get(config.name) or self._anthropic.get(config.name)
 
     def _first(self) -> ProviderConfig:
-        return next(config for config in self._configs.values())
+        return next(config for config in self._configs.values() if config.kind != "agent")
 
     def _no_such(self, wanted: str, name: str) -> str:
         there = ", ".join(
@@ -246,7 +256,9 @@ class ProviderRegistry:
 
     def _key(self, config: ProviderConfig) -> str | None:
         variable = config.api_key_env
-        return self._stored_key(config.name) or (self._environment.get(variable) if variable else None)
+        return self._stored_key(config.name, _address(config)) or (
+            self._environment.get(variable) if variable else None
+        )
 
     def _described(self, config: ProviderConfig, chosen: str | None) -> Json:
         status = self._readiness(config)
@@ -288,7 +300,7 @@ def _too_small_for_offers(config: ProviderConfig) -> bool:
 
 
 def _address(config: ProviderConfig) -> str | None:
-    usual = {"openai": OPENAI_URL, "anthropic": ANTHROPIC_URL, "local": None, "guide": None}
+    usual = {"openai": OPENAI_URL, "anthropic": ANTHROPIC_URL, "local": None, "guide": None, "agent": None}
     return config.base_url or usual[config.kind]
 
 
@@ -299,6 +311,8 @@ def _hint(config: ProviderConfig, status: Readiness, fault: ProviderFault | None
             "(and OPENAI_BASE_URL for another server) or ANTHROPIC_API_KEY, or start Ollama, LM Studio or llama.cpp, "
             "or fetch the local model with `anycowork model pull`."
         )
+    if config.kind == "agent":
+        return "Agents of other vendors, on a private copy in the sandbox. Choose one as agent/<name>."
     if config.kind == LOCAL:
         return "Runs on this machine; no data is sent elsewhere. Small and slow: for short tasks."
     match status:

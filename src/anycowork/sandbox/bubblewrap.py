@@ -12,11 +12,14 @@ from typing import assert_never
 from anycowork.domain.values import value
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.mounts import Overlay
+from anycowork.sandbox.package_caches import PackageMount
 from anycowork.sandbox.stage import DEVICES, Layer, Stage
 from anycowork.sandbox.toolchains import Toolchains
 
 HOME = "/home/sandbox"
 _CACHE = f"{HOME}/.cache"
+TOOL_VERSIONS = "tool-versions"  # in /etc; asdf expects it in the home folder
+_TOOL_VERSIONS = f"{HOME}/.tool-versions"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Read-only; never /.
 _SYSTEM = ("/usr", "/nix/store")
@@ -25,19 +28,27 @@ _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 @value
 class SandboxView:
-    """What a command sees. `cache` is the workspace's cache, if it gets one, and `cache_kept` whether its writes there stay;
-    `environment` adds variables, such as those for the network; `masks` are the arguments that cover what it may not read, and
-    `hidden_tools` those that cover credentials among the toolchains."""
+    """What a command sees: at `root` the files of `source`, if that is another folder.
+
+    `cache` is the workspace's cache, if it gets one, and `cache_kept` whether its writes there stay;
+    `packages` are the person's package caches; `environment` adds variables, such as those for the network; `masks` are the arguments
+    that cover what it may not read, and `hidden_tools` those that cover credentials among the toolchains."""
 
     root: str
     stage: Stage
     cache: Path | None
     cache_kept: bool
     toolchains: Toolchains = field(default_factory=Toolchains)
+    packages: tuple[PackageMount, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     sight: "VisiblePaths" = field(default_factory=lambda: VisiblePaths())
     masks: tuple[str, ...] = ()
     hidden_tools: tuple[str, ...] = ()
+    source: str | None = None
+
+    @property
+    def lower(self) -> str:
+        return self.source or self.root
 
 
 @value
@@ -79,10 +90,12 @@ def bubblewrap_arguments(bwrap: str, around: SandboxView, limits: CommandLimits,
         *("--size", scratch, "--perms", "1777", "--tmpfs", "/tmp"),
         *("--size", scratch, "--perms", "1777", "--tmpfs", "/dev/shm"),
         *("--size", scratch, "--perms", "0700", "--tmpfs", HOME),
+        *("--ro-bind-try", f"{stage.etc}/{TOOL_VERSIONS}", _TOOL_VERSIONS),
         *_cache(around, scratch),
         # After the in-memory folders: a toolchain may be below /tmp.
         *[word for place in around.toolchains.folders for word in ("--ro-bind-try", place, place)],
         *around.hidden_tools,
+        *[word for mount in around.packages for word in (*mount.overlay.arguments(), *mount.covers)],
         *[word for place in around.sight.places for word in ("--ro-bind", place, place)],
         *_workspace(around),
         *around.masks,
@@ -96,7 +109,8 @@ def bubblewrap_arguments(bwrap: str, around: SandboxView, limits: CommandLimits,
 
 def overlays(around: SandboxView) -> tuple[Overlay, ...]:
     """Returns every overlay in the arguments, for comparison with what the kernel mounts."""
-    return tuple(one for one in (_cache_overlay(around), _workspace_overlay(around)) if one is not None)
+    own = (one for one in (_cache_overlay(around), _workspace_overlay(around)) if one is not None)
+    return (*own, *(mount.overlay for mount in around.packages))
 
 
 def _environment(around: SandboxView) -> list[str]:
@@ -108,7 +122,9 @@ def _environment(around: SandboxView) -> list[str]:
         "LANG": "C.UTF-8",
         "TERM": "dumb",
         "GIT_CONFIG_SYSTEM": "/etc/gitconfig",
+        "MISE_GLOBAL_CONFIG_FILE": _TOOL_VERSIONS,
         **found.environment,
+        **{mount.variable: mount.overlay.target for mount in around.packages if mount.variable},
         **around.environment,
     }
     return [word for name, value in given.items() for word in ("--setenv", name, value)]
@@ -142,7 +158,7 @@ def _workspace(around: SandboxView) -> list[str]:
         case Layer.COPY:
             return ["--bind", str(around.stage.upper), around.root]
         case None:
-            return ["--ro-bind", around.root, around.root] if around.sight.workspace else []
+            return ["--ro-bind", around.lower, around.root] if around.sight.workspace else []
         case _:
             assert_never(around.stage.layer)
 
@@ -151,7 +167,7 @@ def _workspace_overlay(around: SandboxView) -> Overlay | None:
     if around.stage.layer is not Layer.OVERLAY:
         return None
     folder = _resolve(around.stage.folder.parent) / around.stage.folder.name
-    return Overlay((around.root,), around.root, upper=str(folder / "upper"), work=str(folder / "work"))
+    return Overlay((around.lower,), around.root, upper=str(folder / "upper"), work=str(folder / "work"))
 
 
 def _cache(around: SandboxView, scratch: str) -> list[str]:

@@ -114,15 +114,17 @@ class Caches:
         """Protects the cache while a command sees it."""
         with self._lock:
             self._lent[cache] += 1
-        try:
+        with self._given_back(cache):
             yield cache
-        finally:
-            with self._lock:
-                self._lent[cache] -= 1
-                if not self._lent[cache]:
-                    del self._lent[cache]
-                if self._again_at.get(cache, 0.0) <= time.monotonic():
-                    self._known.pop(cache, None)  # it may have grown
+
+    @contextmanager
+    def lent_alone(self, cache: Path) -> Iterator[Path | None]:
+        """Protects the cache for one command; yields None if another command has it: an overlay's upper layer has one user."""
+        with self._lock:
+            is_free = cache not in self._lent
+            self._lent[cache] += 1
+        with self._given_back(cache):
+            yield cache if is_free else None
 
     def trim(self, caches: Iterable[Path], *, anew: bool = False) -> int:
         """Removes the least recently used caches until the limit holds. Measures only what may have grown, unless `anew`, and slow
@@ -143,6 +145,18 @@ class Caches:
                 total -= weight.bytes
                 gone += 1
         return gone
+
+    @contextmanager
+    def _given_back(self, cache: Path) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._lent[cache] -= 1
+                if not self._lent[cache]:
+                    del self._lent[cache]
+                if self._again_at.get(cache, 0.0) <= time.monotonic():
+                    self._known.pop(cache, None)  # it may have grown
 
     def _measured(self, cache: Path, *, anew: bool) -> dict[Path, FolderSize]:
         with self._lock:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -25,9 +26,9 @@ _COPIED = (
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
-def etc_key(*, uid: int, gid: int, gitconfig: str = "", source: Path = Path("/etc")) -> str:
+def etc_key(*, uid: int, gid: int, own: Mapping[str, str] | None = None, source: Path = Path("/etc")) -> str:
     """Returns a key that changes when `make_etc` would produce something else, and after each boot: a power cut may have torn the old one."""
-    digest = sha256(f"{uid} {gid} {_BOOT.read_text() if _BOOT.exists() else ''}{gitconfig}".encode())
+    digest = sha256(f"{uid} {gid} {_BOOT.read_text() if _BOOT.exists() else ''}{sorted((own or {}).items())}".encode())
     waiting = [str(source / name) for name in _COPIED]
     while waiting:
         path = waiting.pop()
@@ -42,15 +43,17 @@ def etc_key(*, uid: int, gid: int, gitconfig: str = "", source: Path = Path("/et
     return digest.hexdigest()[:16]
 
 
-def make_etc(folder: Path, *, uid: int, gid: int, gitconfig: str = "", source: Path = Path("/etc")) -> None:
-    """`gitconfig` is the author of commits, as git reads it. Raises: OSError."""
+def make_etc(
+    folder: Path, *, uid: int, gid: int, own: Mapping[str, str] | None = None, source: Path = Path("/etc")
+) -> None:
+    """`own` are further files by name, such as the author of commits as git reads it; empty ones are left out. Raises: OSError."""
     folder.mkdir(mode=0o755)
     for name in _COPIED:
         _copy(source / name, folder / name)
     lines = {
         "passwd": f"sandbox:x:{uid}:{gid}::/home/sandbox:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n",
         "group": f"sandbox:x:{gid}:\nnogroup:x:65534:\n",
-        **({"gitconfig": gitconfig} if gitconfig else {}),
+        **{name: text for name, text in (own or {}).items() if text},
         "hosts": "127.0.0.1 localhost\n::1 localhost\n",
     }
     for name, text in lines.items():

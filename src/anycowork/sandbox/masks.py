@@ -6,12 +6,13 @@ to the resolved path.
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from anycowork.domain.errors import DeniedByRule, FileMissing, ToolFault, WrongKind
-from anycowork.domain.ports import ANYTHING_INSIDE, Hidden
+from anycowork.domain.ports import ANYTHING_INSIDE, Hidden, names_nothing
 from anycowork.domain.values import value
 from anycowork.sandbox.stage import Layer, Stage
 from anycowork.workspace.jail import Jail
@@ -28,13 +29,31 @@ class Mask:
     is_folder: bool
 
 
-def cover(jail: Jail, stage: Stage, hidden: Hidden) -> tuple[Mask, ...]:
-    """Prepares covers for everything hidden that a program in this stage would see. Blocking. Raises: DeniedByRule."""
+class KeyFiles(Protocol):
+    def masks(self, jail: Jail, withholds: Callable[[str], bool]) -> tuple[Mask, ...]:
+        """Returns what covers the key files that are withheld. Raises: DeniedByRule."""
+
+
+@value
+class Covered:
+    """What a program cannot read: `masks` are all of it, `key_files` those of them that no rule denies and nobody allowed."""
+
+    masks: tuple[Mask, ...] = ()
+    key_files: tuple[str, ...] = ()
+
+
+def cover(jail: Jail, stage: Stage, hidden: Hidden, key_files: KeyFiles) -> Covered:
+    """Prepares covers for everything that a program in this stage would see and may not read. Blocking. Raises: DeniedByRule."""
     # A private copy shows the state when it was made, whatever a person did to the workspace since.
-    masks = find_masks(Jail(str(stage.upper)) if stage.layer is Layer.COPY else jail, hidden)
-    if masks:
+    seen = Jail(str(stage.upper)) if stage.layer is Layer.COPY else jail
+    masks = find_masks(seen, hidden) if hidden.patterns else ()
+    withheld: tuple[Mask, ...] = ()
+    if hidden.withholds is not names_nothing:
+        found = key_files.masks(seen, hidden.withholds)
+        withheld = tuple(mask for mask in found if not any(each.place.holds(mask.place) for each in masks))
+    if masks or withheld:
         _make_covers(stage)
-    return masks
+    return Covered((*masks, *withheld), tuple(mask.place.path for mask in withheld))
 
 
 def find_masks(jail: Jail, hidden: Hidden) -> tuple[Mask, ...]:
@@ -53,17 +72,24 @@ def mask_arguments(masks: tuple[Mask, ...], stage: Stage, root: str) -> list[str
     return [
         word
         for mask in masks
-        for word in ("--ro-bind", str(_cover_for(mask, stage)), str(Path(root, *mask.place.parts)))
+        for word in (
+            "--ro-bind",
+            str(cover_for(stage, is_folder=mask.is_folder)),
+            str(Path(root, *mask.place.parts)),
+        )
     ]
 
 
 def cover_arguments(paths: Sequence[str], stage: Stage) -> list[str]:
     """Prepares covers for these places outside the workspace and returns bubblewrap's arguments; skips missing ones."""
     found = [path for path in map(Path, paths) if path.exists() and not path.is_symlink()]
-    if found:
-        _make_covers(stage)
-    covers = [(stage.folder / _COVERS / ("folder" if path.is_dir() else "file"), path) for path in found]
-    return [word for cover_at, path in covers for word in ("--ro-bind", str(cover_at), str(path))]
+    return [word for path in found for word in ("--ro-bind", str(cover_for(stage, is_folder=path.is_dir())), str(path))]
+
+
+def cover_for(stage: Stage, *, is_folder: bool) -> Path:
+    """Returns the cover for a file or a folder; creates it if necessary."""
+    _make_covers(stage)
+    return stage.folder / _COVERS / ("folder" if is_folder else "file")
 
 
 def _make_covers(stage: Stage) -> None:
@@ -74,10 +100,6 @@ def _make_covers(stage: Stage) -> None:
     folder.mkdir(mode=0o711)
     (folder / "folder").mkdir(mode=0o000)
     (folder / "file").touch(mode=0o000)
-
-
-def _cover_for(mask: Mask, stage: Stage) -> Path:
-    return stage.folder / _COVERS / ("folder" if mask.is_folder else "file")
 
 
 def _starts(hidden: Hidden) -> Iterator[tuple[tuple[str, ...], int | None]]:

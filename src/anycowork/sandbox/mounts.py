@@ -12,7 +12,7 @@ from anycowork.domain.values import value
 LONGEST_OPTIONS = 3_500  # bytes; the kernel reads 4,095
 UNMOUNTED = 126  # the exit code of a command that did not start because a mount is not the requested one
 _OLD_ROOT = "/oldroot"  # where bubblewrap keeps the machine's root while it mounts
-_ESCAPED = "\\,:"
+_ESCAPED = str.maketrans({char: f"\\{char}" for char in "\\,:"})
 
 
 @value
@@ -30,12 +30,12 @@ class Overlay:
             return [*sources, "--tmp-overlay", self.target]
         return [*sources, "--overlay", self.upper, self.work, self.target]
 
-    def fits(self) -> bool:
-        """Tells whether its option string is short enough for every kernel."""
+    def fits(self, longest: int = LONGEST_OPTIONS) -> bool:
+        """Tells whether its option string is short enough, by default for every kernel."""
         layers = [*self.lower, self.upper or "", self.work or ""]
-        longest = sum(len(_OLD_ROOT) + 1 + len(_escaped(place).encode(errors="surrogateescape")) for place in layers)
-        return longest + len("upperdir=/tmp-overlay-upper-000,workdir=/tmp-overlay-work-000,lowerdir=,userxattr") <= (
-            LONGEST_OPTIONS
+        length = sum(len(_OLD_ROOT) + 1 + len(_escaped(place).encode(errors="surrogateescape")) for place in layers)
+        return (
+            length + len("upperdir=/tmp-overlay-upper-000,workdir=/tmp-overlay-work-000,lowerdir=,userxattr") <= longest
         )
 
     def spellings(self) -> list[str]:
@@ -85,4 +85,4 @@ def _shown(place: str, *, escaped: bool) -> str:
 
 
 def _escaped(place: str) -> str:
-    return "".join(f"\\{char}" if char in _ESCAPED else char for char in place)
+    return place.translate(_ESCAPED)

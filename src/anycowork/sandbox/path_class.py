@@ -46,7 +46,7 @@ _GIT_PLAIN_FILES = frozenset(
 _GIT_UNDER_WAY = frozenset({"rebase-merge", "rebase-apply", "sequencer"})
 
 # What git recomputes from the others.
-_GIT_INDEXES = re.compile(r"info(/.*)?|pack/(multi-pack-index.*|.*\.(rev|bitmap|mtimes|keep|promisor|idx))", re.DOTALL)
+_GIT_INDEX_ENDINGS = (".rev", ".bitmap", ".mtimes", ".keep", ".promisor", ".idx")
 
 
 def class_of(parts: tuple[str, ...]) -> PathClass:
@@ -82,5 +82,11 @@ def is_stored_by_git(parts: tuple[str, ...]) -> bool:
     """
     for at, (part, inner) in enumerate(pairwise(parts)):
         if folds_to_git(part) and fold_name(inner) == "objects":
-            return not _GIT_INDEXES.fullmatch("/".join(parts[at + 2 :]))
+            return not _is_git_index("/".join(parts[at + 2 :]))
     return False
+
+
+def _is_git_index(path: str) -> bool:
+    if path.startswith("pack/"):
+        return path.startswith("pack/multi-pack-index") or path.endswith(_GIT_INDEX_ENDINGS)
+    return path == "info" or path.startswith("info/")

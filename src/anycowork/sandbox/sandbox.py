@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
-from anycowork.sandbox.bubblewrap import Descriptors, SandboxView, VisiblePaths, bubblewrap_arguments, overlays
+from anycowork.sandbox.bubblewrap import HOME, Descriptors, SandboxView, VisiblePaths, bubblewrap_arguments, overlays
+from anycowork.sandbox.key_file_index import KeyFileIndex
 from anycowork.sandbox.limits import CommandLimits, counted, limited_shell
 from anycowork.sandbox.masks import Mask, cover_arguments, mask_arguments
 from anycowork.sandbox.mounts import LONGEST_OPTIONS, Overlay, mount_check
+from anycowork.sandbox.package_caches import PackageCaches, PackageMount, mount_packages
 from anycowork.sandbox.private_copy import Copied, copy_workspace
 from anycowork.sandbox.sandbox_process import BeginMark, BubblewrapStatus, Latch, SandboxFailed, Tether
 from anycowork.sandbox.seccomp import filter_for, knows
@@ -63,7 +65,8 @@ class Launch:
 
 
 class Sandbox:
-    """Runs commands with this bubblewrap. `toolchains` is what commands may read besides the system; it may be replaced while running.
+    """Runs commands with this bubblewrap. `toolchains` is what commands may read besides the system, and may be replaced while running;
+    `packages` are the package caches that they see.
 
     `layer` is what this machine supports. A workspace without overlay support (one with mounts in it) is copied instead, up to
     `most_copied` bytes.
@@ -76,6 +79,7 @@ class Sandbox:
         *,
         limits: CommandLimits | None = None,
         toolchains: Toolchains | None = None,
+        packages: PackageCaches | None = None,
         layer: Layer = Layer.OVERLAY,
         most_copied: int = MOST_COPIED,
     ) -> None:
@@ -83,28 +87,32 @@ class Sandbox:
         self.layer = layer
         self.most_copied = most_copied
         self._uncovered: set[str] = set()
+        self.key_files = KeyFileIndex()
         self.limits = limits or CommandLimits()
         self._bwrap = bwrap
         self.toolchains = toolchains or Toolchains()
+        self.packages = packages or PackageCaches()
         self._copy: tempfile.TemporaryDirectory[str] | None = None
 
     def layer_for(self, root: str) -> Layer:
         return Layer.COPY if root in self._uncovered else self.layer
+
+    def use_copies(self, root: str) -> None:
+        """No overlay can be mounted over this workspace, so its next command begins with a copy."""
+        self._uncovered.add(root)
 
     @asynccontextmanager
     async def begin(self, jail: Jail, layer: Layer | None = None) -> AsyncIterator[Transaction]:
         """Starts the transaction of one command; at the end, uncommitted changes are dropped. Raises: ToolFault."""
         layer = layer or self.layer_for(jail.root)
         stage = await asyncio.to_thread(lambda: self.staging.open(runner_for(jail.root), layer))
-        transaction = Transaction(stage, jail, self.staging)
+        transaction = Transaction(stage, jail, self.staging, key_files=self.key_files)
         try:
             if layer is Layer.COPY:
                 transaction.copied = await run_uncancellable(lambda: self._copy_of(jail.root, stage))
             yield transaction
         finally:
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._end, transaction))
-        if layer is Layer.COPY:
-            self._uncovered.add(jail.root)  # it succeeded, so the next command tries it again
 
     @asynccontextmanager
     async def read_only(self, root: str) -> AsyncIterator[Stage]:
@@ -134,6 +142,7 @@ class Sandbox:
         root: str,
         stage: Stage,
         *,
+        source: str | None = None,
         cache_kept: bool,
         environment: Mapping[str, str] | None = None,
         held_back: bool = False,
@@ -141,8 +150,9 @@ class Sandbox:
         sight: VisiblePaths | None = None,
         masks: tuple[Mask, ...] = (),
     ) -> Iterator[Launch]:
-        """With `held_back`, everything is set up, but the command waits for `let_go`. It cannot read `masks`. A command with its own
-        `sight`
+        """The workspace is at `root`, and comes from `source` if that is another folder.
+
+        With `held_back`, everything is set up, but the command waits for `let_go`. It cannot read `masks`. A command with its own `sight`
         is foreign code and shares no cache with the workspace's commands. Raises: ToolFault.
         """
         with ExitStack() as things:
@@ -155,13 +165,16 @@ class Sandbox:
             tether = things.enter_context(Tether.made())
             mark = things.enter_context(BeginMark.made())
             cache = things.enter_context(self.staging.lent_cache(root, stage.runner)) if sight is None else None
+            packages = things.enter_context(self._packages(root, stage, kept=cache_kept)) if sight is None else ()
             tools = self.toolchains_for(root, stage.runner) if sight is None else Toolchains()
             around = SandboxView(
                 root=root,
+                source=source,
                 stage=stage,
                 cache=cache,
                 cache_kept=cache_kept,
                 toolchains=tools,
+                packages=packages,
                 hidden_tools=tuple(cover_arguments(tools.hidden, stage)),
                 environment=environment or {},
                 sight=_seen_by(stage.runner, sight or VisiblePaths()),
@@ -182,6 +195,15 @@ class Sandbox:
             argv = [*prefix, *_as_runner(stage.runner), *words, *shell]
             fds = (*given.all(), tether.read_end, status.read_end, mark.write_end)
             yield Launch(argv, fds, given_stdin, status, mark, latch)
+
+    @contextmanager
+    def _packages(self, root: str, stage: Stage, *, kept: bool) -> Iterator[tuple[PackageMount, ...]]:
+        """Lends a command the person's package caches, below the workspace's own layer."""
+        if not self.packages.found:
+            yield ()
+            return
+        with self.staging.lent_packages(root, stage.runner) as layer:
+            yield tuple(mount_packages(self.packages.found, root, stage, home=HOME, layer=layer, kept=kept))
 
     def is_disk_nearly_full(self, stage: Stage) -> bool:
         """Tells whether the disk of the command's writes is nearly full, in bytes or files."""
@@ -216,7 +238,7 @@ class Sandbox:
             finally:
                 if stage is not None:
                     remove_tree(stage.folder)
-                    remove_tree(self.staging.cache(root, stage.runner))
+                    self.staging.forget_caches(root, stage.runner)
 
     def _copied(self) -> str:
         """Copies bubblewrap to a place that everyone can reach: a wheel may be in root's own folders."""

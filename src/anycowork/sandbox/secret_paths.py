@@ -49,17 +49,17 @@ def is_secret_name(path: Path) -> bool:
     )
 
 
-def secrets_inside(folder: Path) -> list[Path]:
+def secrets_inside(folder: Path, *, most: int = MOST_LOOKED, deepest: int = _DEEPEST) -> list[Path]:
     """Returns files and folders below that hold credentials, whole folders as one; and sockets, pipes and devices.
 
-    Checks the first entries only, breadth first. Blocking.
+    Checks the first `most` entries only, breadth first. Blocking.
     """
-    return [Path(entry.path) for entry in _secret_entries(folder)]
+    return [Path(entry.path) for entry in _secret_entries(folder, most, deepest)]
 
 
-def _secret_entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
+def _secret_entries(folder: Path, most: int, deepest: int) -> Iterator["os.DirEntry[str]"]:
     waiting, looked, read = deque([(str(folder), 0)]), 0, 0
-    while waiting and looked < MOST_LOOKED:
+    while waiting and looked < most:
         here, depth = waiting.popleft()
         try:
             entries = sorted(os.scandir(here), key=lambda entry: entry.name)
@@ -75,7 +75,7 @@ def _secret_entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
             elif not is_folder and not entry.is_file(follow_symlinks=False):
                 yield entry  # a socket or a pipe reaches its listener, even in a read-only folder
             elif is_folder:
-                if depth < _DEEPEST:
+                if depth < deepest:
                     waiting.append((entry.path, depth + 1))
             elif read < _MOST_READ and depth <= 1 and _may_hold_text(entry):
                 read += 1

@@ -10,7 +10,7 @@ import secrets
 import stat
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from hashlib import sha256
@@ -30,6 +30,10 @@ _KEPT = "kept"
 _RUNS = "runs"
 _HELD = "held"
 _CACHES = "caches"
+_COPIES = "copies"
+_ORIGIN = "origin"
+_PACKAGES = "-packages"
+PACKAGE_WORK = "packages"  # in a stage: what overlays over package caches need besides their layers
 MOST_CACHED = 4 << 30
 MOST_KEPT = 1 << 30
 DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
@@ -94,7 +98,7 @@ class Staging:
     """Creates, finds and removes stages. Blocking.
 
     `most_cached` and `most_kept` are limits in bytes: for the cache folders of all workspaces, and for kept changes that could not be
-    committed. `gitconfig` is what commands' git reads as the system's.
+    committed. `own_etc` are files of /etc made for commands.
     """
 
     def __init__(
@@ -104,12 +108,12 @@ class Staging:
         *,
         most_cached: int = MOST_CACHED,
         most_kept: int = MOST_KEPT,
-        gitconfig: str = "",
+        own_etc: Mapping[str, str] | None = None,
     ) -> None:
         self._private = private
         self._caches = Caches(most_cached)
         self._most_kept = most_kept
-        self._gitconfig = gitconfig
+        self._own_etc = own_etc or {}
         # One for each data folder: a server treats what it finds there as its own, and sweeps it.
         data = sha256(os.fsencode(private.absolute())).hexdigest()[:12]
         self._shared = shared or Path(f"/var/tmp/anycowork-{os.geteuid()}-{data}")
@@ -135,13 +139,14 @@ class Staging:
         except OSError as error:
             raise ToolFault(f"There is no room for a command's changes in '{base}': {error.strerror}.") from None
 
-    def cache(self, root: str, runner: Runner) -> Path:
+    def cache(self, root: str, runner: Runner, suffix: str = "") -> Path:
         """Returns the workspace's cache folder; creates it if necessary."""
         base = self._base(runner) / _CACHES
         if not base.is_dir():
             base.mkdir()
             base.chmod(0o711)
         cache = base / sha256(os.fsencode(root)).hexdigest()[:32]
+        cache = cache.with_name(cache.name + suffix)
         if not cache.is_dir():
             cache.mkdir(mode=0o700)
             _give(cache, runner)
@@ -152,6 +157,17 @@ class Staging:
         """Provides the workspace's cache folder; nothing in it is removed while a command sees it."""
         with self._caches.lent(self.cache(root, runner)) as cache:
             yield cache
+
+    @contextmanager
+    def lent_packages(self, root: str, runner: Runner) -> Iterator[Path | None]:
+        """Provides the folder of the workspace's layers over package caches, if no other command has it."""
+        with self._caches.lent_alone(self.cache(root, runner, _PACKAGES)) as layers:
+            yield layers
+
+    def forget_caches(self, root: str, runner: Runner) -> None:
+        """Removes the workspace's cache folders."""
+        for suffix in ("", _PACKAGES):
+            remove_tree(self.cache(root, runner, suffix))
 
     def tidy(self, *, anew: bool = False) -> None:
         """Keeps caches and kept changes within their limits; `anew` measures everything, and removes what killed servers left half removed."""
@@ -181,10 +197,40 @@ class Staging:
         held = folder.parent.parent / _HELD
         held.mkdir(mode=0o700, exist_ok=True)
         moved = folder.rename(held / folder.name)
-        remove_tree(moved / "work")
+        for name in ("work", PACKAGE_WORK):
+            remove_tree(moved / name)
         for place in (held, held.parent):
             sync_folder(place)
         return moved
+
+    def keep_copy(self, stage: Stage, origin: str) -> Path:
+        """Keeps the stage's private copy of the workspace `origin`, across restarts, until `drop_copy`. Returns where. Raises: OSError."""
+        copies = stage.folder.parent.parent / _COPIES
+        copies.mkdir(mode=0o711, exist_ok=True)
+        (stage.folder / _ORIGIN).write_bytes(os.fsencode(origin))
+        remove_tree(stage.work)
+        return stage.folder.rename(copies.resolve() / stage.id) / "upper"
+
+    def origin_of(self, root: str) -> str | None:
+        """Returns the workspace of which this folder is a private copy; None if it is none of ours."""
+        folder = Path(root).parent
+        if folder.parent not in self._copy_folders() or Path(root).name != "upper":
+            return None
+        try:
+            return os.fsdecode((folder / _ORIGIN).read_bytes())
+        except OSError:
+            return None
+
+    def drop_copy(self, root: str) -> None:
+        if self.origin_of(root) is not None:
+            remove_tree(Path(root).parent)
+
+    def copies(self) -> list[str]:
+        """Returns the folders of all private copies."""
+        return [str(folder / "upper") for base in self._copy_folders() for folder in base.glob("*")]
+
+    def _copy_folders(self) -> list[Path]:
+        return [(base / _COPIES).resolve() for base in (self._private, self._shared) if _is_ours(base)]
 
     def held(self) -> list[Path]:
         """Returns everything that waits for a person."""
@@ -234,9 +280,9 @@ class Staging:
         if etc is None or not etc.is_dir():
             (base / _RUNS).mkdir(exist_ok=True)
             (base / _RUNS).chmod(0o711)
-            etc = base / f"etc-{etc_key(uid=runner.uid, gid=runner.gid, gitconfig=self._gitconfig)}"
+            etc = base / f"etc-{etc_key(uid=runner.uid, gid=runner.gid, own=self._own_etc)}"
             if not etc.is_dir():
-                _make_etc_whole(etc, runner, self._gitconfig)
+                _make_etc_whole(etc, runner, self._own_etc)
             self._furnished[runner] = etc
             for old in base.glob("etc-*"):
                 if old not in self._furnished.values():
@@ -244,10 +290,10 @@ class Staging:
         return etc
 
 
-def _make_etc_whole(etc: Path, runner: Runner, gitconfig: str) -> None:
+def _make_etc_whole(etc: Path, runner: Runner, own: Mapping[str, str]) -> None:
     """Creates it atomically: a server that dies half-way leaves nothing that the next would treat as complete."""
     unfinished = etc.with_name(f"{etc.name}.{secrets.token_hex(8)}")
-    make_etc(unfinished, uid=runner.uid, gid=runner.gid, gitconfig=gitconfig)
+    make_etc(unfinished, uid=runner.uid, gid=runner.gid, own=own)
     try:
         unfinished.rename(etc)
     except OSError:

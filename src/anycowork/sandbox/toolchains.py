@@ -16,7 +16,7 @@ from anycowork.sandbox.secret_paths import holds_secret, is_secret_name, secrets
 SYSTEM = ("/usr", "/nix/store", "/bin", "/sbin", "/lib", "/lib64")  # every sandbox sees these
 _PROGRAM_FOLDERS = ("bin", "sbin", "shims", "condabin")
 # What lies beside `bin` where a folder is one toolchain, and not a person's own.
-_MARKS = ("lib", "lib64", "libexec", "conda-meta", "pyvenv.cfg", "jmods", "pkg", "versions", "tools")
+_MARKS = ("lib", "lib64", "libexec", "conda-meta", "pyvenv.cfg", "jmods", "Cellar", "pkg", "versions", "tools")
 # Folders of which nothing but the named one is shown, whatever lies beside it.
 _SHARED_PARENTS = (".local", ".cargo", ".config", ".cache", ".local/share", "go", "Library", "snap", "projects", "src")
 # A folder below home in PATH: the other folders that its programs need, and the variables that lead them there.
@@ -64,7 +64,7 @@ class Toolchains:
     def beside(self, root: str) -> "Toolchains":
         """Drops what overlaps this workspace: a command could have written the programs there."""
         workspace = Path(root)
-        return self.only(one for one in self.folders if not _overlap(Path(one), workspace))
+        return self.only(one for one in self.folders if not overlap(Path(one), workspace))
 
     def only(self, folders: Iterable[str]) -> "Toolchains":
         """Keeps only these folders, and what leads into them."""
@@ -95,17 +95,20 @@ def find_toolchains(
 
 def why_not_visible(folder: Path, *, home: Path, data_dir: Path) -> str | None:
     """Returns why commands may not see this folder, links resolved, or None."""
-    data = data_dir.resolve()
+    why = why_too_broad(folder, home=home, data_dir=data_dir.resolve())
+    return why or ("it is a place of credentials" if is_secret_name(folder) else None)
+
+
+def why_too_broad(folder: Path, *, home: Path, data_dir: Path) -> str | None:
+    """Returns why this folder holds more than tools or packages, or None. All paths are resolved."""
     if _is_in(str(folder), _CLOSED):
         return "it belongs to the running system"
     if str(folder) in _TOO_WIDE or home.is_relative_to(folder):
         return "it is too broad: it holds the home folder, or folders of several people or programs"
-    if data.is_relative_to(folder) or folder.is_relative_to(data):
+    if overlap(data_dir, folder):
         return "it holds the data folder of this server, or lies in it"
     if folder.is_relative_to(home) and str(folder.relative_to(home)) in _SHARED_PARENTS[:5]:
         return "it holds the settings and credentials of many programs"
-    if is_secret_name(folder):
-        return "it is a place of credentials"
     return None
 
 
@@ -135,7 +138,7 @@ class _Search:
         real = self._usable(entry)
         if real is None:
             return
-        shown = _toolchain_of(real, self.home)
+        shown = toolchain_of(real, self.home)
         if shown is None or not self._show(shown):
             shown = real
             if not self._show(real):
@@ -192,7 +195,7 @@ class _Search:
             return None
         if not stat.S_ISDIR(found.st_mode):
             self.refused[entry] = "it is not a folder"
-        elif why := _why_unsafe(real, found):
+        elif why := why_unsafe(real, found):
             self.refused[entry] = why
         else:
             return real
@@ -244,7 +247,7 @@ class _Search:
         if is_secret_name(program):
             self.refused[str(program)] = "it is a place of credentials"
             return
-        toolchain = _toolchain_of(program.parent, self.home)
+        toolchain = toolchain_of(program.parent, self.home)
         if toolchain is not None and self._show(toolchain):
             self._follow_interpreter(toolchain)
         else:
@@ -259,11 +262,11 @@ class _Search:
         except (OSError, RuntimeError):
             return
         if not python.is_relative_to(toolchain):
-            base = _toolchain_of(python.parent, self.home)
+            base = toolchain_of(python.parent, self.home)
             self._show(base or python)
 
 
-def _toolchain_of(programs: Path, home: Path) -> Path | None:
+def toolchain_of(programs: Path, home: Path) -> Path | None:
     """Returns the folder that these programs belong to, if it is only a toolchain; None if only the programs themselves are to be visible."""
     if programs.is_relative_to(_HOMEBREW):
         return Path(_HOMEBREW)
@@ -277,7 +280,7 @@ def _toolchain_of(programs: Path, home: Path) -> Path | None:
     return folder if any((folder / mark).exists() for mark in _MARKS) else None
 
 
-def _why_unsafe(folder: Path, found: os.stat_result) -> str | None:
+def why_unsafe(folder: Path, found: os.stat_result) -> str | None:
     """Tells whether somebody else could put programs there, or replace a folder on the way to it."""
     if found.st_mode & stat.S_IWOTH:
         return "everybody can write to it"
@@ -293,5 +296,5 @@ def _is_in(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
-def _overlap(one: Path, other: Path) -> bool:
+def overlap(one: Path, other: Path) -> bool:
     return one.is_relative_to(other) or other.is_relative_to(one)

@@ -15,8 +15,9 @@ from anycowork.domain.tools import Held, Intent, PathIntent
 from anycowork.sandbox.commit import Applied, NothingMade, apply, lies_elsewhere, seal
 from anycowork.sandbox.delta import FILE, FOLDER, Delta, PathChange, UnusableDelta, scan
 from anycowork.sandbox.delta_check import Objection, ObjectionKind, objection_to
+from anycowork.sandbox.key_file_index import KeyFileIndex
 from anycowork.sandbox.manifest import manifest
-from anycowork.sandbox.masks import Mask, cover
+from anycowork.sandbox.masks import Covered, KeyFiles, Mask, cover
 from anycowork.sandbox.private_copy import Copied, as_layer, scan_copy
 from anycowork.sandbox.stage import Stage, Staging, remove_stage, remove_tree, runner_for
 from anycowork.workspace.jail import Jail
@@ -51,7 +52,7 @@ class TooMuchToHold(CannotHold):
 class Transaction:
     """`pledged` from when its commit may have been recorded until it is made: until then its stage must not be removed.
 
-    `copied` while the command works on a private copy of the workspace instead of an overlay. `masks` cover what is `hidden` from it.
+    `copied` while the command works on a private copy of the workspace instead of an overlay. `covered` is what is `hidden` from it.
     """
 
     stage: Stage
@@ -60,13 +61,14 @@ class Transaction:
     copied: Copied | None = None
     delta: Delta = field(default_factory=Delta)
     pledged: bool = False
-    masks: tuple[Mask, ...] = ()
+    key_files: KeyFiles = field(default_factory=KeyFileIndex)
+    covered: Covered = field(default_factory=Covered)
     hidden: Hidden = NOTHING_HIDDEN
 
     def hide(self, hidden: Hidden) -> None:
         """Call it before the command starts: hides what it may not read. Raises: DeniedByRule if that is too much."""
         self.hidden = hidden
-        self.masks = cover(self.jail, self.stage, hidden)
+        self.covered = cover(self.jail, self.stage, hidden, self.key_files)
 
     def look(self) -> Delta:
         """Raises: UnusableDelta."""
@@ -212,10 +214,10 @@ def _require_untouched(transaction: Transaction) -> None:
     Raises: UnusableDelta.
     """
     for change in transaction.delta.changes:
-        if (touched := _covered_in(change, transaction.masks) or _unseen_in(change, transaction)) is not None:
+        if (touched := _covered_in(change, transaction.covered.masks) or _unseen_in(change, transaction)) is not None:
             raise UnusableDelta(
-                f"The command moved, removed or replaced '{shown(touched.path)}', which a rule keeps from being read; none of its "
-                "changes was kept."
+                f"The command moved, removed or replaced '{shown(touched.path)}', which it may not read; none of its changes was kept. "
+                "Use the file tools for that file, where a person is asked."
             )
 
 

@@ -38,7 +38,8 @@ class LocalWorkspaces:
                 param="workspace",
             )
         try:
-            return Folder(root, jail=Jail(root, is_real=True))
+            origin = self._staging.origin_of(root) if self._staging is not None else None
+            return Folder(root, jail=Jail(root, is_real=True, origin=origin))
         except OSError as error:
             raise BadWorkspace(
                 f"The workspace '{shown(root)}' cannot be opened: {error.strerror}.", param="workspace"

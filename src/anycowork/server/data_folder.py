@@ -22,7 +22,7 @@ SERVER_FILE = "server.json"
 TOKEN_FILE = "token"
 
 # A call of `running_server` holds the lock briefly; a server that starts at that time retries for this long.
-_PATIENCE_SECONDS = 0.5
+_LOCK_WAIT_SECONDS = 0.5
 _PAUSE_SECONDS = 0.01
 
 
@@ -61,7 +61,7 @@ def lock_data_folder(data_dir: Path) -> Iterator[DataFolderLock]:
     lock = _open_lock(data_dir)
     server_file = data_dir / SERVER_FILE
     try:
-        if not _try_lock(lock, patience=_PATIENCE_SECONDS):
+        if not _try_lock(lock, wait_seconds=_LOCK_WAIT_SECONDS):
             raise AlreadyRunning(_describe_holder(data_dir))
         server_file.unlink(missing_ok=True)  # left by a server that was killed
         try:
@@ -88,7 +88,7 @@ def is_locked(data_dir: Path) -> bool:
         ) from None
     lock = _open_lock(data_dir)
     try:
-        return not _try_lock(lock, patience=0)
+        return not _try_lock(lock, wait_seconds=0)
     finally:
         os.close(lock)
 
@@ -127,8 +127,8 @@ def _open_lock(data_dir: Path) -> int:
         ) from error
 
 
-def _try_lock(lock: int, *, patience: float) -> bool:
-    until = time.monotonic() + patience
+def _try_lock(lock: int, *, wait_seconds: float) -> bool:
+    until = time.monotonic() + wait_seconds
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

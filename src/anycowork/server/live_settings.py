@@ -6,12 +6,14 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
+from anycowork.config.delegates import delegates_of
 from anycowork.config.loading import save_settings
 from anycowork.config.prices import cost_of, price_of
 from anycowork.config.settings import BadSettings, ProviderEntry, Settings
 from anycowork.domain.agents import AgentSpec
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.chats import Autonomy, Limits
+from anycowork.domain.delegates import AGENT_PROVIDER, DelegateConfig
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Price
 from anycowork.domain.model import Calling, ModelOptions
@@ -55,9 +57,23 @@ class LiveSettings:
     def agents(self) -> tuple[AgentSpec, ...]:
         """Returns the agents that the settings name."""
         return tuple(
-            AgentSpec(name, entry.role, entry.model, entry.prompt, entry.limits.steps, entry.limits.seconds)
+            AgentSpec(
+                name,
+                entry.role,
+                f"{AGENT_PROVIDER}/{name}" if entry.command else entry.model,
+                entry.prompt,
+                entry.limits.steps,
+                entry.limits.seconds,
+            )
             for name, entry in self._settings.agents.items()
         )
+
+    def delegates(self) -> tuple[DelegateConfig, ...]:
+        """Returns the agents that are programs of other vendors."""
+        return delegates_of(self._settings.agents)
+
+    def parallel_tasks(self) -> int:
+        return self._settings.parallel_tasks
 
     def limits(self, autonomy: Autonomy) -> Limits:
         """How far a turn goes before a person continues it. Where nobody has to be asked, it goes further."""

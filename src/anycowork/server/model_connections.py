@@ -13,7 +13,7 @@ from anycowork.providers.model_list import AUTO, chat_model
 from anycowork.providers.presets import PRESETS
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.server.live_settings import LiveSettings
-from anycowork.server.provider_keys import ProviderKeys
+from anycowork.server.provider_keys import ProviderKeys, origin_of
 
 TEST_SECONDS = 60.0
 _TEST = (PromptMessage("user", "Reply with the word OK."),)
@@ -39,10 +39,11 @@ class ModelConnections:
         return self._described(name)
 
     async def change(self, name: str, changes: Mapping[str, JsonValue], key: SecretStr | None) -> Json:
-        """Changes the named fields only. Raises: NotFound, Conflict, Invalid, StorageFault."""
+        """Changes the named fields only. A new host gets no key that was meant for the old one. Raises: NotFound, Conflict, Invalid,
+        StorageFault."""
         async with self._alone:
             self._require_own(name)
-            entries = [{**entry, **changes} if entry["name"] == name else entry for entry in self._entries()]
+            entries = [_changed(entry, changes) if entry["name"] == name else entry for entry in self._entries()]
             await self._store(entries, name, key)
         return self._described(name)
 
@@ -93,7 +94,8 @@ class ModelConnections:
         """Stores the entry first: a key without an entry is never used, an entry without its key reports that."""
         await self._live_settings.change({"providers": [*entries]})
         if key is not None:
-            await asyncio.to_thread(self._keys.put, name, key)
+            address = self._described(name)["base_url"]
+            await asyncio.to_thread(self._keys.put, name, key, address if isinstance(address, str) else None)
             self._registry.renew(name)
 
     def _entries(self) -> list[Json]:
@@ -114,3 +116,11 @@ class ModelConnections:
 
     def _described(self, name: str) -> Json:
         return next(each for each in self._registry.describe() if each["name"] == name)
+
+
+def _changed(entry: Json, changes: Mapping[str, JsonValue]) -> Json:
+    """Returns the entry with the changes; without its environment variable if they lead to another host."""
+    before, after = entry.get("base_url"), changes.get("base_url")
+    moved = isinstance(after, str) and origin_of(after) != origin_of(before if isinstance(before, str) else None)
+    kept = {name: value for name, value in entry.items() if name != "api_key_env" or not moved}
+    return {**kept, **changes}

@@ -11,11 +11,14 @@ from pathlib import Path
 from anycowork.config.settings import Settings
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
+from anycowork.sandbox.bubblewrap import TOOL_VERSIONS
 from anycowork.sandbox.git_identity import git_identity
 from anycowork.sandbox.limits import can_count
+from anycowork.sandbox.package_caches import PackageCaches, find_package_caches
 from anycowork.sandbox.sandbox import MOST_COPIED, Sandbox
 from anycowork.sandbox.stage import MOST_CACHED, MOST_KEPT, Layer, Staging
-from anycowork.sandbox.toolchains import Toolchains, find_toolchains
+from anycowork.sandbox.tool_versions import tool_versions
+from anycowork.sandbox.toolchains import RefusedFolder, Toolchains, find_toolchains
 from anycowork.sandbox.workspaces import home_folder
 from anycowork.server.machine import Bubblewrap, SandboxLevel, find_bubblewrap, inspect_kernel, sandbox_level
 from anycowork.workspace.landlock import Access
@@ -24,6 +27,7 @@ from anycowork.workspace.landlock_threads import is_held
 STAGING_FOLDER = "staging"
 _ENFORCES = (
     "a command sees the system and the listed tools read-only, its workspace, and a private home and tmp; nothing else of the machine",
+    "what it writes into the listed package caches stays in a layer of its workspace; the real caches never change",
     "its changes in the workspace are checked as a whole, then committed together or dropped",
     "no network except to the hosts that the call names, through a proxy; no services of this machine, no signals to other processes",
     "limits on time, output, processes, memory per process, and the size of a file",
@@ -71,6 +75,11 @@ class SandboxSetup:
         return self.sandbox.toolchains if self.sandbox else Toolchains()
 
     @property
+    def packages(self) -> PackageCaches:
+        """Returns the package caches that commands see."""
+        return self.sandbox.packages if self.sandbox else PackageCaches()
+
+    @property
     def says(self) -> str:
         if self.level is SandboxLevel.FULL:
             where = "" if self.layer is Layer.OVERLAY else " on a private copy of the workspace"
@@ -84,8 +93,9 @@ class SandboxSetup:
             "enforces": list(self.enforces),
             "does_not": list(self.does_not),
             "visible": list(self.toolchains.folders),
-            "hidden": list(self.toolchains.hidden),
-            "refused": [f"{one.path}: {one.why}" for one in self.toolchains.refused],
+            "caches": [cache.folder for cache in self.packages.found],
+            "hidden": [*self.toolchains.hidden, *self.packages.hidden],
+            "refused": [f"{one.path}: {one.why}" for one in (*self.toolchains.refused, *self.packages.refused)],
         }
 
 
@@ -102,23 +112,31 @@ class DiskBudgets:
         return cls(settings.command_copy_bytes, settings.command_cache_bytes, settings.kept_changes_bytes)
 
 
-USUAL_ROOM = DiskBudgets()
+DEFAULT_BUDGETS = DiskBudgets()
 
 
 @cache
-def set_up_sandbox(data_dir: Path, room: DiskBudgets = USUAL_ROOM, sandbox_paths: tuple[str, ...] = ()) -> SandboxSetup:
+def set_up_sandbox(
+    data_dir: Path, budgets: DiskBudgets = DEFAULT_BUDGETS, sandbox_paths: tuple[str, ...] = ()
+) -> SandboxSetup:
     """Tries the sandbox once, in the way commands use it. Blocking; creates the staging folder."""
     bubblewrap = find_bubblewrap()
     tools = visible_tools(data_dir, sandbox_paths, os.environ)
+    packages = find_package_caches(os.environ, home=home_folder(), data_dir=data_dir)
     staging = Staging(
         data_dir / STAGING_FOLDER,
-        most_cached=room.cached,
-        most_kept=room.kept,
-        gitconfig=git_identity(home_folder(), os.environ),
+        most_cached=budgets.cached,
+        most_kept=budgets.kept,
+        own_etc={
+            "gitconfig": git_identity(home_folder(), os.environ),
+            TOOL_VERSIONS: tool_versions(home_folder(), os.environ),
+        },
     )
     held, not_held = ((_FILES_HELD,), ()) if is_held(Access.REFER) else ((), (_FILES_NOT_HELD,))
     sandbox, why = (
-        (None, "there is no bubblewrap") if bubblewrap is None else _tried(bubblewrap, staging, tools, room.copied)
+        (None, "there is no bubblewrap")
+        if bubblewrap is None
+        else _tried(bubblewrap, staging, tools, packages, budgets.copied)
     )
     if sandbox is None:
         level = sandbox_level(inspect_kernel(), None)
@@ -128,14 +146,14 @@ def set_up_sandbox(data_dir: Path, room: DiskBudgets = USUAL_ROOM, sandbox_paths
     does_not = (
         *([_UNCOUNTED] if uncounted else []),
         *_ALWAYS_MISSING,
-        copied.format(why=why, most=room.copied),
+        copied.format(why=why, most=budgets.copied),
         *not_held,
     )
     return SandboxSetup(SandboxLevel.FULL, staging, sandbox, why, enforces=(*_ENFORCES, *held), does_not=does_not)
 
 
 def _tried(
-    bubblewrap: Bubblewrap, staging: Staging, tools: Toolchains, copy_bytes: int
+    bubblewrap: Bubblewrap, staging: Staging, tools: Toolchains, packages: PackageCaches, copy_bytes: int
 ) -> tuple[Sandbox | None, str | None]:
     """Returns the best sandbox that works, and why a better one does not."""
     why: str | None = None if bubblewrap.overlay else "this bubblewrap does not know --overlay"
@@ -143,21 +161,35 @@ def _tried(
         sandbox = Sandbox(bubblewrap.path, staging, toolchains=tools, layer=layer, most_copied=copy_bytes)
         failed = sandbox.trial()
         if failed is None:
+            sandbox.packages = usable_packages(sandbox, packages)
             return sandbox, why
         why = failed.splitlines()[-1][:300]
     return None, why
 
 
+def usable_packages(sandbox: Sandbox, packages: PackageCaches) -> PackageCaches:
+    """Returns the caches if the sandbox works with them: a cache that cannot be mounted must not stop commands."""
+    if sandbox.layer is Layer.COPY or not packages.found:
+        why = "there are no overlays here, which would keep it from being changed"
+    else:
+        sandbox.packages = packages
+        if (failed := sandbox.trial()) is None:
+            return packages
+        why = f"the caches cannot be mounted ({failed.splitlines()[-1][:300]})"
+    refused = (RefusedFolder(cache.folder, why) for cache in packages.found)
+    return PackageCaches(refused=(*packages.refused, *refused))
+
+
 @contextmanager
 def try_sandbox(
-    data_dir: Path, room: DiskBudgets = USUAL_ROOM, sandbox_paths: tuple[str, ...] = ()
+    data_dir: Path, budgets: DiskBudgets = DEFAULT_BUDGETS, sandbox_paths: tuple[str, ...] = ()
 ) -> Iterator[SandboxSetup]:
     """For a mere check: leaves nothing behind if there is no data folder yet."""
     if data_dir.is_dir():
-        yield set_up_sandbox(data_dir, room, sandbox_paths)
+        yield set_up_sandbox(data_dir, budgets, sandbox_paths)
         return
     with tempfile.TemporaryDirectory(prefix="anycowork-") as folder:
-        yield set_up_sandbox(Path(folder), room, sandbox_paths)
+        yield set_up_sandbox(Path(folder), budgets, sandbox_paths)
 
 
 def visible_tools(data_dir: Path, named: Sequence[str], environ: Mapping[str, str]) -> Toolchains:

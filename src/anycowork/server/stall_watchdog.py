@@ -24,7 +24,7 @@ class StallWatch:
         self.stalls = 0
         self.longest = 0.0
         self._ended = threading.Event()
-        self._last_told = -_LOG_EVERY
+        self._last_logged = -_LOG_EVERY
 
     def numbers(self) -> dict[str, int]:
         """For the metrics."""
@@ -66,8 +66,8 @@ class StallWatch:
             return
         self.stalls += 1
         self.longest = max(self.longest, lasted)
-        if time.monotonic() - self._last_told >= _LOG_EVERY:
-            self._last_told = time.monotonic()
+        if time.monotonic() - self._last_logged >= _LOG_EVERY:
+            self._last_logged = time.monotonic()
             log.warning("the event loop was blocked for %.0f ms, in:\n%s", lasted * 1000, stack)
 
 

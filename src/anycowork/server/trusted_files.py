@@ -9,8 +9,8 @@ from pathlib import Path
 from anycowork.domain.errors import BadWorkspace, ContentChanged, NotFound
 from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.roles import RoleDefinition
+from anycowork.domain.store_ports import RootRows, WorkspaceRoot
 from anycowork.permissions.roles import BadRoleFile, read_role_file
-from anycowork.store.sqlite.workspaces import SqliteWorkspaceRoots, WorkspaceRoot
 from anycowork.workspace.supplied_files import supplied_file, supplied_files
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class TrustedFile:
 class TrustedFileStore:
     """Implements the `WorkflowFiles` and `InstructionFiles` ports, and stores which files are trusted."""
 
-    def __init__(self, *, roots: SqliteWorkspaceRoots, data_dir: Path) -> None:
+    def __init__(self, *, roots: RootRows, data_dir: Path) -> None:
         self._roots = roots
         self._data_dir = data_dir
 

@@ -34,7 +34,7 @@ class ListenAddress:
 
 
 async def serve_app(
-    app: ASGIApp, address: ListenAddress, *, stopping: asyncio.Event, ready: Callable[[int], None], heed_signals: bool
+    app: ASGIApp, address: ListenAddress, *, stopping: asyncio.Event, ready: Callable[[int], None], handle_signals: bool
 ) -> None:
     """Serves until `stopping` is set or, if it handles signals, until a signal ends it; calls `ready` with the port.
 
@@ -42,7 +42,7 @@ async def serve_app(
     """
     listener = _listen(address)
     server = _Server(_config(app, address))
-    with _signals(server, stopping) if heed_signals else _nothing():
+    with _signals(server, stopping) if handle_signals else _nothing():
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(server.serve(sockets=[listener]))
             try:
@@ -83,18 +83,18 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.answering = asyncio.Event()
-        self._told_to_end = asyncio.Event()
+        self._stop_requested = asyncio.Event()
 
     def end(self) -> None:
         self.should_exit = True
-        self._told_to_end.set()
+        self._stop_requested.set()
 
     async def main_loop(self) -> None:
         """uvicorn polls ten times a second whether it should end; this loop is notified, and updates the time once a second."""
         while not await self.on_tick(0):
             with suppress(TimeoutError):
                 async with asyncio.timeout(_TICK_SECONDS):
-                    await self._told_to_end.wait()
+                    await self._stop_requested.wait()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)

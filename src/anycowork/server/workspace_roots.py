@@ -1,12 +1,12 @@
 """Decides which folders may be workspaces: those inside a root that a person registered. `workspace/` handles the folders themselves."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import BadWorkspace
+from anycowork.domain.store_ports import RootRows, WorkspaceRoot
 from anycowork.sandbox.workspaces import check_root, home_folder, under_a_root
-from anycowork.store.sqlite.database import Database
-from anycowork.store.sqlite.workspaces import WorkspaceRoot
 
 PERSON = "person:owner"
 
@@ -14,8 +14,8 @@ PERSON = "person:owner"
 class WorkspaceRoots:
     """The folders that a person registered, and the default folder of a chat."""
 
-    def __init__(self, database: Database, settings: Settings) -> None:
-        self._roots = database.roots
+    def __init__(self, roots: RootRows, settings: Settings) -> None:
+        self._roots = roots
         self._data_dir = settings.data_dir
         self._default = settings.workspace or Path.cwd()
         self._named = settings.workspace is not None
@@ -31,7 +31,7 @@ class WorkspaceRoots:
             self._default.mkdir(exist_ok=True)
             self._default = Path(await self.register(str(self._default), registered_by=PERSON))
 
-    async def all(self) -> list[WorkspaceRoot]:
+    async def all(self) -> Sequence[WorkspaceRoot]:
         return await self._roots.all()
 
     async def register(self, root: str, *, registered_by: str) -> str:

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from anycowork.domain.ports import Prepared, ToolContext
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import Parameters, ToolResult, ToolSpec
+from anycowork.domain.tools import Parameters, ToolDisplay, ToolResult, ToolSpec
 from anycowork.tools.parameters import P, parsed, problems_in, schema_of
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.landlock_threads import reading
@@ -28,6 +28,7 @@ class BuiltInTool(ABC, Generic[P]):
     reveals: ClassVar[bool] = False
     # Sets of parameters that form a complete call, if only such sets do.
     forms: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    display: ClassVar[ToolDisplay] = ToolDisplay()
     model: type[P]
 
     def __init__(self) -> None:
@@ -43,6 +44,7 @@ class BuiltInTool(ABC, Generic[P]):
             looks_below=self.looks_below,
             reveals=self.reveals,
             forms=tuple(_form(schema, names) for names in self.forms),
+            display=self.display,
         )
 
     def problems(self, parameters: Parameters) -> list[str]:

@@ -13,8 +13,8 @@ _MEMORY = 1 << 30
 def main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    said = fault(sys.argv[1], sys.stdin.buffer.read().decode())
-    sys.stdout.write(said or "")
+    problem = fault(sys.argv[1], sys.stdin.buffer.read().decode())
+    sys.stdout.write(problem or "")
 
 
 def fault(language: str, text: str) -> str | None:

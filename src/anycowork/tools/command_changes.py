@@ -18,7 +18,7 @@ from anycowork.sandbox.transaction import CannotHold, Transaction, resume_transa
 from anycowork.tools.command_summary import CommandSummary, committed, dropped, joined, left_alone
 from anycowork.tools.syntax_check import check_syntax, is_checked
 from anycowork.workspace.jail import Jail
-from anycowork.workspace.paths import WorkspacePath, shown
+from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
 from anycowork.workspace.uncancellable import run_uncancellable
 
 MOST_CHECKED = 20
@@ -47,6 +47,9 @@ async def settle_changes(
         delta = await asyncio.to_thread(transaction.look)
     except UnusableDelta as unusable:
         return joined(result, dropped(unusable.message, code=unusable.code))
+    if transaction.jail.origin != transaction.jail.root:
+        # Only files of the workspace come back from a task's private copy; two histories cannot be merged like files.
+        delta.changes[:] = [change for change in delta.changes if not is_git_control(change.place.parts)]
     if not delta:
         return joined(result, committed(delta, None, ()))
     if beyond := _beyond(delta, within):

@@ -20,13 +20,13 @@ from anycowork.sandbox.stage import Layer
 from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
 from anycowork.workspace.paths import shown
 
-_MOST_TOLD = 40
+_MAX_SHOWN = 40
 _MOST_REFUSALS = 10
 _MOST_FACTS = 500
 _FIRST_OF_MANY = 100
 _LAST_WORDS = 65_536
 _NOT_FOUND = 127
-_SAYS_NOT_FOUND = ": command not found"
+_NOT_FOUND_TEXT = ": command not found"
 # How programs report a missing network: messages of the resolver and the kernel, in C, Node, Go, Rust and Java.
 _MISSES_NETWORK = re.compile(
     rb"(could not|couldn't|cannot|failed to|unable to) (resolve|connect)|resolution|resolving|name or service not known|"
@@ -98,19 +98,34 @@ def missing_program(ended: ChildResult) -> str | None:
     if ended.how is not ChildEnding.ITSELF or ended.exit_code != _NOT_FOUND:
         return None
     for line in reversed(ended.output[-_LAST_WORDS:].decode(errors="replace").splitlines()):
-        if line.endswith(_SAYS_NOT_FOUND):
-            name = line.removesuffix(_SAYS_NOT_FOUND).rpartition(": ")[2].strip()
+        if line.endswith(_NOT_FOUND_TEXT):
+            name = line.removesuffix(_NOT_FOUND_TEXT).rpartition(": ")[2].strip()
             return name if name and "/" not in name else None
     return None
 
 
-def exists_outside(result: ToolResult, program: str, at: str) -> ToolResult:
-    """Tells the model and the person that the sandbox hides the program, and which setting shows it."""
+def exists_outside(result: ToolResult, program: str, at: str, refused: str | None = None) -> ToolResult:
+    """Tells the model and the person that the sandbox hides the program, and which setting shows it, or why its folder is `refused`."""
+    way_out = (
+        f"Its folder is refused: {refused}." if refused else "A person can add its folder to the setting sandbox_paths."
+    )
     says = (
-        f"'{shown(program)}' is installed on this machine ('{shown(at)}'), but commands cannot see it. A person can add its folder to the "
-        "setting sandbox_paths; `anycowork doctor` lists what commands see."
+        f"'{shown(program)}' is installed on this machine ('{shown(at)}'), but commands cannot see it. {way_out} "
+        "`anycowork doctor` lists what commands see."
     )
     return replace(result, content=f"{result.content}\n{says}", facts={**result.facts, "not_visible": at})
+
+
+def without_key_files(result: ToolResult, paths: tuple[str, ...]) -> ToolResult:
+    """Tells which files with keys the command could not read, and how to ask for them."""
+    if not paths:
+        return result
+    says = (
+        f"It could not read files that may hold keys or passwords: {_named(list(paths))}. If it needs one, make the call again with "
+        "'key_files', a list of exactly these files; a person is asked."
+    )
+    facts: dict[str, JsonValue] = {**result.facts, "key_files_left_out": list(paths[:_MOST_FACTS])}
+    return replace(result, content=f"{result.content}\n{says}", facts=facts)
 
 
 def on_a_copy(result: ToolResult) -> ToolResult:
@@ -159,9 +174,9 @@ def committed(
         "additions": drawn.additions if drawn else 0,
         "deletions": drawn.deletions if drawn else 0,
     }
-    lines = [f"{_SIGNS[change.verb]} {shown(change.place.path)}" for change in told[:_MOST_TOLD]]
-    if len(delta.changes) > _MOST_TOLD:
-        lines.append(f"… and {len(delta.changes) - _MOST_TOLD} more")
+    lines = [f"{_SIGNS[change.verb]} {shown(change.place.path)}" for change in told[:_MAX_SHOWN]]
+    if len(delta.changes) > _MAX_SHOWN:
+        lines.append(f"… and {len(delta.changes) - _MAX_SHOWN} more")
     if many:
         counts = folder_counts([(change.place.path, change.verb) for change in delta.changes])
         facts["folders"] = [count.to_json() for count in counts]

@@ -9,15 +9,17 @@ import codecs
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, field_validator
 
 from anycowork.domain.boundary import Boundary
+from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import wanted_destinations
 from anycowork.domain.ports import Prepared, ToolContext
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import Intent, Parameters, ToolResult
+from anycowork.domain.tools import Intent, Parameters, ToolDisplay, ToolKind, ToolResult
 from anycowork.sandbox.delta_check import may_change_nothing
 from anycowork.sandbox.egress import Egress
 from anycowork.sandbox.proxy import Reach
@@ -26,13 +28,21 @@ from anycowork.sandbox.stage import Layer
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of
 from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
 from anycowork.tools.command_changes import commit_now, settle_changes
-from anycowork.tools.command_summary import CommandSummary, exists_outside, missing_program, on_a_copy, summary_text
+from anycowork.tools.command_summary import (
+    CommandSummary,
+    exists_outside,
+    missing_program,
+    on_a_copy,
+    summary_text,
+    without_key_files,
+)
 from anycowork.tools.parameters import PlainText, parsed
 from anycowork.tools.sandboxed_program import SandboxedProgram, run_on_best_layer
 from anycowork.tools.unsandboxed import require_all_changes_allowed, run_unsandboxed
 
 LONGEST_TIMEOUT = 3600.0
 MOST_OUTPUT = 10_000_000
+KeyFileText = Annotated[PlainText, Field(min_length=1, max_length=1_000)]
 HostText = Annotated[PlainText, Field(min_length=1, max_length=300)]
 
 
@@ -44,6 +54,23 @@ class ExecuteCommandParameters(Boundary):
         max_length=20,
         description="hosts it must reach over http(s), such as example.org, example.org:8443 or *.example.org; none without it",
     )
+
+    key_files: list[KeyFileText] | None = Field(
+        None,
+        max_length=50,
+        description="key files it must read, such as .env; it can read none without it",
+    )
+
+    @field_validator("key_files")
+    @classmethod
+    def _key_files(cls, paths: list[str] | None) -> list[str] | None:
+        for path in paths or ():
+            is_path = {"", ".", ".."}.isdisjoint(path.split("/")) and not any(sign in path for sign in "*?[]")
+            if not is_path or not is_key_file(path):
+                raise ValueError(
+                    "name each file from the workspace's root, such as .env; folders and other files are not meant"
+                )
+        return paths
 
     @field_validator("network")
     @classmethod
@@ -63,6 +90,7 @@ class ExecuteCommand(BuiltInTool[ExecuteCommandParameters]):
     )
     permissions = frozenset({Permission.EXECUTE_COMMANDS})
     priority = 30
+    display = ToolDisplay(ToolKind.RUN, ("command",), ("command",), {"command": "git status"})
     model = ExecuteCommandParameters
 
     def __init__(self, *, timeout: float, sandbox: Sandbox | None, egress: Egress | None = None) -> None:
@@ -85,6 +113,7 @@ class ExecuteCommand(BuiltInTool[ExecuteCommandParameters]):
             resource=f"command:{args.command}",
             intent=Intent(command=args.command, contained=self._sandbox is not None),
             network=wanted_destinations(args.network or ()),
+            key_files=tuple(f"/{path}" for path in args.key_files or ()),
         )
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
@@ -115,12 +144,13 @@ class ExecuteCommand(BuiltInTool[ExecuteCommandParameters]):
 async def _contained(wanted: SandboxedProgram, layer: Layer, tool_context: ToolContext) -> ToolResult:
     jail = folder_of(tool_context).jail
     async with wanted.sandbox.begin(jail, layer) as transaction:
-        if tool_context.hidden.patterns:
-            await asyncio.to_thread(transaction.hide, tool_context.hidden)
+        await asyncio.to_thread(transaction.hide, tool_context.hidden)
         kept = not may_change_nothing(tool_context.permissions)
-        ended, report = await wanted.run(jail.root, transaction.stage, cache_kept=kept, masks=transaction.masks)
+        ended, report = await wanted.run(
+            jail.origin, transaction.stage, source=jail.root, cache_kept=kept, masks=transaction.covered.masks
+        )
         result = summary_text(ended, wanted.bounds, sandbox="full", layer=layer, story=CommandSummary(), network=report)
-        result = _with_hint(result, ended, wanted.sandbox)
+        result = without_key_files(_with_hint(result, ended, wanted.sandbox), transaction.covered.key_files)
         by_itself = ended.how is ChildEnding.ITSELF
         result = await settle_changes(transaction, wanted.command, result, tool_context, by_itself=by_itself)
     return on_a_copy(result) if layer is Layer.COPY else result
@@ -129,7 +159,10 @@ async def _contained(wanted: SandboxedProgram, layer: Layer, tool_context: ToolC
 def _with_hint(result: ToolResult, ended: ChildResult, sandbox: Sandbox) -> ToolResult:
     program = missing_program(ended)
     found = shutil.which(program, path=sandbox.toolchains.outside) if program else None
-    return exists_outside(result, program, found) if program and found else result
+    if not program or not found:
+        return result
+    refused = {one.path: one.why for one in sandbox.toolchains.refused}
+    return exists_outside(result, program, found, refused.get(str(Path(found).parent)))
 
 
 def _as_text(progress: Callable[[str], None] | None) -> Callable[[bytes], None] | None:

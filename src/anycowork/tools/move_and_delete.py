@@ -12,7 +12,7 @@ from anycowork.domain.control_files import is_control_file
 from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Prepared, ToolContext
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolResult
+from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolDisplay, ToolKind, ToolResult
 from anycowork.domain.values import value
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
 from anycowork.tools.parameters import PathText
@@ -60,6 +60,7 @@ class MoveFile(BuiltInTool[MoveFileParameters]):
     permissions = frozenset({Permission.READ_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES})
     priority = 22
     reveals = True  # where it can be read
+    display = ToolDisplay(ToolKind.MOVE, ("path", "to"), ("path", "to"), {"path": "notes/a.md", "to": "archive/a.md"})
     model = MoveFileParameters
 
     def inspect(self, args: MoveFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
@@ -123,6 +124,7 @@ class DeleteFile(BuiltInTool[DeleteFileParameters]):
     description = "Delete a file or an empty folder."
     permissions = frozenset({Permission.READ_FILES, Permission.DELETE_FILES})
     priority = 23
+    display = ToolDisplay(ToolKind.DELETE, ("path",), ("path",), {"path": "notes/today.md"})
     model = DeleteFileParameters
 
     def inspect(self, args: DeleteFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
@@ -282,8 +284,8 @@ def _shows_removal(folder: Folder, place: WorkspacePath) -> Diff:
     if found.st_size > LARGEST_DIFFED:
         with folder.jail.regular_file(place) as (fd, _):
             head, tail = (os.pread(fd, EDGE_BYTES, at) for at in (0, max(0, found.st_size - EDGE_BYTES)))
-        told = summary(found.st_size, folder.sha256(place), head, tail)
-        return Diff(f"--- a/{place.path}\n+++ /dev/null\nToo large to be shown line by line.\n{told}")
+        described = summary(found.st_size, folder.sha256(place), head, tail)
+        return Diff(f"--- a/{place.path}\n+++ /dev/null\nToo large to be shown line by line.\n{described}")
     return diff(folder.read(place, most=LARGEST_DIFFED).data, None, place.path)
 
 

@@ -18,7 +18,7 @@ from pydantic.json_schema import SkipJsonSchema
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileMissing, NoMatch, ToolFault
 from anycowork.domain.ports import Hidden, Prepared, ToolContext
-from anycowork.domain.tools import Parameters, Status, ToolResult
+from anycowork.domain.tools import Parameters, Status, ToolDisplay, ToolKind, ToolResult
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
 from anycowork.tools.parameters import LineNumber, PathText
 from anycowork.tools.syntax_check import check_syntax
@@ -79,6 +79,7 @@ class ReadFile(BuiltInTool[ReadFileParameters]):
     description = "Read a text file, whole or from start_line to end_line."
     priority = 10
     reveals = True
+    display = ToolDisplay(ToolKind.READ, ("path",), ("path",), {"path": "notes/today.md"})
     model = ReadFileParameters
 
     def inspect(self, args: ReadFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
@@ -102,6 +103,7 @@ class ListDirectory(BuiltInTool[ListDirectoryParameters]):
     description = "List the files and folders in a folder."
     priority = 11
     looks_below = True
+    display = ToolDisplay(ToolKind.LIST, ("path",), ("path",), {"path": "notes"})
     model = ListDirectoryParameters
 
     def inspect(self, args: ListDirectoryParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
@@ -123,6 +125,7 @@ class GetFileInfo(BuiltInTool[GetFileInfoParameters]):
     description = "Tell kind, size, mode, time of change and hash of a file or folder."
     priority = 12
     reveals = True  # by its hash
+    display = ToolDisplay(ToolKind.INSPECT, ("path",), ("path",), {"path": "notes/today.md"})
     model = GetFileInfoParameters
 
     def inspect(self, args: GetFileInfoParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
@@ -223,14 +226,14 @@ def _read_part(folder: Folder, place: WorkspacePath, args: ReadFileParameters) -
 def _pick(folder: Folder, place: WorkspacePath, start: int, end: int) -> _Part:
     part = _Part(picked=[], lines=0, size=0, sha256="")
     digest = hashlib.sha256()
-    room = LARGEST_READ
+    remaining = LARGEST_READ
     with folder.jail.regular_file(place) as (fd, _):
         for piece in _pieces(fd):
             digest.update(piece)
             part.size += len(piece)
-            if start <= part.lines + 1 <= end and room > 0:
-                part.picked.append(piece[:room])
-                room -= len(piece)
+            if start <= part.lines + 1 <= end and remaining > 0:
+                part.picked.append(piece[:remaining])
+                remaining -= len(piece)
             part.lines += piece.endswith(b"\n")
     part.sha256 = digest.hexdigest()
     return part

@@ -37,13 +37,21 @@ class SandboxedProgram:
     egress: Egress = field(default_factory=Egress)
 
     async def run(
-        self, root: str, stage: Stage, *, cache_kept: bool = False, masks: tuple[Mask, ...] = ()
+        self,
+        root: str,
+        stage: Stage,
+        *,
+        source: str | None = None,
+        cache_kept: bool = False,
+        masks: tuple[Mask, ...] = (),
     ) -> tuple[ChildResult, Report | None]:
-        """Runs until all processes are gone; also returns where it connected to. It cannot read `masks`. Raises: SandboxFailed."""
+        """Runs until all processes are gone; also returns where it connected to. It sees the files of `source` at `root`, and cannot
+        read `masks`. Raises: SandboxFailed."""
         with self.sandbox.launch(
             self.command,
             root,
             stage,
+            source=source,
             cache_kept=cache_kept,
             environment=proxy_environment(self.reach) if self.reach else None,
             held_back=self.reach is not None,
@@ -84,13 +92,15 @@ async def run_on_best_layer(sandbox: Sandbox, root: str, attempt: Callable[[Laye
     except NeverBegan:
         if layer is Layer.COPY:
             raise
-    return await attempt(Layer.COPY)
+    result = await attempt(Layer.COPY)
+    sandbox.use_copies(root)
+    return result
 
 
 def _require_begun(launch: Launch, ended: ChildResult) -> None:
     if ended.how is ChildEnding.ITSELF and not launch.has_begun():
-        said = (ended.errors + ended.output).decode(errors="replace").strip()[-500:]
+        error_text = (ended.errors + ended.output).decode(errors="replace").strip()[-500:]
         raise NeverBegan(
-            f"The sandbox could not be set up, so the program did not run: {said or f'bubblewrap ended with {ended.exit_code}'}. "
+            f"The sandbox could not be set up, so the program did not run: {error_text or f'bubblewrap ended with {ended.exit_code}'}. "
             "`anycowork doctor` says what is missing."
         )

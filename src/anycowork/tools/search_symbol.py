@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.ports import Prepared, ToolContext
-from anycowork.domain.tools import Parameters, Status, ToolResult
+from anycowork.domain.tools import Parameters, Status, ToolDisplay, ToolKind, ToolResult
 from anycowork.domain.values import value
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
 from anycowork.tools.child_process import ChildEnding, ChildLimits, run_child
@@ -29,7 +29,7 @@ MOST_PARSED = 60
 LARGEST_PARSED = 500_000
 MOST_TEXT = 8_000_000
 PARSE_SECONDS = 10.0
-MOST_TOLD = 50
+MAX_SHOWN = 50
 _WORKER = Path(__file__).with_name("symbol_worker.py")
 
 _LANGUAGES = {
@@ -125,6 +125,7 @@ class SearchSymbol(BuiltInTool[SearchSymbolParameters]):
     priority = 15
     looks_below = True
     reveals = True
+    display = ToolDisplay(ToolKind.FIND, ("name",), ("path",), {"name": "x", "path": "notes"})
     model = SearchSymbolParameters
 
     def __init__(self, ripgrep: Ripgrep) -> None:
@@ -156,14 +157,14 @@ def _candidates(folder: Folder, found: SearchMatches) -> tuple[list[_Candidate],
         by_file.setdefault(line.place, []).append(line)
     ordered = sorted(by_file.items(), key=lambda item: -sum(_looks_defining(line.text) for line in item[1]))
     candidates: list[_Candidate] = []
-    room = MOST_TEXT
+    remaining = MOST_TEXT
     for place, lines in ordered[:MOST_PARSED]:
         try:
-            text = decode(folder.read(place, most=min(room, LARGEST_PARSED)).data)
+            text = decode(folder.read(place, most=min(remaining, LARGEST_PARSED)).data)
         except ToolFault:
             text = None
         language = _LANGUAGES.get(PurePosixPath(place.name).suffix.lower()) if text else None
-        room -= len(text.body) if text else 0
+        remaining -= len(text.body) if text else 0
         candidates.append(_Candidate(place, language, text.body if text else "", tuple(lines)))
     return candidates, found.cut or len(ordered) > MOST_PARSED
 
@@ -229,12 +230,12 @@ def _result(
     texts = {(line.place.path, line.number): line.text for each in candidates for line in each.lines}
     lines = [
         f"{shown(each.path, 1000)}:{each.line}-{each.end_line}: {each.kind}: {texts.get((each.path, each.line), '').strip()}"
-        for each in definitions[:MOST_TOLD]
+        for each in definitions[:MAX_SHOWN]
     ]
     if not lines:
         mentions = sum(len(candidate.lines) for candidate in candidates)
         lines = [f"No definition of '{args.name}' was found; it is mentioned on {mentions} lines (grep shows them)."]
-    if cut or len(definitions) > MOST_TOLD:
+    if cut or len(definitions) > MAX_SHOWN:
         lines.append("… not every file was looked at: search a smaller folder.")
     facts = {"definitions": len(definitions), "files": len(candidates), "cut": cut}
     return ToolResult(status=Status.OK, content="\n".join(lines), facts=dict(facts))

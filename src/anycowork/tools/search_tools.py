@@ -8,15 +8,15 @@ from pydantic import BeforeValidator, Field
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.ports import Prepared, ToolContext
-from anycowork.domain.tools import Parameters, Status, ToolResult
+from anycowork.domain.tools import Parameters, Status, ToolDisplay, ToolKind, ToolResult
 from anycowork.tools.built_in_tool import BuiltInTool, payload_of
 from anycowork.tools.parameters import PathText, PlainText
 from anycowork.tools.read_tools import prepared_for_reading
 from anycowork.tools.ripgrep import MatchedLine, Ripgrep, SearchMatches, with_left_out
 from anycowork.workspace.paths import WorkspacePath, shown
 
-MOST_TOLD = 500
-FILES_TOLD = 20
+MAX_MATCHES = 500
+MAX_FILES = 20
 LINES_PER_FILE = 5
 _CASE = {"smart": "--smart-case", "sensitive": "--case-sensitive", "insensitive": "--ignore-case"}
 
@@ -45,6 +45,7 @@ class Grep(BuiltInTool[GrepParameters]):
     priority = 13
     looks_below = True
     reveals = True
+    display = ToolDisplay(ToolKind.SEARCH, ("pattern",), ("path",), {"pattern": ".", "path": "notes"})
     model = GrepParameters
 
     def __init__(self, ripgrep: Ripgrep) -> None:
@@ -78,6 +79,7 @@ class SearchCode(BuiltInTool[SearchCodeParameters]):
     priority = 14
     looks_below = True
     reveals = True
+    display = ToolDisplay(ToolKind.SEARCH, ("query",), ("path",), {"query": ".", "path": "notes"})
     model = SearchCodeParameters
 
     def __init__(self, ripgrep: Ripgrep) -> None:
@@ -101,9 +103,9 @@ def format_matches(line: MatchedLine) -> str:
 
 
 def _grep_result(found: SearchMatches, pattern: str, place: WorkspacePath) -> ToolResult:
-    lines = found.lines[:MOST_TOLD]
+    lines = found.lines[:MAX_MATCHES]
     matches = sum(line.matched for line in lines)
-    cut = found.cut or len(found.lines) > MOST_TOLD
+    cut = found.cut or len(found.lines) > MAX_MATCHES
     facts = {"matches": matches, "files": len({line.place for line in lines if line.matched}), "cut": cut}
     if not lines:
         return ToolResult(status=Status.OK, content=_nothing(pattern, place, cut=cut), facts=dict(facts))
@@ -139,13 +141,13 @@ def _ranked_result(found: SearchMatches, query: str, words: list[str], place: Wo
     if not files:
         return ToolResult(status=Status.OK, content=_nothing(query, place, cut=found.cut), facts=dict(facts))
     texts: list[str] = []
-    for lines in files[:FILES_TOLD]:
+    for lines in files[:MAX_FILES]:
         best = sorted(lines, key=lambda line: (-_hits(line.text, words), line.number))[:LINES_PER_FILE]
         texts += [format_matches(line) for line in sorted(best, key=lambda line: line.number)]
         if len(lines) > len(best):
             texts.append(f"  … and {len(lines) - len(best)} more lines in {shown(lines[0].place.path, 1000)}")
-    if len(files) > FILES_TOLD or found.cut:
-        texts.append(f"… there are more files than these {min(len(files), FILES_TOLD)}: use more or rarer words.")
+    if len(files) > MAX_FILES or found.cut:
+        texts.append(f"… there are more files than these {min(len(files), MAX_FILES)}: use more or rarer words.")
     return ToolResult(status=Status.OK, content="\n".join(texts), facts=dict(facts))
 
 

@@ -35,10 +35,10 @@ def check_syntax(path: str, data: bytes) -> SyntaxCheck | None:
         return None
     language = _LANGUAGES[PurePosixPath(path).suffix.lower()]
     try:
-        said = fault(language, text.body) if _is_quick(text.body) else _fault_by_worker(language, text.body)
+        problem = fault(language, text.body) if _is_quick(text.body) else _fault_by_worker(language, text.body)
     except (RecursionError, MemoryError, _Unknown):
         return None  # too deep or too long for our parser, which says nothing about the file
-    return SyntaxCheck(ok=said is None, says=said or f"It parses as {language}.")
+    return SyntaxCheck(ok=problem is None, says=problem or f"It parses as {language}.")
 
 
 class _Unknown(Exception):

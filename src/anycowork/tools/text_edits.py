@@ -9,7 +9,7 @@ from itertools import accumulate, takewhile
 from anycowork.domain.errors import NoMatch
 from anycowork.workspace.text import Text, lines_of, with_line_ends
 
-_MOST_TOLD = 20
+_MAX_SHOWN = 20
 _AROUND = 2
 _MOST_LOOSE = 20_000_000  # characters searched for lines that only resemble `find`, by all edits of a call
 _MOST_COMPARED = 1_000_000  # characters of a file whose lines are compared with `find`
@@ -99,8 +99,8 @@ def _only_place(body: str, find: str, what: str, path: str, before: str) -> tupl
         return places[0]
     if not places:
         raise NoMatch(f"{what} does not occur in '{path}'. {_nearest(before, find)}")
-    rows = ", ".join(str(body.count("\n", 0, start) + 1) for start, _ in places[:_MOST_TOLD])
-    more = " and more" if len(places) > _MOST_TOLD else ""
+    rows = ", ".join(str(body.count("\n", 0, start) + 1) for start, _ in places[:_MAX_SHOWN])
+    more = " and more" if len(places) > _MAX_SHOWN else ""
     raise NoMatch(
         f"{what} occurs several times in '{path}', on lines {rows}{more}. Give more of the text around it, so that it fits one place."
     )
@@ -113,7 +113,7 @@ def _first_places(body: str, find: str) -> list[tuple[int, int]]:
     text = body.replace("\r\n", "\n") if ends else body
     places: list[tuple[int, int]] = []
     at = text.find(wanted)
-    while at >= 0 and len(places) <= _MOST_TOLD:
+    while at >= 0 and len(places) <= _MAX_SHOWN:
         end = at + len(wanted)
         places.append((at + bisect_left(ends, at), end + bisect_left(ends, end)))
         at = text.find(wanted, at + 1)

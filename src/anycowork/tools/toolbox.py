@@ -10,6 +10,7 @@ from anycowork.sandbox.egress import Egress
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.tools.execute_command import ExecuteCommand
 from anycowork.tools.move_and_delete import DeleteFile, MoveFile
+from anycowork.tools.read_history import ReadHistory
 from anycowork.tools.read_tools import GetFileInfo, ListDirectory, ReadFile
 from anycowork.tools.ripgrep import Ripgrep, find_ripgrep
 from anycowork.tools.search_symbol import SearchSymbol
@@ -30,7 +31,9 @@ class ToolSource(Protocol):
 class ToolRegistry:
     """The built-in tools, which nothing can replace, and the tools of each source as they were when it was last refreshed."""
 
-    def __init__(self, tools: Iterable[Tool]) -> None:
+    def __init__(self, tools: Iterable[Tool], unlisted: Iterable[Tool] = ()) -> None:
+        """`unlisted` tools are found by name and offered to nobody: those who need one are told of it in their prompt."""
+        self._unlisted = _by_name(unlisted)
         self._built_in = _by_name(tools)
         self._sources: dict[str, dict[str, Tool]] = {}
         self._all = self._built_in
@@ -39,7 +42,7 @@ class ToolRegistry:
     def taken_names(self, source_name: str) -> frozenset[str]:
         """The names that this source cannot have: those of the built-in tools and of the other sources."""
         others = (tools for name, tools in self._sources.items() if name != source_name)
-        return frozenset(self._built_in).union(*others)
+        return frozenset(self._built_in).union(self._unlisted, *others)
 
     def refresh(self, source: ToolSource) -> None:
         """Replaces the tools of this source. Raises: ValueError if a name is taken; then nothing changes."""
@@ -50,7 +53,7 @@ class ToolRegistry:
         self._sources, self._all, self._specs = sources, everything, _sorted(everything)
 
     def find(self, name: str) -> Tool | None:
-        return self._all.get(name)
+        return self._all.get(name) or self._unlisted.get(name)
 
     def specs(self) -> Sequence[ToolSpec]:
         """Returns specs by priority, then name; the same object as long as they are the same."""
@@ -92,5 +95,6 @@ def built_in_tools(
             MoveFile(),
             DeleteFile(),
             ExecuteCommand(timeout=command_timeout, sandbox=sandbox, egress=egress),
-        ]
+        ],
+        unlisted=[ReadHistory()],
     )

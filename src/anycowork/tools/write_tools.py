@@ -9,7 +9,7 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileExists, NotRead, NotText, StateChanged, ToolFault
 from anycowork.domain.ports import Prepared, ToolContext
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolResult
+from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolDisplay, ToolKind, ToolResult
 from anycowork.domain.values import value
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
 from anycowork.tools.content_loss import elision_in, lost_content
@@ -78,6 +78,7 @@ class CreateFile(BuiltInTool[CreateFileParameters]):
     description = "Create a new file. Fails if the file exists already: use update_file for that."
     permissions = frozenset({Permission.CREATE_FILES})
     priority = 20
+    display = ToolDisplay(ToolKind.CREATE, ("path",), ("path",), {"path": "notes/today.md", "content": ""})
     model = CreateFileParameters
 
     def inspect(self, args: CreateFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
@@ -89,7 +90,7 @@ class CreateFile(BuiltInTool[CreateFileParameters]):
             )  # an error suggests no tool that the role lacks
             way_out = "Use update_file to change it, or choose another name." if may_change else "Choose another name."
             raise FileExists(f"'{shown(place.path)}' exists already. {way_out}")
-        _require_room_for(folder, place)
+        _require_free_path(folder, place)
         data = args.content.encode()
         return FileChange(place, None, data, diff(None, data, place.path)).prepared(self.name, parameters)
 
@@ -148,6 +149,9 @@ class UpdateFile(BuiltInTool[UpdateFileParameters]):
     priority = 21
     forms = (("path", "edits"), ("path", "content"))  # by line numbers too, but a weak model miscounts lines
     reveals = True  # by what it finds there
+    display = ToolDisplay(
+        ToolKind.CHANGE, ("path",), ("path",), {"path": "notes/today.md", "start_line": 1, "end_line": 1, "content": ""}
+    )
     model = UpdateFileParameters
 
     def inspect(self, args: UpdateFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
@@ -182,7 +186,7 @@ class UpdateFile(BuiltInTool[UpdateFileParameters]):
         return await asyncio.to_thread(change.result, "Updated")
 
 
-def _require_room_for(folder: Folder, place: WorkspacePath) -> None:
+def _require_free_path(folder: Folder, place: WorkspacePath) -> None:
     """Every existing entry above a new file must be a folder; checked before a person is asked."""
     above = place.parent
     while not above.is_root and folder.jail.stat(above) is None:

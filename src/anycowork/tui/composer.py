@@ -21,12 +21,12 @@ class Composer(TextArea):
             placeholder="Type your request. Enter sends, Ctrl+J inserts a new line.",
         )
         self.cursor_blink = False  # it would redraw twice a second
-        self._said: list[str] = []
+        self._sent: list[str] = []
         self._back = 0
 
     def give_back(self, words: str) -> None:
         """Puts unsent text back, unless there is new text by now."""
-        self._said.remove(words)
+        self._sent.remove(words)
         if not self.text:
             self.text = words
             self.move_cursor(self.document.end)
@@ -50,19 +50,19 @@ class Composer(TextArea):
     def _send(self, words: str) -> None:
         """Clears the line at once: the next screen may wait for a key."""
         if words:
-            self._said.append(words)
+            self._sent.append(words)
             self._back = 0
             self.text = ""
             self.post_message(self.Sent(words))
 
     def _may_go_back(self) -> bool:
         """True if no unsent text would be lost."""
-        unsent = bool(self.text) and (not self._back or self.text != self._said[-self._back])
-        return not unsent and self._back < len(self._said)
+        unsent = bool(self.text) and (not self._back or self.text != self._sent[-self._back])
+        return not unsent and self._back < len(self._sent)
 
     def _recall(self, back: int) -> None:
         self._back = back
-        self.text = self._said[-back] if back else ""
+        self.text = self._sent[-back] if back else ""
         self.move_cursor(self.document.end)
 
     def _handled(self, event: events.Key) -> None:

@@ -40,22 +40,22 @@ class StreamingText(Static):
 
     def __init__(self, *, printed: bool) -> None:
         super().__init__(classes="card result" if printed else "card agent", markup=False)
-        self._thought = self._said = ""
+        self._thought = self._answer = ""
         self._printed = printed
 
     def grow(self, offset: int, text: str, *, thinking: bool) -> None:
         if thinking:
             self._thought = self._thought[:offset] + text
         else:
-            self._said = self._said[:offset] + text
+            self._answer = self._answer[:offset] + text
         self.update(self._drawn())
 
     def _drawn(self) -> RenderableType:
         if self._printed:
-            lines = strip_controls(self._said[-TAIL:]).splitlines()[-PRINTED_LINES:]
+            lines = strip_controls(self._answer[-TAIL:]).splitlines()[-PRINTED_LINES:]
             return Text("\n".join(lines), style="dim")
-        if self._said:
-            return Text(strip_controls(self._said[-TAIL:]))
+        if self._answer:
+            return Text(strip_controls(self._answer[-TAIL:]))
         last = " ".join(self._thought.split())[-100:]
         return Text(f"thinking … {strip_controls(last)}", style="dim italic")
 

@@ -377,9 +377,9 @@ class ChatScreen(App[None]):
             return
         preview = await self._client.restore(snapshot_id, dry_run=True)
         sure = [MenuChoice("yes", "Restore"), MenuChoice("no", "Leave everything as it is")]
-        if await self.push_screen_wait(MenuScreen(_told(preview), sure)) == "yes":
+        if await self.push_screen_wait(MenuScreen(_restore_summary(preview), sure)) == "yes":
             done = await self._client.restore(snapshot_id, dry_run=False)
-            self._conversation.note(f"{_told(done)} You can undo this, too: Ctrl+G.")
+            self._conversation.note(f"{_restore_summary(done)} You can undo this, too: Ctrl+G.")
 
     # --- parts
 
@@ -407,7 +407,7 @@ def _clock(snapshot: Json) -> str:
     return str(snapshot.get("created_at")).replace("T", " ")[:19]
 
 
-def _told(restored: Json) -> str:
+def _restore_summary(restored: Json) -> str:
     parts = []
     for name, verb in (("restored", "restored"), ("deleted", "removed"), ("conflicts", "in conflict")):
         paths = restored.get(name)

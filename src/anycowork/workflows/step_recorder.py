@@ -57,8 +57,8 @@ class StepPolicy:
 
     def _finish(self, end: TurnEnd, status: RunStatus) -> TurnEnd:
         self.run = replace(self.run, status=status)
-        told = event_factory.workflow_progress(self.run)
-        return replace(end, writes=(*end.writes, self.run), events=(*end.events, told))
+        event = event_factory.workflow_progress(self.run)
+        return replace(end, writes=(*end.writes, self.run), events=(*end.events, event))
 
 
 @value

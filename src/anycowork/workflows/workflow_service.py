@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -36,7 +36,15 @@ class RunOrder:
 class WorkflowService:
     """Reads the files each time, so that changes and trust take effect at once."""
 
-    def __init__(self, *, files: WorkflowFiles, toolbox: Toolbox, roles: RoleRegistry) -> None:
+    def __init__(
+        self,
+        *,
+        files: WorkflowFiles,
+        toolbox: Toolbox,
+        roles: RoleRegistry,
+        prompts: Callable[[], Sequence[SuppliedFile]] = tuple,
+    ) -> None:
+        self._prompts = prompts
         self._files = files
         self._toolbox = toolbox
         self._roles = roles
@@ -46,6 +54,7 @@ class WorkflowService:
         """Return the workflows for a chat in this folder. Raises: BadWorkspace."""
         by_source = [
             (Source.BUILT_IN, built_in_files()),
+            (Source.MCP, self._prompts()),
             (Source.DATA, await self._files.of_data_folder()),
             (Source.WORKSPACE, await self._files.of_workspace(workspace)),
         ]

@@ -22,7 +22,7 @@ from anycowork.workspace.repositories import repository_around
 from anycowork.workspace.syscalls import rename_without_replacing
 from anycowork.workspace.walk import FolderWalk
 
-NEVER_TOLD = frozenset(
+INTERNAL_NAMES = frozenset(
     {
         ".git",
         ".hg",
@@ -58,6 +58,10 @@ class Folder:
     def root(self) -> str:
         return self.jail.root
 
+    @property
+    def origin(self) -> str:
+        return self.jail.origin
+
     def file_hash(self, path: str) -> str | None:
         """Returns the SHA-256 of a regular file inside; None if there is none. Raises: OutsideWorkspace."""
         place = self.jail.place(path)
@@ -68,7 +72,7 @@ class Folder:
 
     def overview(self, limit: int, hidden: Hidden = NOTHING_HIDDEN) -> str:
         """Lists the first `limit` files, nearest to the root first, without files that are ignored by git, generated or hidden by rules."""
-        walk = FolderWalk(self.jail, most=20 * limit + 1000, seconds=0.5, leave_out=NEVER_TOLD)
+        walk = FolderWalk(self.jail, most=20 * limit + 1000, seconds=0.5, leave_out=INTERNAL_NAMES)
         paths: list[str] = []
         for entry in walk.entries(WorkspacePath(())):
             if entry.kind != "file" or hidden.hides(entry.place.path):

@@ -36,10 +36,14 @@ class Jail:
     """Holds the root by descriptor: renaming or replacing the folder later changes nothing.
 
     `is_real`: no link is allowed on the way to the root; opening it through one raises OSError.
+    `origin` is the workspace of which this folder is a private copy: absolute paths are read as if they named that one.
     """
 
-    def __init__(self, root: str, *, use_openat2: bool | None = None, is_real: bool = False) -> None:
+    def __init__(
+        self, root: str, *, use_openat2: bool | None = None, is_real: bool = False, origin: str | None = None
+    ) -> None:
         self.root = root
+        self.origin = origin or root
         self._use_openat2 = has_openat2() if use_openat2 is None else use_openat2
         if is_real and self._use_openat2:
             self.fd = openat2(_HERE, root, O_PATH | _FOLDER, RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS)
@@ -56,7 +60,7 @@ class Jail:
 
     def find(self, path: str) -> tuple[WorkspacePath, os.stat_result | None]:
         """Resolves `path` and returns its stat; None if nothing is there. Raises: OutsideWorkspace."""
-        parts = lexical_parts(path, self.root)
+        parts = lexical_parts(path, self.origin)
         found = self._stat_without_links(WorkspacePath(parts))
         if found is not None and not stat.S_ISLNK(found.st_mode):
             return WorkspacePath(parts), found  # no link on the way, the usual case
@@ -66,7 +70,7 @@ class Jail:
 
     def entry(self, path: str) -> WorkspacePath:
         """Returns the entry that `path` names: follows links on the way, but not at its end. Raises: OutsideWorkspace."""
-        parts = lexical_parts(path, self.root)
+        parts = lexical_parts(path, self.origin)
         if not parts:
             return WorkspacePath(())
         try:
@@ -201,9 +205,9 @@ class Jail:
             return None  # not a link; if it is missing, opening it reports that
 
     def _inside(self, target: str) -> str:
-        if target != self.root and not target.startswith(self.root.rstrip("/") + "/"):
+        if target != self.origin and not target.startswith(self.origin.rstrip("/") + "/"):
             raise _leads_out(target)
-        return target[len(self.root) :]
+        return target[len(self.origin) :]
 
 
 def working_folder(fd: int, root: str, place: WorkspacePath) -> str:

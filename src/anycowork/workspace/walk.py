@@ -46,7 +46,7 @@ class FolderWalk:
         """Raises: FileMissing or WrongKind if `start` is not a folder. Skips deeper folders that cannot be read."""
         ends = time.monotonic() + self.seconds
         waiting = deque([(start, self.rules_for(start))])
-        told = 0
+        count = 0
         while waiting:
             folder, rules = waiting.popleft()
             try:
@@ -57,10 +57,10 @@ class FolderWalk:
                 continue
             rules = self._with_own_rules(folder, rules, names)
             for entry in self._kept(folder, names, rules):
-                if told >= self.most or time.monotonic() > ends:
+                if count >= self.most or time.monotonic() > ends:
                     self.cut = True
                     return
-                told += 1
+                count += 1
                 yield entry
                 if entry.is_folder and len(entry.place.parts) - len(start.parts) < self.depth:
                     waiting.append((entry.place, rules))

@@ -10,28 +10,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anycowork.domain.chats import ChatState
-from anycowork.domain.events import EventType, Record
+from anycowork.domain.events import EventType, Record, StreamItem, StreamSignal
 from anycowork.domain.journal import Change, Compact, RemoveChat, SetChat
-from anycowork.events.hub import CHATS_CHANGED, Hub
-from anycowork.events.stream import follow, follow_all
+from anycowork.events.hub import Hub
+from anycowork.events.stream import Streams
 from anycowork.store.sqlite.database import Database
 from support.reader import Client
 from support.spec import proves
 from support.stored import SOON, add_chat, held, message, note, opened, said, until, wait_for
 
 
-def chat_stream(database: Database, hub: Hub, client: Client, chat_id: str = "c1") -> AsyncGenerator[bytes, None]:
-    store = database.store
-    return follow(chat_id, client.last, records_after=store.records_after, last_number=store.last_number, hub=hub)
+def chat_stream(database: Database, hub: Hub, client: Client, chat_id: str = "c1") -> AsyncGenerator[StreamItem, None]:
+    return Streams(database.store, hub).follow(chat_id, after=client.last)
 
 
-async def read(stream: AsyncGenerator[bytes, None], client: Client, enough: Callable[[], bool]) -> None:
+async def read(stream: AsyncGenerator[StreamItem, None], client: Client, enough: Callable[[], bool]) -> None:
     async with asyncio.timeout(SOON), aclosing(stream):
         while not enough():
             client.receive(await anext(stream))
 
 
-@proves("EVT-1", "EVT-2")
+@proves("EVT-1", "EVT-2/1")
 async def test_a_reader_reconnecting_at_any_number_misses_nothing(tmp_path: Path) -> None:
     hub = Hub()
     async with opened(tmp_path, hub.publish) as database:
@@ -53,9 +52,8 @@ async def test_a_number_that_was_never_given_brings_nothing_old_and_silences_not
     hub = Hub()
     async with opened(tmp_path, hub.publish) as database:
         await database.journal.write(add_chat("c1", message("m1"), message("m2")))
-        client, sidebar = Client(last=5000), Client()
-        store = database.store
-        everything = follow_all(5000, sidebar_after=store.sidebar_after, last_position=store.last_position, hub=hub)
+        client, sidebar = Client(last=5000), Client(of_all_chats=True)
+        everything = Streams(database.store, hub).follow_all(after=5000)
         async with asyncio.timeout(SOON), aclosing(chat_stream(database, hub, client)) as one, aclosing(everything):
             async with asyncio.TaskGroup() as tasks:
                 coming = [tasks.create_task(_next(one)), tasks.create_task(_next(everything))]
@@ -67,11 +65,11 @@ async def test_a_number_that_was_never_given_brings_nothing_old_and_silences_not
         assert len(sidebar.seen) == 1
 
 
-async def _next(stream: AsyncGenerator[bytes, None]) -> bytes:
+async def _next(stream: AsyncGenerator[StreamItem, None]) -> StreamItem:
     return await anext(stream)
 
 
-@proves("EVT-2")
+@proves("EVT-2/2")
 async def test_replay_and_live_join_without_gap_or_doubling(tmp_path: Path) -> None:
     hub = Hub()
     async with opened(tmp_path, hub.publish) as database:
@@ -100,13 +98,16 @@ async def test_what_is_shown_while_a_replay_is_read_comes_once(tmp_path: Path) -
     async with opened(tmp_path, hub.publish) as database:
         await database.journal.write(add_chat("c1", message("m1")))
 
-        async def records_after(chat_id: str, seq: int, limit: int) -> list[Record]:
-            if seq == 0:
-                await database.journal.write(said("meanwhile"))
-            return await database.store.records_after(chat_id, seq, limit)
+        class WritesMeanwhile:
+            last_number, sidebar_after = database.store.last_number, database.store.sidebar_after
+            last_position = database.store.last_position
 
-        client, last = Client(), database.store.last_number
-        stream = follow("c1", 0, records_after=records_after, last_number=last, hub=hub)
+            async def records_after(self, chat_id: str, seq: int, limit: int) -> list[Record]:
+                if seq == 0:
+                    await database.journal.write(said("meanwhile"))
+                return await database.store.records_after(chat_id, seq, limit)
+
+        client, stream = Client(), Streams(WritesMeanwhile(), hub).follow("c1", after=0)
         async with asyncio.timeout(SOON), aclosing(stream):
             client.receive(await anext(stream))
             await database.journal.write(said("afterwards"))
@@ -124,7 +125,7 @@ async def test_a_replay_ends_where_readers_have_been_shown(tmp_path: Path) -> No
             with held(database.writer):
                 tasks.create_task(database.journal.write(said("m1")))
                 await asyncio.sleep(0)
-                database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "between the two")
+                database.journal.publish_delta("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "between the two")
                 tasks.create_task(database.journal.write(said("m3")))
                 await asyncio.sleep(0)
                 await asyncio.sleep(0)  # the writer is given at the end of a round what was written in it
@@ -144,10 +145,10 @@ async def test_text_is_replayed_until_its_message_has_been_shown(tmp_path: Path)
         await database.journal.write(add_chat())
         client = Client()
         with held(database.writer) as gate:
-            database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "seen ")
+            database.journal.publish_delta("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "seen ")
             tasks.create_task(database.journal.write(said("w1")))
             await asyncio.sleep(0)
-            database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, 5, "behind w1")
+            database.journal.publish_delta("c1", "t1", "m1", EventType.TEXT_DELTA, 5, "behind w1")
             tasks.create_task(database.journal.write(Change("c1", (message("m1", "seen behind w1"), Compact("m1")))))
             await asyncio.sleep(0)
             stream = chat_stream(database, hub, client)
@@ -171,9 +172,9 @@ async def test_a_thousand_missed_events_come_in_one_piece(tmp_path: Path) -> Non
             assert len(client.seen) == 1500
 
 
-@proves("EVT-2")
+@proves("EVT-2/3")
 async def test_a_slow_reader_falls_back_to_the_store_and_misses_nothing(tmp_path: Path) -> None:
-    hub = Hub(frames_kept=4, bytes_kept=10_000)
+    hub = Hub(records_kept=4, bytes_kept=10_000)
     async with opened(tmp_path, hub.publish) as database:
         await database.journal.write(add_chat("c1", message("first")))
         client = Client()
@@ -181,24 +182,24 @@ async def test_a_slow_reader_falls_back_to_the_store_and_misses_nothing(tmp_path
             client.receive(await anext(stream))
             for n in range(30):  # nobody takes anything meanwhile, and nobody waits for that
                 await database.journal.write(said(f"m{n}"))
-            database.journal.say("c1", "t1", "next", EventType.TEXT_DELTA, 0, "and ")
+            database.journal.publish_delta("c1", "t1", "next", EventType.TEXT_DELTA, 0, "and ")
             while "next" not in {key[0] for key in client.screen.growing}:
                 client.receive(await anext(stream))
-            database.journal.say("c1", "t1", "next", EventType.TEXT_DELTA, 4, "on")
+            database.journal.publish_delta("c1", "t1", "next", EventType.TEXT_DELTA, 4, "on")
             client.receive(await anext(stream))
         assert list(client.screen.messages) == ["first", *(f"m{n}" for n in range(30))]
         assert list(client.screen.growing.values()) == ["and on"]
 
 
 async def test_the_log_is_bounded_and_gone_with_its_last_reader(tmp_path: Path) -> None:
-    hub = Hub(frames_kept=3)
+    hub = Hub(records_kept=3)
     async with opened(tmp_path, hub.publish) as database:
         await database.journal.write(add_chat())
         with hub.reading("c1") as reader:
             for n in range(3):
                 await database.journal.write(said(f"m{n}"))
             taken = reader.take()
-            assert taken is not None and len(taken) == 3 and taken[0][1].startswith(b"id: 2\nevent: message\ndata: {")
+            assert taken is not None and [record.seq for record in taken] == [2, 3, 4]
             for n in range(4):
                 await database.journal.write(said(f"n{n}"))
             assert reader.take() is None
@@ -211,7 +212,7 @@ async def test_a_silent_chat_gives_signs_of_life(tmp_path: Path) -> None:
     async with opened(tmp_path, hub.publish) as database:
         await database.journal.write(add_chat())
         client = Client()
-        await read(chat_stream(database, hub, client), client, lambda: client.heartbeats == 3)
+        await read(chat_stream(database, hub, client), client, lambda: client.signals == [StreamSignal.KEEP_ALIVE] * 3)
         assert client.seen == []
 
 
@@ -239,20 +240,20 @@ async def test_the_sidebar_follows_every_chat_from_now_or_from_a_position(tmp_pa
             await database.journal.write(add_chat(chat_id))
         await database.journal.write(Change("c1", (), (note("before"),)))
 
-        def sidebar(after: int | None) -> AsyncGenerator[bytes, None]:
-            return follow_all(after, sidebar_after=store.sidebar_after, last_position=store.last_position, hub=hub)
+        def sidebar(after: int | None) -> AsyncGenerator[StreamItem, None]:
+            return Streams(store, hub).follow_all(after=after)
 
-        now, all_of_it = Client(), Client()
+        now, all_of_it = Client(of_all_chats=True), Client(of_all_chats=True)
         async with asyncio.timeout(SOON), asyncio.TaskGroup() as tasks:
             tasks.create_task(read(sidebar(None), now, lambda: len(now.seen) == 2))
             tasks.create_task(read(sidebar(0), all_of_it, lambda: len(all_of_it.seen) == 3))
             await until(lambda: hub.readers == 2 and bool(all_of_it.seen))
-            database.journal.say("c1", "t1", "m", EventType.TEXT_DELTA, 0, "not for the sidebar")
+            database.journal.publish_delta("c1", "t1", "m", EventType.TEXT_DELTA, 0, "not for the sidebar")
             await database.journal.write(Change("c2", (message("m", chat_id="c2"),), (note("one"),)))
             await database.journal.write(Change("c1", (), (note("two"),)))
         assert all_of_it.seen[1:] == now.seen
         assert all_of_it.seen == [r.position for r in await store.sidebar_after(0, 10)]
-        again = Client(last=now.seen[0])
+        again = Client(last=now.seen[0], of_all_chats=True)
         await read(sidebar(now.seen[0]), again, lambda: bool(again.seen))
         assert again.seen == now.seen[1:]
 
@@ -263,7 +264,7 @@ async def test_who_follows_all_chats_is_hinted_that_the_list_changed_and_no_read
     async with opened(tmp_path, hub.publish, hub.chats_changed) as database:
         await database.journal.write(add_chat())
         store, journal = database.store, database.journal
-        of_all = follow_all(None, sidebar_after=store.sidebar_after, last_position=store.last_position, hub=hub)
+        of_all = Streams(store, hub).follow_all(after=None)
         one = Client()
         async with asyncio.timeout(SOON), aclosing(of_all), aclosing(chat_stream(database, hub, one)) as of_one:
             for change in (
@@ -272,14 +273,15 @@ async def test_who_follows_all_chats_is_hinted_that_the_list_changed_and_no_read
                 Change("c2", (RemoveChat(),)),
             ):
                 async with asyncio.TaskGroup() as tasks:
-                    said_to_all = tasks.create_task(anext(of_all))
+                    hint = tasks.create_task(anext(of_all))
                     await until(lambda: hub.readers == 1)
                     await journal.write(change)
-                assert said_to_all.result() == CHATS_CHANGED
+                assert hint.result() is StreamSignal.CHATS_CHANGED
             await journal.write(Change("c1", (SetChat(ChatState.RUNNING),), (note("only its state"),)))
-            assert b"only its state" in await anext(of_all)
+            [record] = await anext(of_all)
+            assert isinstance(record, Record) and b"only its state" in record.body
             one.receive(await anext(of_one))
-        assert one.heartbeats == 0
+        assert one.signals == []
 
 
 # --- any interleaving
@@ -327,7 +329,7 @@ class Play:
         if step == SAY:
             name, offset = self.names[number], len(self.texts[number])
             self.texts[number] += text
-            journal.say("c1", "t1", name, EventType.TEXT_DELTA, offset, text)
+            journal.publish_delta("c1", "t1", name, EventType.TEXT_DELTA, offset, text)
         elif step == WRITE:
             self.count += 1
             tasks.create_task(journal.write(Change("c1", (message(f"w{self.count}"),), (note("x"),))))
@@ -369,7 +371,7 @@ def test_reduce_of_replay_equals_reduce_of_live_however_writers_and_readers_inte
 ) -> None:
     async def play() -> None:
         with TemporaryDirectory() as folder:
-            hub = Hub(frames_kept=8)
+            hub = Hub(records_kept=8)
             async with opened(Path(folder), hub.publish) as database:
                 await database.journal.write(add_chat())
                 one = Play(database, hub)

@@ -13,10 +13,10 @@ from support.scripted_model import ScriptedModel
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[ProviderRegistry]:
-    house = ProviderRegistry(environment={})
-    yield house
-    await house.aclose()
+async def server() -> AsyncIterator[ProviderRegistry]:
+    server = ProviderRegistry(environment={})
+    yield server
+    await server.aclose()
 
 
 @pytest.mark.parametrize(
@@ -38,45 +38,45 @@ def test_the_environment_names_a_provider(environment: dict[str, str], found: li
     assert SECRET not in repr(configs)
 
 
-async def test_a_running_local_server_becomes_the_default_and_goes_when_it_is_gone(house: ProviderRegistry):
+async def test_a_running_local_server_becomes_the_default_and_goes_when_it_is_gone(server: ProviderRegistry):
     async with ScriptedModel(models=["nomic-embed-text", "llama3.2"]) as model:
-        watcher = LocalServerWatcher(house, servers=[LocalServer("ollama", model.base_url)], within=5.0)
+        watcher = LocalServerWatcher(server, servers=[LocalServer("ollama", model.base_url)], within=5.0)
         await watcher.refresh()
-        provider, name = house.find(None)
+        provider, name = server.find(None)
         assert (provider.name, name) == ("ollama", "llama3.2")
-        assert house.find("ollama/nomic-embed-text")[1] == "nomic-embed-text"
+        assert server.find("ollama/nomic-embed-text")[1] == "nomic-embed-text"
     await watcher.refresh()
-    assert house.find(None)[0].name == "guide"
+    assert server.find(None)[0].name == "guide"
 
 
-async def test_a_look_that_finds_nothing_new_keeps_the_client(house: ProviderRegistry):
+async def test_a_look_that_finds_nothing_new_keeps_the_client(server: ProviderRegistry):
     async with ScriptedModel(models=["m"]) as model:
-        watcher = LocalServerWatcher(house, servers=[LocalServer("ollama", model.base_url)], within=5.0)
+        watcher = LocalServerWatcher(server, servers=[LocalServer("ollama", model.base_url)], within=5.0)
         await watcher.refresh()
-        before = house.find("ollama/m")[0]
+        before = server.find("ollama/m")[0]
         await watcher.refresh()
-        assert house.find("ollama/m")[0] is before
+        assert server.find("ollama/m")[0] is before
 
 
 async def test_a_found_server_does_not_push_aside_what_a_person_configured():
     mine = ProviderConfig("ollama", base_url="http://127.0.0.1:9/v1", models=("mine",))
-    house = ProviderRegistry([mine], environment={})
+    server = ProviderRegistry([mine], environment={})
     async with ScriptedModel(models=["theirs"]) as model:
-        await LocalServerWatcher(house, servers=[LocalServer("ollama", model.base_url)]).refresh()
-    assert house.get("ollama") == mine
-    await house.aclose()
+        await LocalServerWatcher(server, servers=[LocalServer("ollama", model.base_url)]).refresh()
+    assert server.get("ollama") == mine
+    await server.aclose()
 
 
-async def test_something_else_on_the_port_is_no_provider(house: ProviderRegistry):
+async def test_something_else_on_the_port_is_no_provider(server: ProviderRegistry):
     async with ScriptedModel(models=[]) as model:
         not_there = model.base_url.removesuffix("/v1") + "/other"
         await LocalServerWatcher(
-            house, servers=[LocalServer("a", model.base_url), LocalServer("b", not_there)]
+            server, servers=[LocalServer("a", model.base_url), LocalServer("b", not_there)]
         ).refresh()
-    assert [entry["name"] for entry in house.describe()] == ["guide"]
+    assert [entry["name"] for entry in server.describe()] == ["guide"]
 
 
-async def test_looking_goes_on_until_it_is_stopped(house: ProviderRegistry):
+async def test_looking_goes_on_until_it_is_stopped(server: ProviderRegistry):
     rounds = asyncio.Semaphore(0)
     go_on = asyncio.Event()
 
@@ -85,8 +85,8 @@ async def test_looking_goes_on_until_it_is_stopped(house: ProviderRegistry):
         await go_on.wait()
 
     async with asyncio.timeout(5), ScriptedModel(models=["m"]) as model, asyncio.TaskGroup() as tasks:
-        watcher = LocalServerWatcher(house, servers=[LocalServer("ollama", model.base_url)], within=5.0, sleep=sleep)
+        watcher = LocalServerWatcher(server, servers=[LocalServer("ollama", model.base_url)], within=5.0, sleep=sleep)
         watching = tasks.create_task(watcher.watch())
         await rounds.acquire()
-        assert house.find(None)[0].name == "ollama"
+        assert server.find(None)[0].name == "ollama"
         watching.cancel()

@@ -63,8 +63,8 @@ def test_a_model_of_a_local_server_that_is_not_running_says_so(configs: tuple[Pr
 
 
 def test_context_is_the_providers_own():
-    house = registry(ACME, HOME)
-    assert [house.context_tokens(m) for m in ("home/tiny", "acme/small", "guide", None)] == [
+    server = registry(ACME, HOME)
+    assert [server.context_tokens(m) for m in ("home/tiny", "acme/small", "guide", None)] == [
         4_096,
         32_768,
         32_768,
@@ -78,10 +78,10 @@ def test_two_providers_of_one_name_are_refused():
 
 
 def test_no_one_else_can_take_the_guides_name():
-    house = registry()
+    server = registry()
     with pytest.raises(Invalid, match="built-in provider"):
-        house.put(ProviderConfig("guide", base_url="http://evil.test/v1"))
-    assert house.upstreams() == []
+        server.put(ProviderConfig("guide", base_url="http://evil.test/v1"))
+    assert server.upstreams() == []
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_a_config_that_cannot_work_is_refused_without_repeating_secrets(fields: 
 
 
 def test_the_description_shows_state_and_way_out_and_no_secret():
-    house = registry(ACME, HOME, ACME_KEY=SECRET)
-    acme, home, guide = house.describe()
+    server = registry(ACME, HOME, ACME_KEY=SECRET)
+    acme, home, guide = server.describe()
     assert acme == {
         "name": "acme",
         "kind": "openai",
@@ -109,7 +109,7 @@ def test_the_description_shows_state_and_way_out_and_no_secret():
     }
     assert (home["default"], guide["default"], guide["base_url"]) == (False, False, None)
     assert "OPENAI_API_KEY" in str(guide["hint"])
-    assert SECRET not in str(house.describe()) and SECRET not in repr(house.upstreams())
+    assert SECRET not in str(server.describe()) and SECRET not in repr(server.upstreams())
 
 
 def test_a_missing_key_is_said_by_its_variable():
@@ -124,35 +124,35 @@ def test_a_default_that_does_not_exist_marks_no_one():
 async def test_the_state_follows_what_happened_last():
     async with ScriptedModel([HttpError(401), "fine"]) as model:
         config = ProviderConfig("acme", base_url=model.base_url)
-        house = ProviderRegistry([config], environment={}, sleep=Naps())
-        provider, _ = house.find(None)
+        server = ProviderRegistry([config], environment={}, sleep=Naps())
+        provider, _ = server.find(None)
         with pytest.raises(BadKey):
             await all_of(provider.answer(asking()))
-        assert house.describe()[0]["status"] == "key refused"
+        assert server.describe()[0]["status"] == "key refused"
         assert text_of(await all_of(provider.answer(asking()))) == "fine"
-        assert house.describe()[0]["status"] == "ready"
+        assert server.describe()[0]["status"] == "ready"
     with pytest.raises(Unreachable):
         await all_of(provider.answer(asking()))
-    assert house.describe()[0]["status"] == "unreachable"
-    await house.aclose()
+    assert server.describe()[0]["status"] == "unreachable"
+    await server.aclose()
 
 
 async def test_a_key_that_changes_is_used_at_once():
     environment = {"ACME_KEY": "first"}
     async with ScriptedModel(["a", "b"]) as model:
         config = ProviderConfig("acme", base_url=model.base_url, api_key_env="ACME_KEY")
-        house = ProviderRegistry([config], environment=environment)
-        provider, _ = house.find("acme/m")
+        server = ProviderRegistry([config], environment=environment)
+        provider, _ = server.find("acme/m")
         await all_of(provider.answer(asking()))
         environment["ACME_KEY"] = "second"
         await all_of(provider.answer(asking()))
-        await house.aclose()
+        await server.aclose()
     assert [headers["Authorization"] for headers in model.headers] == ["Bearer first", "Bearer second"]
 
 
 def test_the_passthrough_learns_where_to_go():
-    house = registry(BARE, ACME, default="acme/small", ACME_KEY=SECRET)
-    (upstream, models), (other, _) = house.upstreams()
+    server = registry(BARE, ACME, default="acme/small", ACME_KEY=SECRET)
+    (upstream, models), (other, _) = server.upstreams()
     assert (upstream.url("embeddings"), models) == ("http://acme.test/v1/embeddings", ACME.models)
     assert upstream.headers() == {"Authorization": f"Bearer {SECRET}"}
     assert (other.name, other.headers()) == ("bare", {})
@@ -160,19 +160,19 @@ def test_the_passthrough_learns_where_to_go():
 
 
 def test_the_local_model_answers_where_no_one_else_is_and_gives_way_to_whoever_comes():
-    house = registry()
+    server = registry()
     own, config = Guide(), ProviderConfig("local", kind="local", models=("tiny",))
-    house.put_local(config, own)
-    assert house.find(None) == (own, "tiny") and house.find("local/tiny") == (own, "tiny")
-    assert house.upstreams() == []  # the passthrough leads to servers alone
-    house.put(HOME)
-    assert house.find(None)[0].name == "home"
-    assert [one["name"] for one in house.describe()] == ["home", "local", "guide"]
-    house.drop("local")
-    assert [one["name"] for one in house.describe()] == ["home", "guide"]
+    server.put_local(config, own)
+    assert server.find(None) == (own, "tiny") and server.find("local/tiny") == (own, "tiny")
+    assert server.upstreams() == []  # the passthrough leads to servers alone
+    server.put(HOME)
+    assert server.find(None)[0].name == "home"
+    assert [one["name"] for one in server.describe()] == ["home", "local", "guide"]
+    server.drop("local")
+    assert [one["name"] for one in server.describe()] == ["home", "guide"]
 
 
 def test_options_are_the_models_own():
     wanted = ModelOptions(calling=Calling.SCHEMA, brief=True)
-    house = registry(replace(HOME, options=wanted))
-    assert house.options("home/tiny") == wanted and house.options("guide") == ModelOptions()
+    server = registry(replace(HOME, options=wanted))
+    assert server.options("home/tiny") == wanted and server.options("guide") == ModelOptions()

@@ -12,11 +12,12 @@ from anycowork.domain.errors import ToolFault
 from anycowork.sandbox.bubblewrap import Descriptors, SandboxView, bubblewrap_arguments
 from anycowork.sandbox.etc import etc_key, make_etc
 from anycowork.sandbox.limits import CommandLimits
+from anycowork.sandbox.package_caches import PackageCache, PackageCaches
 from anycowork.sandbox.sandbox_process import BubblewrapStatus
 from anycowork.sandbox.seccomp import filter_for, knows
-from anycowork.sandbox.stage import Staging, next_tick, runner_for
+from anycowork.sandbox.stage import Layer, Staging, next_tick, runner_for
 from anycowork.server.machine import SandboxLevel
-from anycowork.server.sandbox_setup import set_up_sandbox
+from anycowork.server.sandbox_setup import set_up_sandbox, usable_packages
 from support.sandboxes import sandbox_in
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree
@@ -36,6 +37,24 @@ def test_the_sandbox_works_here_and_says_what_it_does_not_hold(tmp_path: Path) -
     told = found.as_json()
     assert told["level"] == "full" and told["enforces"] and told["does_not"]
     assert not list((tmp_path / "staging/runs").iterdir()) and not list((tmp_path / "staging/caches").iterdir())
+
+
+def test_package_caches_are_listed_and_one_that_cannot_be_mounted_stops_no_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+    npm = tmp_path / "person/.npm/_cacache"
+    npm.mkdir(parents=True)
+    (npm / ".netrc").write_text("secret")
+    found = set_up_sandbox(tmp_path / "data")
+    assert found.sandbox is not None
+    told = found.as_json()
+    assert told["caches"] == [str(npm)] and str(npm / ".netrc") in told["hidden"]  # type: ignore[operator]  # a list of strings
+    odd = PackageCaches((PackageCache("odd", "/proc/tty", ".odd"), *found.packages.found))
+    left = usable_packages(sandbox_in(tmp_path), odd)
+    assert left.found == () and {one.path for one in left.refused} == {"/proc/tty", str(npm)}
+    copied = usable_packages(sandbox_in(tmp_path, layer=Layer.COPY), found.packages)
+    assert copied.found == () and "no overlays" in copied.refused[0].why
 
 
 def test_a_bubblewrap_that_cannot_start_is_told_and_not_believed(tmp_path: Path) -> None:

@@ -85,7 +85,8 @@ async def test_every_table_has_a_tenant(tmp_path: Path) -> None:
         await database.journal.write(said("m1"))
     connection = sqlite3.connect(tmp_path / "anycowork.db")
     tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    ours = [name for name in tables if "yoyo" not in name and not name.startswith("sqlite_")]
+    indexes = ("sqlite_", "message_search")  # the full-text index leads to records, which have a tenant
+    ours = [name for name in tables if "yoyo" not in name and not name.startswith(indexes)]
     for table in ours:
         assert "tenant_id" in {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}, table
     assert connection.execute("SELECT DISTINCT tenant_id FROM records").fetchall() == [("local",)]

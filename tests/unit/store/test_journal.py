@@ -1,97 +1,20 @@
 """Changes are whole or not at all, numbered per chat, and shown in order after they are durable."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, PlanState, QuestionRow, QuestionState, Risk
-from anycowork.domain.chats import ChatConfig, ChatState, EndReason, Turn, TurnState
+from anycowork.domain.chats import ChatState
 from anycowork.domain.errors import (
-    AlreadyAnswered,
-    AlreadyDecided,
-    Conflict,
-    NotFound,
-    PlanAlreadyApproved,
-    PlanSuperseded,
-    RejectedByUser,
     TurnAlreadyRunning,
 )
-from anycowork.domain.events import EventType, NewEvent, Record
+from anycowork.domain.events import EventType, Record
 from anycowork.domain.journal import (
-    AddChat,
-    ApprovePlan,
     Change,
     Compact,
-    DecideApproval,
-    RemoveChat,
-    RequireLease,
-    RequireNoDenial,
     RequireState,
-    Reserve,
     SetChat,
-    SettleQuestion,
-    Spend,
 )
-from anycowork.domain.messages import Message, MessageType, Speaker
-from anycowork.domain.roles import Permission
-from anycowork.domain.tools import Call, CallState, Intent, PathIntent, Provenance, Status, ToolResult
-from anycowork.domain.usage import ModelUsage
-from support.spec import proves
-from support.stored import SOON, add_chat, body, held, message, new_chat, note, opened, said, until
-
-
-@proves("MSG-2", "MSG-3")
-async def test_a_message_comes_back_whole_with_every_field(tmp_path: Path) -> None:
-    whole = Message(
-        id="m1",
-        chat_id="c1",
-        role=Speaker.ASSISTANT,
-        content="x" * 3_000_000 + "\N{PILE OF POO}\0end",
-        message_type=MessageType.TOOL_RESULT,
-        payload={"tool_call_id": "k", "n": 2**60, "deep": [{"a": None}]},
-        agent_role="planner",
-        turn_id="t1",
-        job_id="j1",
-        task_id="a",
-        reasoning="because",
-        created_at="2026-01-02T03:04:05.000006Z",
-        extra={"from_elsewhere": {"kept": True}},
-    )
-    async with opened(tmp_path) as database:
-        await database.journal.write(add_chat("c1", whole))
-    async with opened(tmp_path) as database:
-        assert await database.store.history("c1") == [whole]
-        assert await database.store.message("c1", "m1") == whole
-
-
-async def test_a_message_event_comes_before_the_events_of_its_change_and_carries_the_message(tmp_path: Path) -> None:
-    shown: list[Record] = []
-    async with opened(tmp_path, shown.append) as database:
-        await database.journal.write(
-            Change(
-                "c1",
-                (AddChat(new_chat(), "person:ann"), message("m1"), message("m2")),
-                (NewEvent(EventType.TURN_STARTED, {"turn": {"id": "t1"}}, turn_id="t1"),),
-                principal="person:ann",
-                cause="request-7",
-            )
-        )
-        assert [(r.seq, r.type.value) for r in shown] == [(1, "message"), (2, "message"), (3, "turn-started")]
-        first = body(shown[0])
-        assert first["message"] == {**message("m1").to_json(), "seq": 1, "created_at": first["message"]["created_at"]}  # type: ignore[index,call-overload]
-        assert {body(r)["principal"] for r in shown} == {"person:ann"}
-        assert {body(r)["cause"] for r in shown} == {"request-7"}
-        assert await database.store.records_after("c1", 0, 10) == shown
-
-
-async def test_a_draft_that_names_its_principal_keeps_it(tmp_path: Path) -> None:
-    shown: list[Record] = []
-    async with opened(tmp_path, shown.append) as database:
-        draft = NewEvent(EventType.ERROR, {"error": {}}, principal="mcp_host:x", cause="own")
-        await database.journal.write(Change("c1", add_chat().writes, (draft,), principal="person:ann", cause="other"))
-    assert (body(shown[0])["principal"], body(shown[0])["cause"]) == ("mcp_host:x", "own")
+from support.stored import add_chat, body, held, message, note, opened, said, until
 
 
 async def test_a_refused_change_leaves_nothing_and_its_neighbours_in_the_group_stand(tmp_path: Path) -> None:
@@ -113,20 +36,6 @@ async def test_a_refused_change_leaves_nothing_and_its_neighbours_in_the_group_s
         numbers = [r.seq for r in shown]
         assert numbers == sorted(numbers) and all(b"lost" not in r.body for r in shown)
         assert await database.store.verify_chain("c1") is None
-
-
-async def test_a_change_to_a_chat_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    async with opened(tmp_path) as database:
-        with pytest.raises(NotFound, match="no chat 'nobody'"):
-            await database.journal.write(said("m1", chat_id="nobody"))
-        assert await database.store.history("nobody") == []
-
-
-async def test_a_doubled_id_is_a_conflict(tmp_path: Path) -> None:
-    async with opened(tmp_path) as database:
-        await database.journal.write(add_chat())
-        with pytest.raises(Conflict):
-            await database.journal.write(add_chat())
 
 
 async def test_sixty_four_writers_share_commits_and_every_number_is_given_once(tmp_path: Path) -> None:
@@ -172,56 +81,6 @@ async def test_whoever_is_cancelled_while_writing_goes_on_when_the_outcome_is_kn
         assert sending.cancelled() and seen == [["m1"]]
 
 
-async def test_a_turn_is_put_and_found_by_its_state(tmp_path: Path) -> None:
-    turn = Turn("t1", "c1", "actor", "person:ann", "m1", created_at="now")
-    ended = Turn(
-        "t1",
-        "c1",
-        "actor",
-        "person:ann",
-        "m1",
-        "p1",
-        TurnState.ENDED,
-        3,
-        1,
-        2.5,
-        EndReason.FAILED,
-        {"code": "x"},
-        "now",
-    )
-    async with opened(tmp_path) as database:
-        store = database.store
-        await database.journal.write(add_chat("c1", turn))
-        assert await store.turn("t1") == turn == await store.current_turn("c1")
-        assert await store.turns_in(TurnState.RUNNING, TurnState.DUE) == [turn]
-        await database.journal.write(Change("c1", (ended,)))
-        assert await store.turn("t1") == ended
-        assert (
-            await store.current_turn("c1") is None
-            and await store.turns_in(TurnState.RUNNING, TurnState.DUE, TurnState.PARKED) == []
-        )
-
-
-async def test_a_running_turn_shows_its_counters_at_once_and_keeps_them_when_it_rests(tmp_path: Path) -> None:
-    begun = Turn("t1", "c1", "actor", "person:ann", "m1", created_at="now")
-    going_on = replace(begun, steps=3, faults=1, seconds=2.5)
-    parked = replace(going_on, state=TurnState.PARKED)
-    async with opened(tmp_path) as database:
-        await database.journal.write(add_chat("c1", begun))
-        await database.journal.write(Change("c1", (going_on,)))
-        assert await database.store.turn("t1") == going_on == await database.store.current_turn("c1")
-        assert await database.store.turns_in(TurnState.RUNNING) == [going_on]
-        with pytest.raises(TurnAlreadyRunning):
-            refusal = RequireState(frozenset(), TurnAlreadyRunning("no"))
-            await database.journal.write(Change("c1", (replace(going_on, steps=4), refusal)))
-        assert await database.store.turn("t1") == going_on
-        await database.journal.write(Change("c1", (replace(going_on, role="planner"),)))
-        assert (await database.store.turns_in(TurnState.RUNNING))[0].role == "planner"
-        await database.journal.write(Change("c1", (parked,)))
-    async with opened(tmp_path) as database:
-        assert await database.store.turn("t1") == parked
-
-
 async def test_a_chain_that_another_hand_moved_is_gone_on_with_and_found_broken(tmp_path: Path) -> None:
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat("c1", message("m1")))
@@ -230,179 +89,6 @@ async def test_a_chain_that_another_hand_moved_is_gone_on_with_and_found_broken(
         assert [m.id for m in await database.store.history("c1")] == ["m1", "m2"]
         broken = await database.store.verify_chain("c1")
         assert broken is not None and broken.seq == 2
-
-
-async def test_calls_come_back_in_the_order_of_issue_with_the_authority_they_were_issued_with(tmp_path: Path) -> None:
-    def call(call_id: str, ordinal: int, **more: object) -> Call:
-        return Call(call_id, "c1", "t1", f"batch-{call_id}", ordinal, "update_file", {"path": "a"}, **more)  # type: ignore[arg-type]
-
-    issued = call(
-        "z", 0, role_at_issue="actor", ceiling=frozenset({Permission.READ_FILES}), provenance=Provenance(False, True)
-    )
-    settled = call(
-        "z",
-        0,
-        terminate=False,
-        role_at_issue="actor",
-        ceiling=frozenset({Permission.READ_FILES}),
-        provenance=Provenance(False, True),
-        plan_step="1",
-        state=CallState.SETTLED,
-        intent=Intent((PathIntent("a", "old", None),), "ls"),
-        result=ToolResult(Status.OK, "done", None, "+a", {"exit": 0}),
-    )
-    async with opened(tmp_path) as database:
-        await database.journal.write(add_chat("c1", issued))
-        await database.journal.write(Change("c1", (call("b", 0), call("a", 1))))
-        await database.journal.write(Change("c1", (settled,)))
-        assert await database.store.calls("t1") == [settled, call("b", 0), call("a", 1)]
-
-
-async def test_an_approval_is_decided_once(tmp_path: Path) -> None:
-    def approval(approval_id: str) -> Approval:
-        return Approval(
-            approval_id, "c1", "t1", "b", "k1", "create_file", {"p": 1}, "/a", Risk.HIGH, ("it creates",), "hash", True
-        )
-
-    allow = DecideApproval("y", ApprovalState.ALLOWED, "go on", "person:ann")
-    async with opened(tmp_path) as database:
-        await database.journal.write(add_chat("c1", approval("y"), approval("x")))
-        assert await database.store.approvals("c1") == [approval("y"), approval("x")]
-        await database.journal.write(Change("c1", (allow,)))
-        with pytest.raises(AlreadyDecided, match="already allowed"):
-            await database.journal.write(Change("c1", (allow,)))
-        with pytest.raises(NotFound):
-            await database.journal.write(
-                Change("c1", (DecideApproval("none", ApprovalState.DENIED, None, "person:ann"),))
-            )
-        assert await database.store.approvals("c1") == [approval("x")]
-        decided = (await database.store.approvals_of_call("k1"))[0]
-        assert (decided.state, decided.note, decided.decided_by) == (ApprovalState.ALLOWED, "go on", "person:ann")
-
-
-async def test_a_question_is_settled_once(tmp_path: Path) -> None:
-    answer = SettleQuestion("q1", QuestionState.ANSWERED, {"value": "yes"}, "person:ann")
-    async with opened(tmp_path) as database:
-        await database.journal.write(add_chat("c1", QuestionRow("q1", "c1", "t1")))
-        await database.journal.write(Change("c1", (answer,)))
-        with pytest.raises(AlreadyAnswered):
-            await database.journal.write(Change("c1", (answer,)))
-        assert await database.store.question("q1") == QuestionRow(
-            "q1", "c1", "t1", QuestionState.ANSWERED, {"value": "yes"}, "person:ann"
-        )
-        assert await database.store.question("q2") is None
-
-
-async def test_the_newest_plan_supersedes_older_ones_and_is_approved_once(tmp_path: Path) -> None:
-    async with opened(tmp_path) as database:
-        await database.journal.write(add_chat("c1", PlanRow("p1", "c1", PlanState.OPEN)))
-        await database.journal.write(Change("c1", (PlanRow("p2", "c1", PlanState.OPEN),)))
-        with pytest.raises(PlanSuperseded):
-            await database.journal.write(Change("c1", (ApprovePlan("p1", {}, "person:ann"),)))
-        await database.journal.write(Change("c1", (ApprovePlan("p2", {"goal": "g"}, "person:ann", "t2"),)))
-        with pytest.raises(PlanAlreadyApproved):
-            await database.journal.write(Change("c1", (ApprovePlan("p2", {}, "person:ann"),)))
-        assert await database.store.plan("p2") == PlanRow(
-            "p2", "c1", PlanState.APPROVED, {"goal": "g"}, "person:ann", "t2"
-        )
-
-
-async def test_a_stale_lease_refuses_the_whole_change(tmp_path: Path) -> None:
-    async with opened(tmp_path) as database:
-        await database.journal.write(add_chat())
-        epoch = await database.leases.take("/w", owner="one")
-        await database.journal.write(Change("c1", (RequireLease("/w", epoch), message("m1"))))
-        assert await database.leases.take("/w", owner="two") == epoch + 1
-        with pytest.raises(Conflict, match="passed to another writer"):
-            await database.journal.write(Change("c1", (message("m2"), RequireLease("/w", epoch))))
-        assert [m.id for m in await database.store.history("c1")] == ["m1"]
-
-
-@proves("APR-10")
-async def test_denial_refuses_a_change_that_requires_none(tmp_path: Path) -> None:
-    shown = ("create_file", {"p": 1}, "/a", Risk.HIGH, ("it creates",), "hash")
-    asked = [Approval(of, "c1", "t1", "b", of, *shown) for of in ("denied", "allowed", "open")]
-    async with opened(tmp_path) as database:
-        await database.journal.write(add_chat("c1", *asked))
-        for of in (ApprovalState.DENIED, ApprovalState.ALLOWED):
-            await database.journal.write(Change("c1", (DecideApproval(of.value, of, None, "person:ann"),)))
-        for of in ("allowed", "open", "never asked"):
-            await database.journal.write(Change("c1", (RequireNoDenial(of), message(of))))
-        with pytest.raises(RejectedByUser, match="The person denied this call"):
-            await database.journal.write(Change("c1", (message("denied"), RequireNoDenial("denied"))))
-        assert [m.id for m in await database.store.history("c1")] == ["allowed", "open", "never asked"]
-
-
-async def test_what_is_reserved_counts_until_it_is_spent(tmp_path: Path) -> None:
-    async with opened(tmp_path) as database:
-        await database.journal.write(
-            add_chat("c1", first := Reserve("u1", "t1", "answer", "m", 100), Reserve("u2", "t1", "answer", "m", 50))
-        )
-        await database.journal.write(Change("c1", (Spend(first, 10, 20, 3, 4, estimated=True),)))
-        used = await database.store.chat_usage("c1")
-        assert used.models == (ModelUsage("m", 2, 50, 10, 20, 3, 4, estimated=True),)
-
-
-async def test_nothing_is_spent_that_was_not_set_aside(tmp_path: Path) -> None:
-    async with opened(tmp_path) as database:
-        reserve = Reserve("u1", "t1", "answer", "m", 100)
-        await database.journal.write(add_chat("c1", reserve))
-        await database.journal.write(Change("c1", (Spend(reserve, 10, 20),)))
-        with pytest.raises(Conflict):
-            await database.journal.write(Change("c1", (message("m1"), Spend(reserve, 10, 20))))
-        assert await database.store.history("c1") == []
-        [used] = (await database.store.chat_usage("c1")).models
-        assert used.prompt == 10
-
-
-async def test_what_a_turn_used_is_told_by_model_in_the_order_they_were_asked(tmp_path: Path) -> None:
-    async with opened(tmp_path) as database:
-        asked = [Reserve(f"u{n}", "t1", "turn", model, 100) for n, model in enumerate(("b", "a", "b"))]
-        await database.journal.write(add_chat("c1", *asked))
-        for n, reserve in enumerate(asked, start=1):
-            await database.journal.write(Change("c1", (Spend(reserve, n, 0), Reserve(f"v{n}", "t2", "turn", "a", 7))))
-        used = await database.store.turn_usage("c1", "t1")
-        assert [(one.model, one.requests, one.reserved, one.prompt) for one in used] == [("b", 2, 0, 4), ("a", 1, 0, 2)]
-        whole = await database.store.chat_usage("c1")
-        assert sum(one.reserved for one in whole.models) == 21 and whole.window == 3
-
-
-async def test_a_removed_chat_leaves_no_row_and_its_text_does_not_come_back(tmp_path: Path) -> None:
-    shown: list[Record] = []
-    async with opened(tmp_path, shown.append) as database:
-        await database.journal.write(add_chat("c1", message("m1"), Turn("t1", "c1", "actor", "p", "m1")))
-        await database.journal.write(add_chat("c2", message("m1", chat_id="c2")))
-        database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "late words")
-        await database.journal.write(Change("c1", (RemoveChat(),)))
-        assert await database.store.chat("c1") is None and await database.store.history("c1") == []
-        assert await database.store.records_after("c1", 0, 10) == []
-        assert await database.store.turns_in(TurnState.RUNNING) == []
-        assert [m.id for m in await database.store.history("c2")] == ["m1"]
-
-
-@proves("PER-4")
-async def test_the_role_is_what_it_was_last_changed_to_and_none_when_the_chat_is_gone(tmp_path: Path) -> None:
-    async with opened(tmp_path) as database:
-        assert await database.store.config_of("c1") is None
-        await database.journal.write(add_chat("c1"))
-        first = await database.store.config_of("c1")
-        for role in ("planner", "tester", "planner"):
-            await database.journal.write(Change("c1", (SetChat(config=ChatConfig(role)),)))
-            now = await database.store.config_of("c1")
-            assert now is not None and now.agent_role == role and now != first
-        await database.journal.write(Change("c1", (RemoveChat(),)))
-        assert await database.store.config_of("c1") is None
-
-
-async def test_set_chat_changes_what_it_names_and_keeps_the_rest(tmp_path: Path) -> None:
-    async with opened(tmp_path) as database:
-        await database.journal.write(add_chat())
-        await database.journal.write(Change("c1", (SetChat(title="New", state=ChatState.RUNNING),)))
-        await database.journal.write(Change("c1", (SetChat(config=ChatConfig("planner", model_id="m")),)))
-        chat = await database.store.chat("c1")
-        assert chat is not None
-        assert (chat.title, chat.state, chat.role, chat.config.model_id) == ("New", ChatState.RUNNING, "planner", "m")
-        assert chat.updated_at > chat.created_at
 
 
 async def test_a_changed_a_missing_and_a_cut_off_record_are_found(tmp_path: Path) -> None:
@@ -423,22 +109,6 @@ async def test_a_changed_a_missing_and_a_cut_off_record_are_found(tmp_path: Path
         assert broken is not None and broken.seq == 2
 
 
-async def test_text_is_shown_at_once_and_kept_in_pieces(tmp_path: Path) -> None:
-    shown: list[Record] = []
-    async with opened(tmp_path, shown.append) as database:
-        await database.journal.write(add_chat())
-        for n in range(100):
-            database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, n * 4, f"{n:4}")
-        assert [body(r)["offset"] for r in shown] == [n * 4 for n in range(100)]
-        replayed = await database.store.records_after("c1", 0, 1000)
-        assert len(replayed) == 1 and body(replayed[0])["text"] == "".join(f"{n:4}" for n in range(100))
-        assert replayed[0].seq == shown[-1].seq
-    async with opened(tmp_path) as database:
-        assert [(r.seq, body(r)["text"]) for r in await database.store.records_after("c1", 0, 1000)] == [
-            (replayed[0].seq, body(replayed[0])["text"])
-        ]
-
-
 async def test_text_said_while_a_write_is_under_way_is_shown_right_after_it(tmp_path: Path) -> None:
     shown: list[Record] = []
     async with opened(tmp_path, shown.append) as database:
@@ -447,7 +117,7 @@ async def test_text_said_while_a_write_is_under_way_is_shown_right_after_it(tmp_
             with held(database.writer):
                 tasks.create_task(database.journal.write(said("m1")))
                 await asyncio.sleep(0)
-                database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "words")
+                database.journal.publish_delta("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "words")
                 assert shown == []
         assert [r.type for r in shown] == [EventType.MESSAGE, EventType.TEXT_DELTA]
         assert shown[0].seq < shown[1].seq
@@ -457,8 +127,8 @@ async def test_a_complete_message_takes_the_place_of_its_text(tmp_path: Path) ->
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat())
         for n in range(40):
-            database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, n * 100, "x" * 100)
-        database.journal.say("c1", "t1", "m1", EventType.REASONING_DELTA, 0, "hm")
+            database.journal.publish_delta("c1", "t1", "m1", EventType.TEXT_DELTA, n * 100, "x" * 100)
+        database.journal.publish_delta("c1", "t1", "m1", EventType.REASONING_DELTA, 0, "hm")
         assert await database.store.unfinished_text("c1", "t1")
         await database.journal.write(Change("c1", (message("m1", "x" * 4000), Compact("m1"))))
         records = await database.store.records_after("c1", 0, 1000)
@@ -467,33 +137,6 @@ async def test_a_complete_message_takes_the_place_of_its_text(tmp_path: Path) ->
         assert await database.store.verify_chain("c1") is None
     async with opened(tmp_path) as database:
         assert [r.type for r in await database.store.records_after("c1", 0, 1000)] == [EventType.MESSAGE]
-
-
-async def test_a_refused_compaction_keeps_the_text(tmp_path: Path) -> None:
-    async with opened(tmp_path) as database:
-        await database.journal.write(add_chat())
-        database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "words")
-        refused = RequireState(frozenset(), TurnAlreadyRunning("no"))
-        with pytest.raises(TurnAlreadyRunning):
-            await database.journal.write(Change("c1", (message("m1"), Compact("m1"), refused)))
-    async with opened(tmp_path) as database:
-        assert [u.text for u in await database.store.unfinished_text("c1", "t1")] == ["words"]
-
-
-async def test_the_history_joins_the_stream_before_any_unfinished_text(tmp_path: Path) -> None:
-    shown: list[Record] = []
-    async with opened(tmp_path, shown.append) as database:
-        await database.journal.write(add_chat("c1", message("m1")))
-        database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "one ")
-        await database.journal.write(Change("c1", (), (note("between"),)))
-        database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 4, "two")
-        page = await database.store.messages_page("c1", limit=100)
-        assert page.last_seq == 1
-        joined = await database.store.records_after("c1", page.last_seq, 100)
-        assert [(r.type, body(r).get("text")) for r in joined] == [
-            (EventType.ERROR, None),
-            (EventType.TEXT_DELTA, "one two"),
-        ]
 
 
 async def test_numbers_shown_before_a_crash_are_never_given_again(tmp_path: Path) -> None:
@@ -505,7 +148,7 @@ async def test_numbers_shown_before_a_crash_are_never_given_again(tmp_path: Path
         copy = tmp_path / "crashed"
         copy.mkdir()
         for n in range(50):
-            database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, n, "x")
+            database.journal.publish_delta("c1", "t1", "m1", EventType.TEXT_DELTA, n, "x")
         for name in ("anycowork.db", "anycowork.db-wal"):  # the disk as a crash at this moment leaves it
             (copy / name).write_bytes((tmp_path / name).read_bytes())
     async with opened(copy) as database:
@@ -522,30 +165,5 @@ async def test_pieces_reach_the_disk_by_themselves(tmp_path: Path) -> None:
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat())
         works = database.writer.tally.works
-        database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "words")
+        database.journal.publish_delta("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "words")
         await until(lambda: database.writer.tally.works > works)
-
-
-async def test_a_reader_that_raises_hangs_no_writer(tmp_path: Path) -> None:
-    complaints: list[object] = []
-    asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context["exception"]))
-
-    def publish(record: Record) -> None:
-        raise ValueError("a reader of bad manners")
-
-    async with asyncio.timeout(SOON), opened(tmp_path, publish) as database:
-        await database.journal.write(add_chat())
-        await asyncio.gather(*(database.journal.write(said(f"m{n}")) for n in range(5)))
-        assert len(await database.store.history("c1")) == 5
-    assert len(complaints) == 5
-
-
-async def test_text_that_is_no_text_is_refused_at_once_and_hinders_nothing(tmp_path: Path) -> None:
-    async with opened(tmp_path) as database:
-        await database.journal.write(add_chat())
-        with pytest.raises(UnicodeEncodeError):
-            database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "\ud800")
-        with pytest.raises(UnicodeEncodeError):
-            await database.journal.write(said("m2", "\ud800"))
-        await database.journal.write(said("m3"))
-        assert [m.id for m in await database.store.history("c1")] == ["m3"]

@@ -8,29 +8,15 @@ import pytest
 
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.metering import Account, Day, Expected, KeyLimits, Used
-from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.store.sqlite import ledger
 from anycowork.store.sqlite.ledger import read_limits, write_limits
 from support.stored import SOON, held, opened, until
 
-KEY = Principal("k1", PrincipalKind.CLIENT_KEY, "editor")
 DATE = "2026-11-15"
 
 
 def used(prompt: int) -> Day:
     return Day("k1", DATE, requests=1, prompt=prompt, last_used_at=f"{DATE}T08:00:00Z")
-
-
-async def test_a_day_is_found_again_with_the_limits_of_its_key(tmp_path: Path) -> None:
-    limits = KeyLimits(requests_per_minute=3, spend_per_day=7)
-    async with opened(tmp_path) as database:
-        await database.principals.add(KEY, key_hash="h", limits=limits)
-        database.ledger.changed(used(5))
-    async with opened(tmp_path) as database:
-        account = await database.ledger.account("k1", DATE)
-        assert (account.limits, account.today) == (limits, used(5))
-        assert (await database.ledger.account("k1", "2026-11-16")).today == Day("k1", "2026-11-16")
-        assert (await database.principals.all())[0].limits == limits
 
 
 async def test_totals_know_what_is_just_being_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,7 @@ async def test_no_hit_is_an_answer_and_not_an_error(bench: ToolWorkspace) -> Non
 
 
 async def test_what_is_told_is_bounded(bench: ToolWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_tools, "MOST_TOLD", 3)
+    monkeypatch.setattr(search_tools, "MAX_MATCHES", 3)
     bench.write("a", "x\n" * 10 + "x" * 2000 + "\n")
     found = await bench.call("grep", pattern="x")
     assert found.facts == {"matches": 3, "files": 1, "cut": True} and "more" in found.content

@@ -1,4 +1,4 @@
-import { act, fireEvent, render, screen, within } from "@testing-library/react";
+import { act, fireEvent, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
 import { approval, expectAccessible, show } from "../testing/room";
@@ -24,14 +24,17 @@ function dock(...approvals: Approval[]) {
 }
 
 const press = (key: string, on: Element = document.body) => act(() => void fireEvent.keyDown(on, { key }));
-const TWO = [approval({ id: "a" }), approval({ id: "b", tool: "execute_command", parameters: { command: "rm -r x" }, risk: "high" })] as const;
+const TWO = [
+  approval({ id: "a" }),
+  approval({ id: "b", tool: "execute_command", parameters: { command: "rm -r x" }, risk: "high" }),
+] as const;
 
 it("says which of many is decided next, and leads to the others", () => {
   dock(...TWO);
   const place = within(screen.getByLabelText("Approvals")).getByRole("status");
   expect(place.textContent).toBe("1 of 2: Create hello.txt");
-  expect(screen.getByRole("button", { name: "The call before" })).toHaveProperty("disabled", true);
-  fireEvent.click(screen.getByRole("button", { name: "The next call" }));
+  expect(screen.getByRole("button", { name: "Previous call" })).toHaveProperty("disabled", true);
+  fireEvent.click(screen.getByRole("button", { name: "Next call" }));
   expect(place.textContent).toBe("2 of 2: Run rm -r x");
   expect(screen.getByText("high risk")).toBeTruthy();
   press("ArrowUp");
@@ -44,7 +47,7 @@ it("leaves the focus on the page once all is decided", () => {
       <ApprovalDock approvals={approvals} onDecide={() => Promise.resolve(true)} />
     </div>
   );
-  const { rerender } = render(room([TWO[0]]));
+  const { rerender } = show(room([TWO[0]]));
   screen.getByRole("button", { name: /^Allow once/ }).focus();
   rerender(room([]));
   expect(document.activeElement?.id).toBe("main");
@@ -53,7 +56,8 @@ it("leaves the focus on the page once all is decided", () => {
 // proves UI-2/4
 it("names tool, thing, risk and reason", async () => {
   const { container } = dock(TWO[1]);
-  for (const words of ["Run", "rm -r x", "high risk", "It creates a file."]) expect(screen.getByText(words)).toBeTruthy();
+  for (const words of ["Run", "rm -r x", "high risk", "It creates a file."])
+    expect(screen.getByText(words)).toBeTruthy();
   await expectAccessible(container);
 });
 
@@ -74,16 +78,30 @@ it("shows what is hidden in a change", () => {
 });
 
 it("says of changes that wait that the command has run, and shows them", () => {
-  dock(approval({ tool: "execute_command", parameters: { command: "make" }, held: true, reasons: ["It has run, and its changes wait for your word."], diff: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n" }));
+  dock(
+    approval({
+      tool: "execute_command",
+      parameters: { command: "make" },
+      held: true,
+      reasons: ["It has run, and its changes wait for your word."],
+      diff: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n",
+    }),
+  );
   expect(screen.getByText("Keep what it changed?")).toBeTruthy();
   expect(screen.getAllByText(/It has run/)).toHaveLength(1);
-  expect(screen.getByText(/It has run; its changes wait for your word/)).toBeTruthy();
+  expect(screen.getByText(/It has run. Its changes wait for your decision/)).toBeTruthy();
   expect(screen.getByLabelText("What it changed")).toBeTruthy();
 });
 
 it("says where a command goes over the network", async () => {
-  const { container } = dock(approval({ tool: "execute_command", parameters: { command: "curl x" }, network: ["example.org:443", "example.org:80"] }));
-  const hosts = within(screen.getByRole("list", { name: "It wants to reach:" })).getAllByRole("listitem");
+  const { container } = dock(
+    approval({
+      tool: "execute_command",
+      parameters: { command: "curl x" },
+      network: ["example.org:443", "example.org:80"],
+    }),
+  );
+  const hosts = within(screen.getByRole("list", { name: "It wants to connect to:" })).getAllByRole("listitem");
   expect(hosts.map(({ textContent }) => textContent)).toEqual(["example.org:443", "example.org:80"]);
   await expectAccessible(container);
 });
@@ -91,7 +109,7 @@ it("says where a command goes over the network", async () => {
 it("does not lead to Deny with Escape", () => {
   dock(TWO[0]);
   press("Escape");
-  expect(screen.queryByLabelText("A word to the agent")).toBeNull();
+  expect(screen.queryByLabelText("Message to the agent")).toBeNull();
 });
 
 /** A browser in which nothing is in view until `scroll` says so. */
@@ -108,9 +126,19 @@ function unscrolled() {
 
 it("waits with allowing, by pointer and by key, until all of it was in view", async () => {
   const scroll = unscrolled();
-  const { onDecide, container } = dock(approval({ proposed_rule: { tool: "create_file", resource: "/*", effect: "allow" }, disclosure: { hash: "h", total: 1, items: [{ kind: "tool", text: "create_file", detail: "", step: "", control: false }] } }));
-  for (const name of [/^Allow once/, /^Allow in this chat/, /^Always allow/]) expect(screen.getByRole("button", { name })).toHaveProperty("disabled", true);
-  expect(screen.getByText(/Scroll to the end to allow it/)).toBeTruthy();
+  const { onDecide, container } = dock(
+    approval({
+      proposed_rule: { tool: "create_file", resource: "/*", effect: "allow" },
+      disclosure: {
+        hash: "h",
+        total: 1,
+        items: [{ kind: "tool", text: "create_file", detail: "", step: "", control: false }],
+      },
+    }),
+  );
+  for (const name of [/^Allow once/, /^Allow in this chat/, /^Always allow/])
+    expect(screen.getByRole("button", { name })).toHaveProperty("disabled", true);
+  expect(screen.getByText(/Scroll to the end before you allow it/)).toBeTruthy();
   for (const key of ["y", "Enter", "Y"]) press(key);
   expect(onDecide).not.toHaveBeenCalled();
   await expectAccessible(container);
@@ -121,9 +149,20 @@ it("waits with allowing, by pointer and by key, until all of it was in view", as
 });
 
 it("lists every changed path, control files marked, and waits for those on later pages", async () => {
-  const path = (text: string, control = false) => ({ kind: "path" as const, text, detail: "created", step: "", control });
+  const path = (text: string, control = false) => ({
+    kind: "path" as const,
+    text,
+    detail: "created",
+    step: "",
+    control,
+  });
   const onDecide = vi.fn(() => Promise.resolve(true));
-  const waits = approval({ held: true, tool: "execute_command", parameters: { command: "make" }, disclosure: { hash: "h", total: 3, items: [path(".vscode/tasks.json", true), path("a")] } });
+  const waits = approval({
+    held: true,
+    tool: "execute_command",
+    parameters: { command: "make" },
+    disclosure: { hash: "h", total: 3, items: [path(".vscode/tasks.json", true), path("a")] },
+  });
   show(<ApprovalDock approvals={[waits]} onDecide={onDecide} onMore={() => Promise.resolve([path("last")])} />);
   expect(screen.getByText("control file")).toBeTruthy();
   expect(screen.getByRole("button", { name: /^Allow once/ })).toHaveProperty("disabled", true);
@@ -134,7 +173,11 @@ it("lists every changed path, control files marked, and waits for those on later
 
 it("draws every line and file of what would change, wrapped", () => {
   const long = Array.from({ length: 400 }, (_, n) => `+line ${n}`).join("\n");
-  dock(approval({ diff: `--- /dev/null\n+++ b/x\n@@ -0,0 +1,400 @@\n${long}\n--- /dev/null\n+++ b/run\u202Egnp.sh\nmode 755, a program\n` }));
+  dock(
+    approval({
+      diff: `--- /dev/null\n+++ b/x\n@@ -0,0 +1,400 @@\n${long}\n--- /dev/null\n+++ b/run\u202Egnp.sh\nmode 755, a program\n`,
+    }),
+  );
   expect(screen.getByText("line 399").parentElement!.className).toContain("whitespace-pre-wrap");
   expect(screen.getByText("run⟨U+202E⟩gnp.sh")).toBeTruthy();
   expect(screen.getByText("mode 755, a program")).toBeTruthy();
@@ -170,7 +213,7 @@ it("shows all of them first, and allows all with the next key", () => {
 it("denies with a word to the agent", async () => {
   const { onDecide } = dock(TWO[0]);
   press("n");
-  await userEvent.type(screen.getByLabelText("A word to the agent"), "use notes.md{Enter}");
+  await userEvent.type(screen.getByLabelText("Message to the agent"), "use notes.md{Enter}");
   expect(onDecide).toHaveBeenCalledWith([{ id: "a", decision: "deny", note: "use notes.md" }]);
 });
 
@@ -178,7 +221,7 @@ it("decides nothing while someone writes", () => {
   const { onDecide } = dock(TWO[0]);
   for (const key of ["y", "Enter", "n", "Escape"]) press(key, screen.getByLabelText("elsewhere"));
   expect(onDecide).not.toHaveBeenCalled();
-  expect(screen.queryByLabelText("A word to the agent")).toBeNull();
+  expect(screen.queryByLabelText("Message to the agent")).toBeNull();
 });
 
 it("decides nothing right after something new appeared", () => {
@@ -199,12 +242,16 @@ it("offers standing answers only with the rule they would make", () => {
   unmount();
   dock(approval({ proposed_rule: { tool: "create_file", resource: "/*", effect: "allow" } }));
   expect(screen.getByRole("button", { name: "Always allow" })).toBeTruthy();
-  expect(screen.getByText(/keep a rule: allow create_file on \/\*/)).toBeTruthy();
+  expect(screen.getByText(/save a rule: allow create_file on \/\*/)).toBeTruthy();
 });
 
 it("shows all of the one that is decided next, and the others in a line each", () => {
   const diff = "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+made\n";
-  dock(approval({ id: "a", diff }), approval({ id: "later", parameters: { path: "later.txt" }, diff, outside_plan: true }), TWO[1]);
+  dock(
+    approval({ id: "a", diff }),
+    approval({ id: "later", parameters: { path: "later.txt" }, diff, outside_plan: true }),
+    TWO[1],
+  );
   expect(screen.getAllByLabelText("What would change")).toHaveLength(1);
   expect(screen.getByText("not in the plan")).toBeTruthy();
   fireEvent.click(screen.getByRole("button", { name: /rm -r x/ }));

@@ -1,9 +1,11 @@
 // What waits for a decision, above the composer: one by one or all at once, by pointer or by one key. It never takes the focus by itself.
+
 import { Check, CheckCheck, ChevronDown, ChevronUp, Hand, X } from "lucide-react";
 import { type MouseEvent, useEffect, useRef, useState } from "react";
-import type { Decided } from "../state/acts";
+import { useToolLook } from "../messages/tools";
 import { ruleWords } from "../rules/words";
-import { lookOfTool, subjectOf } from "../messages/tools";
+import type { Decided } from "../state/acts";
+import { t } from "../texts/approvals";
 import { Button, IconButton } from "../ui/Button";
 import type { Approval, Decision, DisclosedItem } from "../wire/nouns";
 import { ApprovalItem, ApprovalLine } from "./ApprovalItem";
@@ -38,7 +40,14 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
     if (busy || which.length === 0) return;
     setBusy(true);
     setDenying(null);
-    await onDecide(which.map(({ id, disclosure }) => ({ id, decision, ...(note ? { note } : {}), ...(!decision.startsWith("deny") && disclosure ? { disclosure: disclosure.hash } : {}) })));
+    await onDecide(
+      which.map(({ id, disclosure }) => ({
+        id,
+        decision,
+        ...(note ? { note } : {}),
+        ...(!decision.startsWith("deny") && disclosure ? { disclosure: disclosure.hash } : {}),
+      })),
+    );
     setBusy(false);
   };
   // What was not shown in full is not allowed: the first press shows all of them, the next allows them.
@@ -57,18 +66,30 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
   useInView(dock, current?.id, many);
   if (!current) return null;
   return (
-    <section ref={dock} id="approvals" tabIndex={-1} aria-label="Approvals" className="rise mb-2 flex min-h-0 shrink flex-col overflow-y-auto rounded-2xl border border-line-strong bg-surface shadow-lg">
+    <section
+      ref={dock}
+      id="approvals"
+      tabIndex={-1}
+      aria-label={t.approvals}
+      className="rise mb-2 flex min-h-0 shrink flex-col overflow-y-auto rounded-2xl border border-line-strong bg-surface shadow-lg"
+    >
       <header className="flex min-h-10 shrink-0 flex-wrap items-center gap-x-2 px-4 pt-2 pb-0.5 text-sm font-semibold">
         <Hand size={16} aria-hidden className="shrink-0 text-warn" />
-        {many ? `${approvals.length} calls wait for you` : current.held ? "Keep what it changed?" : "May the agent do this?"}
+        {many ? t.callsWaitForYou(approvals.length) : current.held ? t.keepWhatItChanged : t.mayTheAgentDoThis}
         {many && <Place approval={current} at={place} of={approvals.length} onMove={setAt} />}
         {many && !denying && (
           <span className="ml-auto flex gap-1">
             <Button look="quiet" disabled={busy} onClick={() => setDenying(approvals)}>
-              Deny all
+              {t.denyAll}
             </Button>
-            <Button hotkey="⇧Y" icon={<CheckCheck size={15} aria-hidden />} disabled={busy || (open && !allShown)} title={open && !allShown ? UNREAD : undefined} onClick={allowAll}>
-              {open || allShown ? "Allow" : "Show"} all {approvals.length}
+            <Button
+              hotkey="⇧Y"
+              icon={<CheckCheck size={15} aria-hidden />}
+              disabled={busy || (open && !allShown)}
+              title={open && !allShown ? UNREAD : undefined}
+              onClick={allowAll}
+            >
+              {open || allShown ? t.allowAll(approvals.length) : t.showAll(approvals.length)}
             </Button>
           </span>
         )}
@@ -76,7 +97,14 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
       <ul ref={list} className="max-h-[42vh] min-h-24 shrink overflow-y-auto px-1.5 py-1.5">
         {approvals.map((approval, number) =>
           approval === current || open ? (
-            <ApprovalItem key={approval.id} approval={approval} alone={!many} current={approval === current} onMore={onMore} onShown={() => setShown((now) => new Set([...now, approval.id]))} />
+            <ApprovalItem
+              key={approval.id}
+              approval={approval}
+              alone={!many}
+              current={approval === current}
+              onMore={onMore}
+              onShown={() => setShown((now) => new Set([...now, approval.id]))}
+            />
           ) : (
             <ApprovalLine key={approval.id} approval={approval} onChoose={() => setAt(number)} />
           ),
@@ -84,9 +112,19 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
       </ul>
       <footer className="shrink-0 border-t border-line px-4 pt-3 pb-3">
         {denying ? (
-          <DenyForm count={denying.length} onCancel={() => setDenying(null)} onDeny={(note) => void decide(denying, "deny", note)} />
+          <DenyForm
+            count={denying.length}
+            onCancel={() => setDenying(null)}
+            onDeny={(note) => void decide(denying, "deny", note)}
+          />
         ) : (
-          <Answers approval={current} busy={busy} unread={!shown.has(current.id)} onChoose={(decision) => void decide([current], decision)} onDeny={() => setDenying([current])} />
+          <Answers
+            approval={current}
+            busy={busy}
+            unread={!shown.has(current.id)}
+            onChoose={(decision) => void decide([current], decision)}
+            onDeny={() => setDenying([current])}
+          />
         )}
       </footer>
     </section>
@@ -94,19 +132,40 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
 }
 
 /** Which of many is decided next, and the way to the others: a long difference hides them. */
-function Place({ approval, at, of, onMove }: { approval: Approval; at: number; of: number; onMove: (at: number) => void }) {
+function Place({
+  approval,
+  at,
+  of,
+  onMove,
+}: {
+  approval: Approval;
+  at: number;
+  of: number;
+  onMove: (at: number) => void;
+}) {
+  const { does, subjectOf } = useToolLook(approval.tool);
   return (
     <span className="flex items-center font-normal">
-      <IconButton label="The call before" disabled={at === 0} onClick={() => onMove(at - 1)} className="!size-8 thumb:!size-11">
+      <IconButton
+        label={t.theCallBefore}
+        disabled={at === 0}
+        onClick={() => onMove(at - 1)}
+        className="!size-8 thumb:!size-11"
+      >
         <ChevronUp size={16} aria-hidden />
       </IconButton>
       <span role="status" className="text-xs text-ink-2 tabular-nums">
-        {at + 1} of {of}
+        {t.of(at + 1, of)}
         <span className="sr-only">
-          : {lookOfTool(approval.tool).does} {subjectOf(approval.parameters) || approval.resource}
+          : {does} {subjectOf(approval.parameters) || approval.resource}
         </span>
       </span>
-      <IconButton label="The next call" disabled={at === of - 1} onClick={() => onMove(at + 1)} className="!size-8 thumb:!size-11">
+      <IconButton
+        label={t.theNextCall}
+        disabled={at === of - 1}
+        onClick={() => onMove(at + 1)}
+        className="!size-8 thumb:!size-11"
+      >
         <ChevronDown size={16} aria-hidden />
       </IconButton>
     </span>
@@ -114,17 +173,36 @@ function Place({ approval, at, of, onMove }: { approval: Approval; at: number; o
 }
 
 /** What can be answered to one. Standing answers are offered only where the server proposes the rule they would make, and with that rule in words. */
-function Answers({ approval, busy, unread, onChoose, onDeny }: { approval: Approval; busy: boolean; unread: boolean; onChoose: (decision: Decision) => void; onDeny: () => void }) {
+function Answers({
+  approval,
+  busy,
+  unread,
+  onChoose,
+  onDeny,
+}: {
+  approval: Approval;
+  busy: boolean;
+  unread: boolean;
+  onChoose: (decision: Decision) => void;
+  onDeny: () => void;
+}) {
   const rule = approval.proposed_rule ? ruleWords(approval.proposed_rule) : null;
   // The next call takes the place of the one that was decided: the second half of a double click was not meant for it.
   const once = (decision: Decision) => (event: MouseEvent) => event.detail < 2 && onChoose(decision);
   return (
     <div className="flex flex-wrap items-center gap-2 max-sm:grid max-sm:grid-cols-2">
-      <Button look="primary" hotkey="Y" icon={<Check size={15} aria-hidden />} disabled={busy || unread} aria-describedby={unread ? "unread" : undefined} onClick={once("allow_once")}>
-        Allow once
+      <Button
+        look="primary"
+        hotkey="Y"
+        icon={<Check size={15} aria-hidden />}
+        disabled={busy || unread}
+        aria-describedby={unread ? "unread" : undefined}
+        onClick={once("allow_once")}
+      >
+        {t.allowOnce}
       </Button>
       <Button look="danger" hotkey="N" icon={<X size={15} aria-hidden />} disabled={busy} onClick={onDeny}>
-        Deny
+        {t.deny}
       </Button>
       {unread && (
         <p id="unread" className="text-sm text-warn max-sm:col-span-2">
@@ -133,13 +211,18 @@ function Answers({ approval, busy, unread, onChoose, onDeny }: { approval: Appro
       )}
       {rule && (
         <>
-          <Button className="sm:ml-auto" disabled={busy || unread} title={`In this chat: ${rule}`} onClick={once("allow_session")}>
-            Allow in this chat
+          <Button
+            className="sm:ml-auto"
+            disabled={busy || unread}
+            title={t.inThisChat(rule)}
+            onClick={once("allow_session")}
+          >
+            {t.allowInThisChat}
           </Button>
-          <Button disabled={busy || unread} title={`In this folder, from now on: ${rule}`} onClick={once("allow_always")}>
-            Always allow
+          <Button disabled={busy || unread} title={t.inThisFolderFromNow(rule)} onClick={once("allow_always")}>
+            {t.alwaysAllow}
           </Button>
-          <p className="col-span-2 w-full text-xs break-words text-ink-3 sm:text-right">These two keep a rule: {rule}. Settings → Rules takes it back.</p>
+          <p className="col-span-2 w-full text-xs break-words text-ink-3 sm:text-right">{t.theseTwoKeepARule(rule)}</p>
         </>
       )}
     </div>
@@ -151,12 +234,15 @@ function useKeptFocus(count: number) {
   const dock = useRef<HTMLElement>(null);
   const inside = useRef(false);
   useEffect(() => {
-    const note = () => void (inside.current = dock.current?.contains(document.activeElement) ?? false);
+    const note = () => {
+      inside.current = dock.current?.contains(document.activeElement) ?? false;
+    };
     document.addEventListener("focusin", note);
     return () => document.removeEventListener("focusin", note);
   }, []);
   useEffect(() => {
-    if (inside.current && document.activeElement === document.body) (dock.current ?? document.getElementById("main"))?.focus({ preventScroll: true });
+    if (inside.current && document.activeElement === document.body)
+      (dock.current ?? document.getElementById("main"))?.focus({ preventScroll: true });
   }, [count]);
   return dock;
 }
@@ -185,7 +271,7 @@ function useDecisionKeys(approvals: readonly Approval[], onChoice: (choice: Choi
   });
 }
 
-const UNREAD = "Scroll to the end to allow it. Y scrolls on.";
+const UNREAD = t.scrollToTheEndTo;
 const NOTHING_SHOWN: ReadonlySet<string> = new Set();
 const NO_MORE = () => Promise.resolve([]);
 

@@ -1,10 +1,12 @@
 // One open question about one call: the tool, the thing, the risk, why it is asked, and what would change.
+
 import clsx from "clsx";
-import { useEffect, useState } from "react";
 import { Globe, Hourglass } from "lucide-react";
+import { useEffect, useState } from "react";
 import { DiffView } from "../messages/DiffView";
-import { lookOfTool, subjectOf } from "../messages/tools";
+import { useToolLook } from "../messages/tools";
 import { visible } from "../messages/visible";
+import { t } from "../texts/approvals";
 import { Button } from "../ui/Button";
 import { SeenMark } from "../ui/SeenMark";
 import type { Approval, DisclosedItem } from "../wire/nouns";
@@ -31,13 +33,22 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
   useEffect(() => {
     if (whole) onShown();
   }, [whole]);
-  const { Icon, does } = lookOfTool(approval.tool);
-  const reasons = approval.held ? approval.reasons.filter((reason) => !reason.startsWith("It has run")) : approval.reasons; // said once
+  const { Icon, does, subjectOf } = useToolLook(approval.tool);
+  const reasons = approval.held
+    ? approval.reasons.filter((reason) => !reason.startsWith(t.itHasRun))
+    : approval.reasons; // said once
   const subject = subjectOf(approval.parameters) || approval.resource;
   const which = current ? "" : ` (${visible(subject)})`; // each region of the page has its own name
-  const changes = (approval.held ? "What it changed" : "What would change") + which;
+  const changes = (approval.held ? t.whatItChanged : t.whatWouldChange) + which;
   return (
-    <li aria-current={alone || !current ? undefined : true} className={clsx("rounded-xl px-3 py-2", !alone && "my-1 border", !alone && (current ? "border-ink-3 bg-sunken/60" : "border-line"))}>
+    <li
+      aria-current={alone || !current ? undefined : true}
+      className={clsx(
+        "rounded-xl px-3 py-2",
+        !alone && "my-1 border",
+        !alone && (current ? "border-ink-3 bg-sunken/60" : "border-line"),
+      )}
+    >
       <SeenMark onSeen={() => setEnds((now) => ({ ...now, top: true }))} />
       <div className="flex items-start gap-2">
         <Icon size={16} aria-hidden className="mt-1 shrink-0 text-ink-2" />
@@ -52,13 +63,13 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
       {approval.held && (
         <p className="mt-1 flex items-start gap-1.5 text-sm">
           <Hourglass size={16} aria-hidden className="mt-0.5 shrink-0 text-warn" />
-          It has run; its changes wait for your word. Denied, they are thrown away.
+          {t.itHasRunItsChanges}
         </p>
       )}
       {approval.network.length > 0 && (
         <div className="mt-1 flex items-start gap-1.5 text-sm">
           <Globe size={16} aria-hidden className="mt-0.5 shrink-0 text-warn" />
-          <span id={`reach-${approval.id}`}>It wants to reach:</span>
+          <span id={`reach-${approval.id}`}>{t.itWantsToReach}</span>
           <ul aria-labelledby={`reach-${approval.id}`} className="min-w-0">
             {approval.network.map((host) => (
               <li key={host} className="font-mono text-[13px] leading-6 break-all">
@@ -69,10 +80,13 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
         </div>
       )}
       {reasons.length > 0 && <p className="mt-0.5 text-sm text-ink-2">{visible(reasons.join(" "))}</p>}
-      <DisclosedList items={[...first, ...(rest ?? [])].filter((item) => !isInHead(item, approval, subject))} label={(approval.held ? "Every path that it changed" : `All that ${approval.tool} was given`) + which} />
+      <DisclosedList
+        items={[...first, ...(rest ?? [])].filter((item) => !isInHead(item, approval, subject))}
+        label={(approval.held ? t.everyPathThatItChanged : t.allThatWasGiven(approval.tool)) + which}
+      />
       {missing > 0 && (
         <Button className="my-1" onClick={() => void onMore(approval).then(setRest)}>
-          Show {missing.toLocaleString()} more
+          {t.showMore(missing.toLocaleString())}
         </Button>
       )}
       {approval.diff && <DiffView text={approval.diff} label={changes} whole />}
@@ -84,23 +98,36 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
 /** What the heading says already; of a held call the paths are what matters, and its parameters are those of the command that ran. */
 function isInHead(item: DisclosedItem, approval: Approval, subject: string): boolean {
   if (item.kind === "tool" || item.kind === "command" || item.kind === "host") return true;
-  if (item.kind === "parameter") return item.text === visible(subject) || (approval.network.length > 0 && item.detail === "network");
-  return item.kind === "path" && !approval.held && `/${item.text.replace(/^\//, "")}` === `/${visible(subject).replace(/^\//, "")}`;
+  if (item.kind === "parameter")
+    return item.text === visible(subject) || (approval.network.length > 0 && item.detail === "network");
+  return (
+    item.kind === "path" &&
+    !approval.held &&
+    `/${item.text.replace(/^\//, "")}` === `/${visible(subject).replace(/^\//, "")}`
+  );
 }
 
 /** One that comes later, in a line; a press takes it first. The arrow keys reach it: Tab leads on to the answers. */
 export function ApprovalLine({ approval, onChoose }: { approval: Approval; onChoose: () => void }) {
-  const { Icon, does } = lookOfTool(approval.tool);
+  const { Icon, does, subjectOf } = useToolLook(approval.tool);
   const subject = subjectOf(approval.parameters) || approval.resource;
   return (
     <li>
-      <button type="button" tabIndex={-1} onClick={onChoose} title={`${does} ${visible(subject)}`} className="flex min-h-9 w-full min-w-0 items-center gap-2 rounded-xl px-3 text-left text-sm hover:bg-sunken thumb:min-h-11">
+      <button
+        type="button"
+        tabIndex={-1}
+        onClick={onChoose}
+        title={`${does} ${visible(subject)}`}
+        className="flex min-h-9 w-full min-w-0 items-center gap-2 rounded-xl px-3 text-left text-sm hover:bg-sunken thumb:min-h-11"
+      >
         <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
         <span className="min-w-0 flex-1 truncate">
           {does} <code className="font-mono text-[13px]">{visible(subject)}</code>
         </span>
-        {approval.held && <Hourglass size={14} aria-label="has run" className="shrink-0 text-warn" />}
-        {approval.network.length > 0 && <Globe size={14} aria-label="uses the network" className="shrink-0 text-warn" />}
+        {approval.held && <Hourglass size={14} aria-label={t.hasRun} className="shrink-0 text-warn" />}
+        {approval.network.length > 0 && (
+          <Globe size={14} aria-label={t.usesTheNetwork} className="shrink-0 text-warn" />
+        )}
         {approval.outside_plan && <OutsidePlan />}
         <RiskMark risk={approval.risk} />
       </button>
@@ -109,5 +136,9 @@ export function ApprovalLine({ approval, onChoose }: { approval: Approval; onCho
 }
 
 function OutsidePlan() {
-  return <span className="shrink-0 rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">not in the plan</span>;
+  return (
+    <span className="shrink-0 rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">
+      {t.notInThePlan}
+    </span>
+  );
 }

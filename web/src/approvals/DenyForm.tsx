@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { t } from "../texts/approvals";
 import { Button } from "../ui/Button";
 
 interface Props {
@@ -25,18 +26,18 @@ export function DenyForm({ count, onDeny, onCancel }: Props) {
     >
       <input
         autoFocus
-        aria-label="A word to the agent"
-        placeholder="Why not, or what instead? (optional)"
+        aria-label={t.aWordToTheAgent}
+        placeholder={t.whyNotOrWhatInstead}
         maxLength={2000}
         value={note}
         onChange={({ target }) => setNote(target.value)}
         className="min-h-9 min-w-0 flex-1 basis-56 thumb:min-h-11 rounded-lg border border-line-strong bg-paper px-3 text-sm placeholder:text-ink-3"
       />
       <Button look="danger" type="submit" hotkey="↵">
-        {count > 1 ? `Deny all ${count}` : "Deny"}
+        {count > 1 ? t.denyAll2(count) : t.deny}
       </Button>
       <Button look="quiet" onClick={onCancel}>
-        Back
+        {t.back}
       </Button>
     </form>
   );

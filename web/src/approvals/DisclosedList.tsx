@@ -1,7 +1,9 @@
 // What a decision grants, item by item and in full: nothing is cut, whatever is long wraps. Control files stand first and say so.
+
 import clsx from "clsx";
 import { TriangleAlert } from "lucide-react";
 import type { VisibleText } from "../messages/visible";
+import { t } from "../texts/approvals";
 import type { DisclosedItem } from "../wire/nouns";
 
 export function DisclosedList({ items, label }: { items: readonly DisclosedItem[]; label: string }) {
@@ -14,7 +16,7 @@ export function DisclosedList({ items, label }: { items: readonly DisclosedItem[
           <li key={at}>
             {item.control && (
               <span className="mr-1.5 inline-flex items-center gap-1 rounded-full bg-warn-soft px-2 text-xs font-medium text-warn">
-                <TriangleAlert size={12} aria-hidden /> control file
+                <TriangleAlert size={12} aria-hidden /> {t.controlFile}
               </span>
             )}
             {item.detail && <span className="mr-1.5 text-ink-2">{item.detail}</span>}
@@ -28,5 +30,12 @@ export function DisclosedList({ items, label }: { items: readonly DisclosedItem[
 
 /** The one way to show what is granted: whole, as it was escaped. */
 export function GrantedText({ text, className }: { text: VisibleText; className?: string }) {
-  return <code dir="ltr" className={clsx("min-w-0 font-mono text-[12.5px] [overflow-wrap:anywhere] whitespace-pre-wrap", className)}>{text}</code>;
+  return (
+    <code
+      dir="ltr"
+      className={clsx("min-w-0 font-mono text-[12.5px] [overflow-wrap:anywhere] whitespace-pre-wrap", className)}
+    >
+      {text}
+    </code>
+  );
 }

@@ -1,19 +1,21 @@
 // The three levels of autonomy: what each lets pass, and when the next one is offered. Pure.
+
 import { type Autonomy, autonomyIn } from "../state/reduce";
+import { t } from "../texts/autonomy";
 import { type Message, readToolResult, text } from "../wire/nouns";
 
 export const LEVELS: readonly Autonomy[] = ["ask", "edits", "sandboxed"];
 
 export const WORDS: Record<Autonomy, { title: string; does: string }> = {
-  ask: { title: "Ask", does: "Every change and every command asks you first." },
-  edits: { title: "Edits", does: "File changes pass. Deleting, commands, control files and secrets ask." },
-  sandboxed: { title: "Sandboxed", does: "Commands pass too, in the sandbox and without network." },
+  ask: { title: t.ask, does: t.everyChangeAndEveryCommand },
+  edits: { title: t.edits, does: t.fileChangesPassDeletingCommands },
+  sandboxed: { title: t.sandboxed, does: t.commandsPassTooInThe },
 };
 
-export const NOT_HELD = "Not offered: this machine's sandbox level is not full, so nothing holds what a command does.";
+export const NOT_HELD = t.notOfferedThisMachinesSandbox;
 
 const TIMES = 3;
-const EDITS = new Set(["create_file", "update_file", "move_file"]);
+const EDITS = new Set(["create", "change", "move"]); // kinds of tools
 
 /** The level of the person's word that let a call pass; null if it was not the autonomy. */
 export function coveredBy(facts: Record<string, unknown>): string | null {
@@ -28,13 +30,17 @@ export function nextLevel(now: Autonomy, full: boolean): Autonomy {
 }
 
 /** What would have asked less: the person allowed the same kind three times since the autonomy last changed. */
-export function offeredLevel(messages: readonly Message[], now: Autonomy, full: boolean): Autonomy | null {
+export function offeredLevel(kinds: readonly string[], now: Autonomy, full: boolean): Autonomy | null {
+  if (now === "ask" && kinds.filter((kind) => EDITS.has(kind)).length >= TIMES) return "edits";
+  if (now !== "sandboxed" && full && kinds.filter((kind) => kind === "run").length >= TIMES) return "sandboxed";
+  return null;
+}
+
+/** The tool of each call that the person allowed since the autonomy last changed. */
+export function allowedTools(messages: readonly Message[]): string[] {
   const changed = messages.findLastIndex((message) => autonomyIn(message) !== null);
-  const allowed = messages.slice(changed + 1).flatMap(({ message_type, payload }) => {
+  return messages.slice(changed + 1).flatMap(({ message_type, payload }) => {
     const result = message_type === "tool_result" ? readToolResult(payload) : null;
     return result && text(result.facts["allowed_by"]).startsWith("approval:") ? [result.tool] : [];
   });
-  if (now === "ask" && allowed.filter((tool) => EDITS.has(tool)).length >= TIMES) return "edits";
-  if (now !== "sandboxed" && full && allowed.filter((tool) => tool === "execute_command").length >= TIMES) return "sandboxed";
-  return null;
 }

@@ -1,16 +1,23 @@
 // What stands ready to be sent, small, each to be taken away again. Drawn on a canvas: the page loads images from its server alone.
+
 import { ImagePlus, X } from "lucide-react";
 import { useEffect, useRef } from "react";
+import { t } from "../texts/chat";
 import { type Attached, KINDS } from "./attached";
 
 export function AttachedImages({ images, onRemove }: { images: readonly Attached[]; onRemove: (key: string) => void }) {
   if (images.length === 0) return null;
   return (
-    <ul aria-label="Images to send" className="flex flex-wrap gap-2 px-1 pb-2">
+    <ul aria-label={t.imagesToSend} className="flex flex-wrap gap-2 px-1 pb-2">
       {images.map(({ key, name, file }) => (
         <li key={key} className="relative">
-          <Thumbnail file={file} label={name || "Pasted image"} />
-          <button type="button" aria-label={`Take away ${name || "the pasted image"}`} onClick={() => onRemove(key)} className="absolute -top-1.5 -right-1.5 inline-flex size-6 items-center justify-center rounded-full border border-line-strong bg-surface text-ink-2 shadow-sm hover:text-bad">
+          <Thumbnail file={file} label={name || t.pastedImage} />
+          <button
+            type="button"
+            aria-label={t.removeImage(name)}
+            onClick={() => onRemove(key)}
+            className="absolute -top-1.5 -right-1.5 inline-flex size-6 items-center justify-center rounded-full border border-line-strong bg-surface text-ink-2 shadow-sm hover:text-bad"
+          >
             <X size={13} aria-hidden />
           </button>
         </li>
@@ -33,15 +40,39 @@ function Thumbnail({ file, label }: { file: Blob; label: string }) {
       },
       () => {}, // what cannot be drawn keeps its name, and the server says what is wrong with it
     );
-    return () => void (here = false);
+    return () => {
+      here = false;
+    };
   }, [file]);
-  return <canvas ref={canvas} role="img" aria-label={label} title={label} width={SIDE * 2} height={SIDE * 2} className="size-16 rounded-lg border border-line bg-sunken" />;
+  return (
+    <canvas
+      ref={canvas}
+      role="img"
+      aria-label={label}
+      title={label}
+      width={SIDE * 2}
+      height={SIDE * 2}
+      className="size-16 rounded-lg border border-line bg-sunken"
+    />
+  );
 }
 
 /** Its middle, as large as fits. */
 function drawn(canvas: HTMLCanvasElement | null, bitmap: ImageBitmap): void {
   const side = Math.min(bitmap.width, bitmap.height);
-  canvas?.getContext("2d")?.drawImage(bitmap, (bitmap.width - side) / 2, (bitmap.height - side) / 2, side, side, 0, 0, canvas.width, canvas.height);
+  canvas
+    ?.getContext("2d")
+    ?.drawImage(
+      bitmap,
+      (bitmap.width - side) / 2,
+      (bitmap.height - side) / 2,
+      side,
+      side,
+      0,
+      0,
+      canvas.width,
+      canvas.height,
+    );
 }
 
 export function ChooseImages({ onChoose }: { onChoose: (files: Iterable<File>) => void }) {
@@ -60,7 +91,13 @@ export function ChooseImages({ onChoose }: { onChoose: (files: Iterable<File>) =
           target.value = "";
         }}
       />
-      <button type="button" aria-label="Add images" title="Add images (or paste, or drop them)" onClick={() => input.current?.click()} className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink">
+      <button
+        type="button"
+        aria-label={t.addImages}
+        title={t.addImagesOrPasteOr}
+        onClick={() => input.current?.click()}
+        className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink"
+      >
         <ImagePlus size={18} aria-hidden />
       </button>
     </>

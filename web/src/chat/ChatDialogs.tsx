@@ -2,13 +2,24 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import * as acts from "../state/acts";
 import { CHATS } from "../state/sidebar";
+import { t } from "../texts/chat";
 import { Button } from "../ui/Button";
 import { Dialog, wantsFocus } from "../ui/Dialog";
 import { attempt } from "../ui/toasts";
 
-export function RenameDialog({ open, title, onClose, onRename }: { open: boolean; title: string; onClose: () => void; onRename: (title: string) => void }) {
+export function RenameDialog({
+  open,
+  title,
+  onClose,
+  onRename,
+}: {
+  open: boolean;
+  title: string;
+  onClose: () => void;
+  onRename: (title: string) => void;
+}) {
   return (
-    <Dialog title="Rename this chat" open={open} onClose={onClose}>
+    <Dialog title={t.renameThisChat} open={open} onClose={onClose}>
       <RenameForm
         title={title}
         onRename={(words) => {
@@ -30,9 +41,16 @@ function RenameForm({ title, onRename }: { title: string; onRename: (title: stri
         if (words.trim()) onRename(words.trim());
       }}
     >
-      <input ref={wantsFocus} aria-label="Title" maxLength={500} value={words} onChange={({ target }) => setWords(target.value)} className="min-h-9 min-w-0 flex-1 rounded-lg border border-line-strong bg-paper px-3 text-sm" />
+      <input
+        ref={wantsFocus}
+        aria-label={t.title}
+        maxLength={500}
+        value={words}
+        onChange={({ target }) => setWords(target.value)}
+        className="min-h-9 min-w-0 flex-1 rounded-lg border border-line-strong bg-paper px-3 text-sm"
+      />
       <Button look="primary" type="submit" disabled={!words.trim()}>
-        Rename
+        {t.rename}
       </Button>
     </form>
   );
@@ -47,12 +65,12 @@ export function RemoveDialog({ open, chatId, onClose }: { open: boolean; chatId:
     void queries.invalidateQueries({ queryKey: CHATS });
   };
   return (
-    <Dialog title="Delete this chat?" open={open} onClose={onClose}>
-      <p className="text-sm text-ink-2">Its messages go for good. Files in the workspace stay as they are.</p>
+    <Dialog title={t.deleteThisChat} open={open} onClose={onClose}>
+      <p className="text-sm text-ink-2">{t.itsMessagesGoForGood}</p>
       <div className="mt-5 flex justify-end gap-2">
-        <Button onClick={onClose}>Keep it</Button>
+        <Button onClick={onClose}>{t.keepIt}</Button>
         <Button look="danger" onClick={() => void remove()}>
-          Delete
+          {t.deleteIt}
         </Button>
       </div>
     </Dialog>

@@ -1,24 +1,28 @@
 // One chat: its header, its conversation, and the dialogs about it. What is seldom opened is loaded when it is.
+
 import { useQueryClient } from "@tanstack/react-query";
-import { Suspense, lazy, useCallback, useEffect, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useState } from "react";
 import { useHoldsCommands } from "../autonomy/AutonomySelector";
 import { nextLevel } from "../autonomy/levels";
+import { askToFork, useForkWish } from "../fork/opening";
 import { SwitchDialog } from "../roles/SwitchDialog";
 import * as acts from "../state/acts";
 import { openChat, useLive } from "../state/live";
 import type { Autonomy, ChatView } from "../state/reduce";
 import { CHATS, useConnection } from "../state/sidebar";
-import { closeWorkflows, useOpening } from "../workflows/opening";
+import { t } from "../texts/chat";
 import { Announcer } from "../ui/Announcer";
 import { useHotkeys } from "../ui/hotkeys";
 import { attempt, say } from "../ui/toasts";
 import { Refusal } from "../wire/client";
+import { closeWorkflows, useOpening } from "../workflows/opening";
 import { RemoveDialog, RenameDialog } from "./ChatDialogs";
 import { focusComposer } from "./Composer";
 import { Conversation } from "./Conversation";
 import { Header } from "./Header";
 import { NoChat } from "./NoChat";
 
+const ForkDialog = lazy(() => import("../fork/ForkDialog"));
 const Checkpoints = lazy(() => import("../snapshots/Checkpoints"));
 const Workflows = lazy(() => import("../workflows/Workflows"));
 const PlanAgainstActual = lazy(() => import("../plans/PlanAgainstActual"));
@@ -31,7 +35,7 @@ interface Props {
 
 type Open = "rename" | "remove" | "checkpoints" | "audit" | null;
 
-export function ChatPage({ chatId, messageId, onSidebar }: Props) {
+export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
   const live = useLive();
   const queries = useQueryClient();
   const [dialog, setDialog] = useState<Open>(null);
@@ -48,13 +52,22 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
   const stop = useCallback(() => void attempt(acts.stop(chatId)), [chatId]);
   const compare = useCallback(() => setDialog("audit"), []);
   const checkpoints = useCallback(() => setDialog("checkpoints"), []);
-  useHotkeys({ stop, composer: focusComposer, approvals: () => document.getElementById("approvals")?.focus(), role: () => document.getElementById("role-selector")?.focus(), autonomy: () => useLive.getState().view && void attempt(acts.changeChat(chatId, { autonomy: nextLevel(useLive.getState().view!.autonomy, full) })) });
-  if (live.problem) return <NoChat problem={live.problem} onSidebar={onSidebar} onAgain={() => void openChat(chatId)} />;
+  useHotkeys({
+    stop,
+    composer: focusComposer,
+    approvals: () => document.getElementById("approvals")?.focus(),
+    role: () => document.getElementById("role-selector")?.focus(),
+    autonomy: () =>
+      useLive.getState().view &&
+      void attempt(acts.changeChat(chatId, { autonomy: nextLevel(useLive.getState().view!.autonomy, full) })),
+  });
+  if (live.problem)
+    return <NoChat problem={live.problem} onSidebar={onSidebar} onAgain={() => void openChat(chatId)} />;
   const view = live.chatId === chatId ? live.view : null;
   const setAutonomy = (autonomy: Autonomy) => void attempt(acts.changeChat(chatId, { autonomy }));
-  const change = async (wish: { title?: string; model?: string }) => {
+  const change = async (wish: { title?: string; model?: string; pinned?: boolean; archived?: boolean }) => {
     if (!(await attempt(acts.changeChat(chatId, wish)))) return;
-    useLive.setState({ ...(wish.title ? { title: wish.title } : {}), ...(wish.model ? { model: wish.model } : {}) });
+    useLive.setState(wish);
     void queries.invalidateQueries({ queryKey: CHATS });
   };
   return (
@@ -71,20 +84,56 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
         autonomy={view?.autonomy ?? null}
         onAutonomy={setAutonomy}
         onModel={(model) => void change({ model })}
+        pinned={live.pinned}
+        archived={live.archived}
+        onKeep={(wish) => void change(wish)}
         onRename={() => setDialog("rename")}
         onRemove={() => setDialog("remove")}
         onSidebar={onSidebar}
         onCheckpoints={checkpoints}
         onCompare={compare}
       />
-      {view ? <Conversation view={view} onAutonomy={setAutonomy} target={messageId} onSwitch={switching.choose} onStop={stop} onCompare={compare} onCheckpoints={checkpoints} /> : <Opening />}
+      {view ? (
+        <Conversation
+          view={view}
+          onAutonomy={setAutonomy}
+          target={messageId}
+          onSwitch={switching.choose}
+          onStop={stop}
+          onCompare={compare}
+          onCheckpoints={checkpoints}
+        />
+      ) : (
+        <Opening />
+      )}
       <Announcer view={view} />
-      <SwitchDialog role={switching.asked?.role ?? null} words={switching.asked?.words ?? ""} onConfirm={switching.confirm} onClose={switching.cancel} />
-      <RenameDialog open={dialog === "rename"} title={live.title} onClose={() => setDialog(null)} onRename={(title) => void change({ title })} />
+      <SwitchDialog
+        role={switching.asked?.role ?? null}
+        words={switching.asked?.words ?? ""}
+        onConfirm={switching.confirm}
+        onClose={switching.cancel}
+      />
+      <RenameDialog
+        open={dialog === "rename"}
+        title={live.title}
+        onClose={() => setDialog(null)}
+        onRename={(title) => void change({ title })}
+      />
       <RemoveDialog open={dialog === "remove"} chatId={chatId} onClose={() => setDialog(null)} />
+      {view && <Fork chatId={chatId} model={live.model} />}
       {view && <Selector view={view} workspace={live.workspace} onSwitch={switching.choose} />}
       {view && <Looks view={view} open={dialog} onClose={() => setDialog(null)} />}
     </main>
+  );
+}
+
+function Fork({ chatId, model }: { chatId: string; model: string | null }) {
+  const { wish } = useForkWish();
+  useEffect(() => () => askToFork(null), [chatId]);
+  return (
+    <Suspense fallback={null}>
+      {wish && <ForkDialog chatId={chatId} wish={wish} model={model} onClose={() => askToFork(null)} />}
+    </Suspense>
   );
 }
 
@@ -93,7 +142,7 @@ function Opening() {
   return (
     <div className="flex flex-1 items-center justify-center" aria-busy>
       <p role="status" className="late text-sm text-ink-3">
-        Opening the chat…
+        {t.openingTheChat}
       </p>
     </div>
   );
@@ -103,13 +152,30 @@ function Opening() {
 function Looks({ view, open, onClose }: { view: ChatView; open: Open; onClose: () => void }) {
   return (
     <Suspense fallback={null}>
-      {open === "checkpoints" && <Checkpoints chatId={view.id} messages={view.messages} open idle={view.state === "idle"} moment={view.news} onClose={onClose} />}
+      {open === "checkpoints" && (
+        <Checkpoints
+          chatId={view.id}
+          messages={view.messages}
+          open
+          idle={view.state === "idle"}
+          moment={view.news}
+          onClose={onClose}
+        />
+      )}
       {open === "audit" && <PlanAgainstActual chatId={view.id} open moment={view.news} onClose={onClose} />}
     </Suspense>
   );
 }
 
-function Selector({ view, workspace, onSwitch }: { view: ChatView; workspace: string; onSwitch: (role: string) => void }) {
+function Selector({
+  view,
+  workspace,
+  onSwitch,
+}: {
+  view: ChatView;
+  workspace: string;
+  onSwitch: (role: string) => void;
+}) {
   const { open, at } = useOpening();
   useEffect(() => closeWorkflows, [view.id]);
   if (!open) return null;
@@ -119,7 +185,16 @@ function Selector({ view, workspace, onSwitch }: { view: ChatView; workspace: st
   };
   return (
     <Suspense fallback={null}>
-      <Workflows chatId={view.id} workspace={workspace} role={view.role} busy={view.state !== "idle"} at={at} onSwitch={onSwitch} onStarted={started} onClose={closeWorkflows} />
+      <Workflows
+        chatId={view.id}
+        workspace={workspace}
+        role={view.role}
+        busy={view.state !== "idle"}
+        at={at}
+        onSwitch={onSwitch}
+        onStarted={started}
+        onClose={closeWorkflows}
+      />
     </Suspense>
   );
 }
@@ -132,7 +207,7 @@ function useRoleSwitch(chatId: string) {
       await acts.switchRole(chatId, role, confirm);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      if (error.code === "needs_confirmation") setAsked({ role, words: "The agent is at work in this chat. Switching the role stops it." });
+      if (error.code === "needs_confirmation") setAsked({ role, words: t.theAgentIsAtWork });
       else say(error.message, "problem");
     }
   };

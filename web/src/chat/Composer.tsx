@@ -1,12 +1,15 @@
 // Where a person writes. Enter sends, Shift+Enter makes a line; what is not sent is kept. Stop stands where Send stands.
-import { ArrowUp, Square, Workflow } from "lucide-react";
+
+import { ArrowUp, CornerDownRight, ListPlus, PencilLine, Square, Workflow } from "lucide-react";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { draftOf, keepDraft } from "../state/preferences";
-import { NAMES, isTyping, keysOf, matches, shown } from "../ui/hotkeys";
+import { t } from "../texts/chat";
+import { t as queueTexts } from "../texts/queue";
+import { isTyping, keysOf, matches, NAMES, shown } from "../ui/hotkeys";
 import { isThumb } from "../ui/narrow";
+import type { ChatState } from "../wire/nouns";
 import { Completion, useCompletion } from "../workflows/Completion";
 import { openWorkflows } from "../workflows/opening";
-import type { ChatState } from "../wire/nouns";
 import { AttachedImages, ChooseImages } from "./AttachedImages";
 import { type Attached, useAttached } from "./attached";
 
@@ -18,19 +21,28 @@ interface Props {
   sent: readonly string[];
   /** Whether the model that answers can be shown images. */
   images: boolean;
+  /** What the next message is about, said above the field. */
+  note?: string | null;
   onSend: (words: string, images: readonly Attached[]) => Promise<boolean>;
+  /** While the agent works: the message waits until it has finished, or with `now` steers the turn. */
+  onQueue: (words: string, when: "idle" | "now") => Promise<boolean>;
   onStop: () => void;
 }
 
 const WAITING: Record<ChatState, string> = {
   idle: "",
-  running: "The agent is working. Stop it, or wait until it rests.",
-  awaiting_approval: "Decide above, or stop.",
-  awaiting_answer: "Answer the question above, or stop.",
+  running: queueTexts.theAgentIsWorking,
+  awaiting_approval: t.decideAboveOrStop,
+  awaiting_answer: t.answerTheQuestionAboveOr,
 };
 
 /** Up and down walk through what was sent, as long as nothing else stands in the field. Pure. */
-function recall(key: string, words: string, sent: readonly string[], back: number): { words: string; back: number } | null {
+function recall(
+  key: string,
+  words: string,
+  sent: readonly string[],
+  back: number,
+): { words: string; back: number } | null {
   const shown = back > 0 ? sent.at(-back) : "";
   if (words !== "" && words !== shown) return null; // somebody's own words
   const now = words === "" ? 0 : back;
@@ -49,7 +61,8 @@ function useTyping(field: { readonly current: HTMLTextAreaElement | null }, stat
     if (state !== "idle" && state !== "running") return;
     const onKey = (event: globalThis.KeyboardEvent) => {
       const plain = event.key.length === 1 && event.key !== " " && !event.ctrlKey && !event.metaKey && !event.altKey;
-      if (!plain || isTyping(event) || !atNothing(event.target) || NAMES.some((name) => matches(event, keysOf(name)))) return;
+      if (!plain || isTyping(event) || !atNothing(event.target) || NAMES.some((name) => matches(event, keysOf(name))))
+        return;
       field.current?.focus(); // before the letter arrives, which then goes there
     };
     window.addEventListener("keydown", onKey);
@@ -61,7 +74,7 @@ function atNothing(target: EventTarget | null): boolean {
   return target instanceof Element && target.matches("body, #main, [role='log'] > *");
 }
 
-export function Composer({ chatId, state, placeholder, sent, images, onSend, onStop }: Props) {
+export function Composer({ chatId, state, placeholder, sent, images, note = null, onSend, onQueue, onStop }: Props) {
   const attached = useAttached(images);
   const [words, setWords] = useState(() => draftOf(chatId));
   const [sending, setSending] = useState(false);
@@ -74,17 +87,18 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
   };
   const idle = state === "idle";
   const completing = useCompletion({ chatId }, words, idle, write);
-  const submit = async () => {
-    if (!idle || sending || !words.trim()) return;
+  const submit = async (when: "idle" | "now" = "idle") => {
+    if (sending || !words.trim()) return;
     setSending(true);
-    const done = await onSend(words, attached.images);
+    const done = await (idle ? onSend(words, attached.images) : onQueue(words, when));
     setSending(false);
     setBack(0);
     if (done) {
       write("");
-      attached.clear();
+      if (idle) attached.clear(); // only words can wait; images stay for the next message
     }
-    if (isThumb()) field.current?.blur(); // the keyboard on the screen would cover what comes
+    if (isThumb())
+      field.current?.blur(); // the keyboard on the screen would cover what comes
     else field.current?.focus();
   };
   useTyping(field, state);
@@ -93,7 +107,7 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
     if (completing.onKey(event)) return event.preventDefault();
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
-      void submit();
+      void submit(event.ctrlKey || event.metaKey ? "now" : "idle");
     }
     const recalled = recall(event.key, words, sent, back);
     if (recalled) {
@@ -114,10 +128,21 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
         {...attached.drop}
         className="shrink-0 rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm transition-shadow focus-within:border-ink-3 focus-within:ring-1 focus-within:ring-ink-3 focus-within:shadow-md"
       >
+        {note && (
+          <p role="status" className="flex items-center gap-1.5 px-2.5 pb-1.5 text-sm text-role">
+            <PencilLine size={14} aria-hidden className="shrink-0" /> {note}
+          </p>
+        )}
         <AttachedImages images={attached.images} onRemove={attached.remove} />
         <div className="flex items-end gap-2">
           {images && <ChooseImages onChoose={attached.add} />}
-          <button type="button" aria-label="Workflows" title="Workflows (type / for one)" onClick={() => openWorkflows()} className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink">
+          <button
+            type="button"
+            aria-label={t.workflows}
+            title={t.workflowsTypeForOne}
+            onClick={() => openWorkflows()}
+            className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink"
+          >
             <Workflow size={18} aria-hidden />
           </button>
           <textarea
@@ -126,7 +151,7 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
             rows={1}
             dir="auto"
             value={words}
-            aria-label="Message"
+            aria-label={t.message}
             aria-describedby={idle ? undefined : "composer-state"}
             placeholder={placeholder}
             {...completing.aria}
@@ -136,19 +161,57 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
             className="max-h-48 min-h-10 thumb:min-h-11 min-w-0 flex-1 resize-none bg-transparent px-2.5 py-2 outline-none placeholder:overflow-hidden placeholder:text-ellipsis placeholder:whitespace-nowrap placeholder:text-ink-3"
           />
           {idle ? (
-            <button type="submit" aria-label="Send" title="Send (Enter)" disabled={!words.trim() || sending} className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-ink text-paper transition-opacity disabled:opacity-30">
+            <button
+              type="submit"
+              aria-label={t.send}
+              title={t.sendEnter}
+              disabled={!words.trim() || sending}
+              className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-ink text-paper transition-opacity disabled:opacity-30"
+            >
               <ArrowUp size={18} aria-hidden />
             </button>
           ) : (
-            <button type="button" onClick={onStop} title={`Stop (${shown(keysOf("stop"))})`} className="inline-flex h-10 thumb:h-11 shrink-0 items-center gap-2 rounded-xl bg-bad-soft px-3.5 text-sm font-semibold text-bad hover:brightness-95">
-              <Square size={13} fill="currentColor" aria-hidden /> Stop
-            </button>
+            <>
+              {words.trim() && (
+                <>
+                  <button
+                    type="button"
+                    aria-label={queueTexts.steer}
+                    title={queueTexts.steer}
+                    disabled={sending}
+                    onClick={() => void submit("now")}
+                    className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink disabled:opacity-30"
+                  >
+                    <CornerDownRight size={18} aria-hidden />
+                  </button>
+                  <button
+                    type="submit"
+                    aria-label={queueTexts.queue}
+                    title={queueTexts.queueEnter}
+                    disabled={sending}
+                    className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-ink text-paper disabled:opacity-30"
+                  >
+                    <ListPlus size={18} aria-hidden />
+                  </button>
+                </>
+              )}
+              <button
+                type="button"
+                onClick={onStop}
+                title={t.stop(shown(keysOf("stop")))}
+                className="inline-flex h-10 thumb:h-11 shrink-0 items-center gap-2 rounded-xl bg-bad-soft px-3.5 text-sm font-semibold text-bad hover:brightness-95"
+              >
+                <Square size={13} fill="currentColor" aria-hidden /> {t.stop2}
+              </button>
+            </>
           )}
         </div>
         {!idle && (
           <p id="composer-state" className="px-2.5 pb-1 text-xs text-ink-3">
             {WAITING[state]}
-            {state === "awaiting_approval" && <span className="max-sm:hidden"> By key: {shown(keysOf("approvals"))} goes there, then Y or N.</span>}
+            {state === "awaiting_approval" && (
+              <span className="max-sm:hidden"> {t.byKeyGoesThereThen(shown(keysOf("approvals")))}</span>
+            )}
           </p>
         )}
       </form>

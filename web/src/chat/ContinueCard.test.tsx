@@ -6,7 +6,13 @@ import { event, expectAccessible, message, show } from "../testing/room";
 import type { OpenChat } from "../wire/nouns";
 import { ContinueCard } from "./ContinueCard";
 
-const chat = { id: "chat", state: "running", config: { agent_role: "actor", autonomy: "ask" }, waiting_for: { approvals: [], question: null }, continuable: null } as unknown as OpenChat;
+const chat = {
+  id: "chat",
+  state: "running",
+  config: { agent_role: "actor", autonomy: "ask" },
+  waiting_for: { approvals: [], question: null },
+  continuable: null,
+} as unknown as OpenChat;
 
 test("a turn that stopped is continued by a click or a key", async () => {
   const goOn = vi.fn();
@@ -18,25 +24,52 @@ test("a turn that stopped is continued by a click or a key", async () => {
   await expectAccessible(container);
 });
 
-test.each(["limit", "interrupted", "blocked"] as const)("after %s the view can be continued until it goes on", (reason) => {
-  const ended = reduceAll(opened(chat, [], [], 0), [event("turn-ended", 1, { reason, state: "idle" })]);
-  expect(continuable(ended)?.reason).toBe(reason);
-  expect(continuable(reduceAll(ended, [event("turn-started", 2, { state: "running" })]))).toBeNull();
-  expect(continuable(reduceAll(ended, [event("role-changed", 2, { role: { new_role: "planner" } })]))).toBeNull();
-});
+test.each(["limit", "interrupted", "blocked"] as const)(
+  "after %s the view can be continued until it goes on",
+  (reason) => {
+    const ended = reduceAll(opened(chat, [], [], 0), [event("turn-ended", 1, { reason, state: "idle" })]);
+    expect(continuable(ended)?.reason).toBe(reason);
+    expect(continuable(reduceAll(ended, [event("turn-started", 2, { state: "running" })]))).toBeNull();
+    expect(continuable(reduceAll(ended, [event("role-changed", 2, { role: { new_role: "planner" } })]))).toBeNull();
+  },
+);
 
 test.each(["answered", "stopped", "failed"] as const)("after %s there is nothing to continue", (reason) => {
-  expect(continuable(reduceAll(opened(chat, [], [], 0), [event("turn-ended", 1, { reason, state: "idle" })]))).toBeNull();
+  expect(
+    continuable(reduceAll(opened(chat, [], [], 0), [event("turn-ended", 1, { reason, state: "idle" })])),
+  ).toBeNull();
 });
 
 test("a chat that is opened later says the same as one that was watched", () => {
-  const later = opened({ ...chat, state: "idle", continuable: { turn_id: "t1", reason: "limit", message: "…" } } as OpenChat, [], [], 5);
+  const later = opened(
+    { ...chat, state: "idle", continuable: { turn_id: "t1", reason: "limit", message: "…" } } as OpenChat,
+    [],
+    [],
+    5,
+  );
   expect(continuable(later)?.reason).toBe("limit");
 });
 
 test("a limit is a note, not an error", () => {
-  const said = message({ role: "system", content: "The turn was ended after 10 steps.", payload: { error: { code: "too_many_steps", message: "…", retryable: false } } });
-  show(<Card message={said} thought={null} plan={{ state: "open", approved: null }} question={{ state: "withdrawn" }} run={null} busy={false} onExecute={() => {}} onAnswer={() => {}} onRevise={() => {}} onCompare={null} />);
+  const said = message({
+    role: "system",
+    content: "The turn was ended after 10 steps.",
+    payload: { error: { code: "too_many_steps", message: "…", retryable: false } },
+  });
+  show(
+    <Card
+      message={said}
+      thought={null}
+      plan={{ state: "open", approved: null }}
+      question={{ state: "withdrawn" }}
+      run={null}
+      busy={false}
+      onExecute={() => {}}
+      onAnswer={() => {}}
+      onRevise={() => {}}
+      onCompare={null}
+    />,
+  );
   expect(screen.getByRole("note").textContent).toContain("after 10 steps");
   expect(screen.queryByText("The turn ended early")).toBeNull();
 });

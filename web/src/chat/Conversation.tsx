@@ -1,7 +1,9 @@
 // What was said and done in a chat, what waits for the person, and where to write.
-import { useCallback, useEffect, useMemo } from "react";
-import { AutonomyOffer } from "../autonomy/AutonomyOffer";
+
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { ApprovalDock } from "../approvals/ApprovalDock";
+import { AutonomyOffer } from "../autonomy/AutonomyOffer";
+import { JobDock } from "../jobs/JobDock";
 import { Card } from "../messages/Card";
 import type { CallStanding } from "../messages/StatusMark";
 import { WorkCard } from "../messages/WorkCard";
@@ -10,18 +12,20 @@ import { lookOf } from "../roles/theme";
 import { keptWords } from "../rules/words";
 import * as acts from "../state/acts";
 import { loadEarlier, seek, useLive } from "../state/live";
-import { useRoles, useSees, usePlanDisclosure } from "../state/queries";
-import { type Autonomy, type ChatView, type PlanStanding, continuable } from "../state/reduce";
-import { type Runs, isOrder, runInHand, runOf, runsOf } from "../state/runs";
-import { type Row, rowsOf, withDrafts, withPrinted } from "../state/rows";
+import { usePlanDisclosure, useRoles, useSees } from "../state/queries";
+import { type Autonomy, type ChatView, continuable, type PlanStanding } from "../state/reduce";
+import { concernsThePerson, type Row, rowsOf, withDrafts, withPrinted } from "../state/rows";
+import { isOrder, type Runs, runInHand, runOf, runsOf } from "../state/runs";
 import { callStanding, openPlan, planInHand, planStanding, questionStanding } from "../state/standing";
+import { t } from "../texts/chat";
 import { attempt, say } from "../ui/toasts";
-import { RunLine } from "../workflows/RunLine";
 import { type Message, type PlanEdits, readPictures } from "../wire/nouns";
+import { RunLine } from "../workflows/RunLine";
 import { Composer, focusComposer } from "./Composer";
 import { ContinueCard } from "./ContinueCard";
 import { Hint } from "./Hint";
 import { InstructionsLine } from "./InstructionsLine";
+import { QueuedMessages } from "./QueuedMessages";
 import { type Send, useSending } from "./sending";
 import { Transcript } from "./Transcript";
 import { TurnChanges } from "./TurnChanges";
@@ -42,20 +46,44 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
   const hasEarlier = useLive((live) => live.hasEarlier);
   const loadingEarlier = useLive((live) => live.loadingEarlier);
   const look = lookOf(useRoles(), view.role);
-  const settled = useMemo(() => rowsOf(view.messages), [view.messages]);
+  const settled = useMemo(() => rowsOf(view.messages.filter(concernsThePerson)), [view.messages]);
   const worked = useMemo(() => withPrinted(settled, view.printed), [settled, view.printed]);
   const rows = useMemo(() => withDrafts(worked, view.drafts, view.role), [worked, view.drafts, view.role]);
   useSeek(target);
   const runs = useMemo(() => runsOf(view), [view.messages, view.runs, view.state]);
   const [sending, send] = useSending();
-  const render = useRows(view, runs, onCompare, sending, send);
+  const [revised, setRevised] = useState<string | null>(null); // the plan that the person wants changed
+  const revising = revised !== null && revised === openPlan(view);
+  const revise = useCallback(() => {
+    setRevised(openPlan(useLive.getState().view ?? view));
+    focusComposer();
+  }, [view]);
+  const render = useRows(view, runs, onCompare, revise, sending, send);
   const run = runInHand(runs, view.state);
   const tail = (
     <div className="space-y-2">
       {view.state === "idle" && <TurnChanges messages={view.messages} onBack={onCheckpoints} />}
       <AutonomyOffer view={view} onChoose={onAutonomy} />
       {run && <RunLine run={run} waits={view.state !== "running"} />}
-      {view.state === "running" && view.drafts.length === 0 ? <Working role={view.role} since={view.turn?.startedAt ?? null} /> : <>{continuable(view) && <ContinueCard reason={continuable(view)!.reason} busy={sending !== null} onContinue={() => void send("continue", () => acts.continueTurn(view.id))} />}<Hint view={view} onSwitch={onSwitch} busy={sending !== null} onAgain={(words) => void send("again", () => acts.send(view.id, words))} /></>}
+      {view.state === "running" && view.drafts.length === 0 ? (
+        <Working role={view.role} since={view.turn?.startedAt ?? null} />
+      ) : (
+        <>
+          {continuable(view) && (
+            <ContinueCard
+              reason={continuable(view)!.reason}
+              busy={sending !== null}
+              onContinue={() => void send("continue", () => acts.continueTurn(view.id))}
+            />
+          )}
+          <Hint
+            view={view}
+            onSwitch={onSwitch}
+            busy={sending !== null}
+            onAgain={(words) => void send("again", () => acts.send(view.id, words))}
+          />
+        </>
+      )}
     </div>
   );
   const plan = planInHand(view);
@@ -76,9 +104,31 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
       {/* in a low window what waits gives way, and scrolls: the composer and Stop never leave it */}
       <div className="mx-auto flex max-h-[calc(100%-3.5rem)] w-full max-w-3xl shrink-0 flex-col px-3 pb-3 sm:px-6 sm:pb-5">
         <InstructionsLine chatId={view.id} workspace={workspace} idle={view.state === "idle"} moment={view.news} />
+        <JobDock view={view} />
         {plan && <PlanDock chatId={view.id} messageId={plan} moment={view.news} onCompare={onCompare} />}
-        <ApprovalDock approvals={view.approvals} onMore={({ id, disclosure }) => acts.restOfDisclosure(view.id, id, disclosure.items.length)} onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then(tellKept))} />
-        <Composer chatId={view.id} state={view.state} placeholder={`Message ${look.title}…`} sent={sent} images={sees} onSend={(words, images) => attempt(acts.send(view.id, words, images))} onStop={onStop} />
+        <ApprovalDock
+          approvals={view.approvals}
+          onMore={({ id, disclosure }) => acts.restOfDisclosure(view.id, id, disclosure.items.length)}
+          onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then(tellKept))}
+        />
+        <QueuedMessages
+          queue={view.queue}
+          idle={view.state === "idle"}
+          onChange={(id, content) => attempt(acts.changeQueued(view.id, id, { content }))}
+          onRemove={(id) => void attempt(acts.removeQueued(view.id, id))}
+          onSendNow={(id) => void attempt(acts.changeQueued(view.id, id, { when: "now" }))}
+        />
+        <Composer
+          chatId={view.id}
+          state={view.state}
+          placeholder={revising ? t.whatShouldChange : t.message2(look.title)}
+          note={revising ? t.revisingThePlan : null}
+          sent={sent}
+          images={sees}
+          onSend={(words, images) => attempt(acts.send(view.id, words, images))}
+          onQueue={(words, when) => attempt(acts.queue(view.id, words, when))}
+          onStop={onStop}
+        />
       </div>
     </>
   );
@@ -87,18 +137,32 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
 /** A standing answer is said with every rule that it made, and the way to take them back. */
 function tellKept(rules: readonly unknown[]): void {
   const words = keptWords(rules);
-  if (words) say(words, "info", { label: "Rules", run: () => (location.hash = "#/settings/rules") });
+  if (words) say(words, "info", { label: t.rules, run: () => (location.hash = "#/settings/permissions") });
 }
 
 /** One row as its card. */
-function useRows(view: ChatView, runs: Runs, onCompare: () => void, sending: string | null, send: Send): (row: Row) => React.ReactNode {
+function useRows(
+  view: ChatView,
+  runs: Runs,
+  onCompare: () => void,
+  onRevise: () => void,
+  sending: string | null,
+  send: Send,
+): (row: Row) => React.ReactNode {
   const thinking = useLive((live) => live.thinking);
   const waiting = useMemo(() => new Set(view.approvals.map(({ tool_call_id }) => tool_call_id)), [view.approvals]);
   const standing = (callId: string): CallStanding => callStanding(view, waiting, callId);
   const disclosure = usePlanDisclosure(view.id, openPlan(view));
   const hash = disclosure?.hash ?? null;
-  const execute = useCallback((id: string, edits: PlanEdits | null) => void send(id, () => acts.approvePlan(view.id, id, edits, hash)), [view.id, hash, send]);
-  const answer = useCallback((id: string, given: { value: string } | { custom: string }) => void send(id, () => acts.answer(view.id, id, given)), [view.id, send]);
+  const execute = useCallback(
+    (id: string, edits: PlanEdits | null, run: "chat" | "job") =>
+      void send(id, () => acts.approvePlan(view.id, id, edits, run, hash)),
+    [view.id, hash, send],
+  );
+  const answer = useCallback(
+    (id: string, given: { value: string } | { custom: string }) => void send(id, () => acts.answer(view.id, id, given)),
+    [view.id, send],
+  );
   return (row) => {
     switch (row.kind) {
       case "work":
@@ -118,7 +182,7 @@ function useRows(view: ChatView, runs: Runs, onCompare: () => void, sending: str
             sending={sending === row.key}
             onExecute={execute}
             onAnswer={answer}
-            onRevise={focusComposer}
+            onRevise={onRevise}
             onCompare={onCompare}
           />
         );
@@ -133,7 +197,12 @@ function useRows(view: ChatView, runs: Runs, onCompare: () => void, sending: str
 /** What the person wrote, not what was sent in their name. */
 function isOwn(message: Message): boolean {
   const run = runOf(message);
-  return message.role === "user" && (run ? isOrder(message, run) : !message.payload || readPictures(message.payload).length > 0);
+  return (
+    message.role === "user" &&
+    (run
+      ? isOrder(message, run)
+      : !message.payload || "steering" in message.payload || readPictures(message.payload).length > 0)
+  );
 }
 
 const UNPLANNED: PlanStanding = { state: "open", approved: null };
@@ -143,6 +212,6 @@ const UNASKED = { state: "withdrawn" } as const;
 function useSeek(target: string | null): void {
   useEffect(() => {
     if (!target) return;
-    void seek(target).then((found) => !found && say("The message that this link leads to is not in this chat.", "problem"));
+    void seek(target).then((found) => !found && say(t.theMessageThatThisLink, "problem"));
   }, [target]);
 }

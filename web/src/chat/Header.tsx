@@ -1,18 +1,39 @@
-import { Bot, Ellipsis, FolderClosed, Gauge, History, Pencil, Printer, Scale, Trash2, WifiOff } from "lucide-react";
+import {
+  Archive,
+  ArchiveRestore,
+  Bot,
+  Download,
+  Ellipsis,
+  FolderClosed,
+  Gauge,
+  History,
+  Pencil,
+  Pin,
+  PinOff,
+  Printer,
+  Scale,
+  Trash2,
+  WifiOff,
+} from "lucide-react";
 import { Suspense, useState } from "react";
 import { AutonomyChoice, AutonomySelector } from "../autonomy/AutonomySelector";
-import { ModelButton, ModelPicker } from "../models/ModelButton";
 import { defaultModel } from "../models/choices";
+import { ModelButton, ModelPicker } from "../models/ModelButton";
 import { RoleSelector } from "../roles/RoleSelector";
+import type { ExportFormat } from "../state/acts";
 import { useProviders } from "../state/queries";
 import type { Autonomy } from "../state/reduce";
+import { t } from "../texts/chat";
+import { t as list } from "../texts/chats";
 import { IconButton } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Menu, MenuItem, MenuLine } from "../ui/Menu";
 import { useNarrow } from "../ui/narrow";
+import { attempt } from "../ui/toasts";
 import { Details, Meter } from "./Meter";
 import { printChat } from "./Printed";
 import { SidebarButton } from "./SidebarButton";
+import { saveExport } from "./saveExport";
 import { usageWords, useUsage } from "./usage";
 
 interface Props {
@@ -28,12 +49,21 @@ interface Props {
   onModel: (model: string) => void;
   autonomy: Autonomy | null;
   onAutonomy: (autonomy: Autonomy) => void;
+  pinned: boolean;
+  archived: boolean;
+  onKeep: (wish: { pinned: boolean } | { archived: boolean }) => void;
   onRename: () => void;
   onRemove: () => void;
   onSidebar: () => void;
   onCheckpoints: () => void;
   onCompare: () => void;
 }
+
+const EXPORTS: readonly (readonly [ExportFormat, string])[] = [
+  ["markdown", list.exportMarkdown],
+  ["json", list.exportJson],
+  ["html", list.exportHtml],
+];
 
 /** At phone width the title and the role keep their room: who answers, and what was used, stand in the menu. */
 export function Header(props: Props) {
@@ -48,7 +78,9 @@ export function Header(props: Props) {
     <header className="@container flex h-14 shrink-0 items-center gap-1 border-b border-line bg-paper/90 px-2 sm:gap-2 sm:px-4">
       <SidebarButton onClick={props.onSidebar} />
       <div className="min-w-0 flex-1">
-        <h1 dir="auto" title={props.title} className="truncate text-left text-sm font-semibold sm:text-[15px]">{props.title}</h1>
+        <h1 dir="auto" title={props.title} className="truncate text-left text-sm font-semibold sm:text-[15px]">
+          {props.title}
+        </h1>
         {props.workspace && (
           <p className="hidden items-center gap-1 truncate text-xs text-ink-3 sm:flex" title={props.workspace}>
             <FolderClosed size={11} aria-hidden className="shrink-0" />
@@ -57,63 +89,90 @@ export function Header(props: Props) {
         )}
       </div>
       {props.alone && (
-        <span role="status" className="inline-flex items-center gap-1.5 rounded-full bg-warn-soft px-2.5 py-1 text-xs font-medium text-warn">
-          <WifiOff size={13} aria-hidden /> <span className="hidden sm:inline">Reconnecting…</span>
+        <span
+          role="status"
+          className="inline-flex items-center gap-1.5 rounded-full bg-warn-soft px-2.5 py-1 text-xs font-medium text-warn"
+        >
+          <WifiOff size={13} aria-hidden /> <span className="hidden sm:inline">{t.reconnecting}</span>
         </span>
       )}
       {!narrow && (
         <>
-          <IconButton label="Checkpoints" onClick={props.onCheckpoints} className="@max-lg:hidden">
+          <IconButton label={t.checkpoints} onClick={props.onCheckpoints} className="@max-lg:hidden">
             <History size={17} aria-hidden />
           </IconButton>
           {usage && <Meter usage={usage} />}
           <ModelButton model={props.model} onChoose={props.onModel} />
         </>
       )}
-      {props.autonomy && (!narrow || props.autonomy !== "ask") && <AutonomySelector autonomy={props.autonomy} onChoose={props.onAutonomy} />}
+      {props.autonomy && (!narrow || props.autonomy !== "ask") && (
+        <AutonomySelector autonomy={props.autonomy} onChoose={props.onAutonomy} />
+      )}
       {props.role && <RoleSelector role={props.role} onChoose={props.onRole} />}
       <Menu
-        label="Chat"
+        label={t.chat}
         align="end"
         trigger={
-          <button type="button" aria-label="More about this chat" className="inline-flex size-9 shrink-0 items-center justify-center rounded-lg text-ink-2 hover:bg-sunken thumb:size-11">
+          <button
+            type="button"
+            aria-label={t.moreAboutThisChat}
+            className="inline-flex size-9 shrink-0 items-center justify-center rounded-lg text-ink-2 hover:bg-sunken thumb:size-11"
+          >
             <Ellipsis size={18} aria-hidden />
           </button>
         }
       >
         <MenuItem onSelect={props.onCheckpoints}>
-          <History size={15} aria-hidden /> Checkpoints
+          <History size={15} aria-hidden /> {t.checkpoints}
         </MenuItem>
         <MenuItem onSelect={props.onCompare}>
-          <Scale size={15} aria-hidden /> Plan against actual
+          <Scale size={15} aria-hidden /> {t.planAgainstActual}
         </MenuItem>
         <MenuItem onSelect={props.onRename}>
-          <Pencil size={15} aria-hidden /> Rename
+          <Pencil size={15} aria-hidden /> {t.rename}
         </MenuItem>
+        <MenuItem onSelect={() => props.onKeep({ pinned: !props.pinned })}>
+          {props.pinned ? <PinOff size={15} aria-hidden /> : <Pin size={15} aria-hidden />}{" "}
+          {props.pinned ? list.unpin : list.pin}
+        </MenuItem>
+        <MenuItem onSelect={() => props.onKeep({ archived: !props.archived })}>
+          {props.archived ? <ArchiveRestore size={15} aria-hidden /> : <Archive size={15} aria-hidden />}{" "}
+          {props.archived ? list.unarchive : list.archive}
+        </MenuItem>
+        <MenuLine />
+        {EXPORTS.map(([format, words]) => (
+          <MenuItem key={format} onSelect={() => void attempt(saveExport(props.chatId, format))}>
+            <Download size={15} aria-hidden /> {words}
+          </MenuItem>
+        ))}
         <MenuItem onSelect={() => setTimeout(() => void printChat())}>
-          <Printer size={15} aria-hidden /> Print
+          <Printer size={15} aria-hidden /> {t.print}
         </MenuItem>
+        <MenuLine />
         <MenuItem danger onSelect={props.onRemove}>
-          <Trash2 size={15} aria-hidden /> Delete this chat
+          <Trash2 size={15} aria-hidden /> {t.deleteThisChat2}
         </MenuItem>
         {narrow && (
           <>
             <MenuLine />
             <MenuItem onSelect={() => setPicking(true)}>
-              <Bot size={15} aria-hidden className="shrink-0" /> <span className="min-w-0 break-all">Model: {model}</span>
+              <Bot size={15} aria-hidden className="shrink-0" />{" "}
+              <span className="min-w-0 break-all">{t.model(model)}</span>
             </MenuItem>
             {props.autonomy && <AutonomyChoice autonomy={props.autonomy} onChoose={props.onAutonomy} />}
             {used && (
               <MenuItem onSelect={() => setLooking(true)}>
-                <Gauge size={15} aria-hidden /> Used in this chat: {used}
+                <Gauge size={15} aria-hidden /> {t.usedInThisChat(used)}
               </MenuItem>
             )}
           </>
         )}
       </Menu>
-      <Suspense fallback={null}>{picking && <ModelPicker model={model} onChoose={props.onModel} onClose={() => setPicking(false)} />}</Suspense>
+      <Suspense fallback={null}>
+        {picking && <ModelPicker model={model} onChoose={props.onModel} onClose={() => setPicking(false)} />}
+      </Suspense>
       {usage && (
-        <Dialog title="What this chat has used" open={looking} onClose={() => setLooking(false)}>
+        <Dialog title={t.whatThisChatHasUsed} open={looking} onClose={() => setLooking(false)}>
           <Details usage={usage} />
         </Dialog>
       )}

@@ -7,11 +7,23 @@ import type { Message } from "../wire/nouns";
 import { Hint } from "./Hint";
 
 const asked = message({ id: "u", role: "user", content: "Count the words." });
-const fault = message({ id: "f", role: "system", content: "The model does not answer.", payload: { error: { code: "provider_unreachable", message: "The model does not answer." } } as never });
+const fault = message({
+  id: "f",
+  role: "system",
+  content: "The model does not answer.",
+  payload: { error: { code: "provider_unreachable", message: "The model does not answer." } } as never,
+});
 
 function hint(messages: Message[], more: Partial<ChatView> = {}) {
   const [onSwitch, onAgain] = [vi.fn(), vi.fn()];
-  const shown = show(<Hint view={{ state: "idle", role: "planner", messages, ...more } as ChatView} busy={false} onSwitch={onSwitch} onAgain={onAgain} />);
+  const shown = show(
+    <Hint
+      view={{ state: "idle", role: "planner", messages, ...more } as ChatView}
+      busy={false}
+      onSwitch={onSwitch}
+      onAgain={onAgain}
+    />,
+  );
   return { ...shown, onSwitch, onAgain };
 }
 
@@ -25,13 +37,22 @@ it("sends what was asked again after a turn that failed", async () => {
 it.each([
   ["the agent is at work", [asked, fault], { state: "running" }],
   ["the chat went on", [asked, fault, message({ id: "a" })], {}],
-  ["an image was sent with it", [message({ ...asked, payload: { images: [{ name: "flag.png" }] } as never }), fault], {}],
+  [
+    "an image was sent with it",
+    [message({ ...asked, payload: { images: [{ name: "flag.png" }] } as never }), fault],
+    {},
+  ],
 ] as const)("offers nothing when %s", (_, messages, more) => {
   expect(hint([...messages], more).container.textContent).toBe("");
 });
 
 it("offers the switch after the role refused", async () => {
-  const refused = message({ id: "r", role: "tool", message_type: "tool_result", payload: { tool_call_id: "c", status: "refused", error: { code: "forbidden_by_role", message: "No." } } as never });
+  const refused = message({
+    id: "r",
+    role: "tool",
+    message_type: "tool_result",
+    payload: { tool_call_id: "c", status: "refused", error: { code: "forbidden_by_role", message: "No." } } as never,
+  });
   const { onSwitch } = hint([asked, refused]);
   await userEvent.click(screen.getByRole("button", { name: "Switch to Actor" }));
   expect(onSwitch).toHaveBeenCalledWith("actor");

@@ -1,6 +1,7 @@
 import { Lightbulb, RotateCcw } from "lucide-react";
-import { Button } from "../ui/Button";
 import { type ChatView, continuable } from "../state/reduce";
+import { t } from "../texts/chat";
+import { Button } from "../ui/Button";
 import { loose, readFault, readToolResult } from "../wire/nouns";
 
 interface Props {
@@ -17,7 +18,7 @@ export function Hint({ view, busy, onSwitch, onAgain }: Props) {
   if (unanswered !== null) {
     return (
       <Button icon={<RotateCcw size={15} aria-hidden />} disabled={busy} onClick={() => onAgain(unanswered)}>
-        Try again
+        {t.tryAgain}
       </Button>
     );
   }
@@ -25,9 +26,9 @@ export function Hint({ view, busy, onSwitch, onAgain }: Props) {
   return (
     <div className="flex flex-wrap items-center gap-3 rounded-xl border border-dashed border-line-strong px-4 py-2.5 text-sm text-ink-2">
       <Lightbulb size={16} aria-hidden className="text-warn" />
-      This role may not do that.
+      {t.thisRoleMayNotDo}
       <Button className="ml-auto" onClick={() => onSwitch("actor")}>
-        Switch to Actor
+        {t.switchToActor}
       </Button>
     </div>
   );
@@ -44,5 +45,8 @@ function failedWords(view: ChatView): string | null {
 function refusedByRole(view: ChatView): boolean {
   const lastAsked = view.messages.findLastIndex(({ role }) => role === "user");
   const since = view.messages.slice(Math.max(0, lastAsked));
-  return since.some(({ message_type, payload }) => message_type === "tool_result" && readToolResult(payload)?.error?.code === "forbidden_by_role");
+  return since.some(
+    ({ message_type, payload }) =>
+      message_type === "tool_result" && readToolResult(payload)?.error?.code === "forbidden_by_role",
+  );
 }

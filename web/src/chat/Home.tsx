@@ -1,4 +1,5 @@
 // The start: who should the agent be, where should it work, what should be done. A chat is made with the first message.
+
 import { useQueryClient } from "@tanstack/react-query";
 import clsx from "clsx";
 import { ArrowUp } from "lucide-react";
@@ -10,11 +11,12 @@ import * as acts from "../state/acts";
 import { draftOf, keepDraft } from "../state/preferences";
 import { useProviders, useRoles } from "../state/queries";
 import { CHATS } from "../state/sidebar";
+import { t } from "../texts/chat";
 import { radioKeys } from "../ui/radios";
 import { attempt } from "../ui/toasts";
+import type { Chat } from "../wire/nouns";
 import { Completion, useCompletion } from "../workflows/Completion";
 import { keyOf, openWorkflows } from "../workflows/opening";
-import type { Chat } from "../wire/nouns";
 import { focusComposer } from "./Composer";
 import { examplesFor } from "./examples";
 import { SidebarButton } from "./SidebarButton";
@@ -57,14 +59,20 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
     setBusy(false);
   };
   const begin = () => words.trim() && void enter((chatId) => acts.send(chatId, words));
-  const completing = useCompletion({ workspace }, words, true, write, (workflow) => void enter(() => openWorkflows(keyOf(workflow))));
+  const completing = useCompletion(
+    { workspace },
+    words,
+    true,
+    write,
+    (workflow) => void enter(() => openWorkflows(keyOf(workflow))),
+  );
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
       <div className="p-2">
         <SidebarButton onClick={onSidebar} />
       </div>
       <div className="m-auto w-full max-w-[43rem] px-4 pb-16 sm:px-6">
-        <h1 className="text-center text-2xl font-semibold tracking-tight sm:text-[28px]">What should be done?</h1>
+        <h1 className="text-center text-2xl font-semibold tracking-tight sm:text-[28px]">{t.whatShouldBeDone}</h1>
         <p className="mt-2 mb-7 min-h-6 text-center text-ink-2">{look.tooltip}</p>
         <RoleChips role={role} onChoose={setRole} />
         <div className="mt-4 -mb-2">
@@ -83,8 +91,8 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
             autoFocus
             rows={3}
             dir="auto"
-            aria-label="Message"
-            placeholder={`Tell ${look.title} what you want…`}
+            aria-label={t.message}
+            placeholder={t.tellWhatYouWant(look.title)}
             value={words}
             onChange={({ target }) => write(target.value)}
             {...completing.aria}
@@ -102,18 +110,27 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
               <WorkspaceMenu workspace={workspace} onChoose={setWorkspace} />
               <ModelButton model={model} onChoose={setModel} named />
             </div>
-            <button type="submit" aria-label="Start" disabled={busy || !words.trim()} className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-role-solid text-white transition-opacity disabled:opacity-35">
+            <button
+              type="submit"
+              aria-label={t.start}
+              disabled={busy || !words.trim()}
+              className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-role-solid text-white transition-opacity disabled:opacity-35"
+            >
               <ArrowUp size={18} aria-hidden />
             </button>
           </div>
         </form>
-        <ul aria-label="Things to try" className="mt-4 flex flex-wrap justify-center gap-2">
+        <ul aria-label={t.thingsToTry} className="mt-4 flex flex-wrap justify-center gap-2">
           {examplesFor(role, onlyGuide).map((example) => (
             <li key={example}>
-              <button type="button" onClick={() => {
+              <button
+                type="button"
+                onClick={() => {
                   write(example);
                   focusComposer();
-                }} className="rounded-full border border-line bg-surface px-3.5 py-1.5 thumb:min-h-11 text-left text-sm text-ink-2 hover:border-line-strong hover:text-ink">
+                }}
+                className="rounded-full border border-line bg-surface px-3.5 py-1.5 thumb:min-h-11 text-left text-sm text-ink-2 hover:border-line-strong hover:text-ink"
+              >
                 {example}
               </button>
             </li>
@@ -128,7 +145,16 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
 function RoleChips({ role, onChoose }: { role: string; onChoose: (role: string) => void }) {
   const roles = useRoles();
   return (
-    <div role="radiogroup" aria-label="Role" onKeyDown={radioKeys(roles.map(({ name }) => name), role, onChoose)} className="flex min-h-9 flex-wrap justify-center gap-1 thumb:min-h-23 sm:-mx-6">
+    <div
+      role="radiogroup"
+      aria-label={t.role}
+      onKeyDown={radioKeys(
+        roles.map(({ name }) => name),
+        role,
+        onChoose,
+      )}
+      className="flex min-h-9 flex-wrap justify-center gap-1 thumb:min-h-23 sm:-mx-6"
+    >
       {roles.map(({ name }) => {
         const { Icon, title, colour, tooltip } = lookOf(roles, name);
         const chosen = name === role;
@@ -142,7 +168,10 @@ function RoleChips({ role, onChoose }: { role: string; onChoose: (role: string) 
             title={tooltip}
             data-colour={colour}
             onClick={() => onChoose(name)}
-            className={clsx("inline-flex min-h-9 thumb:min-h-11 items-center gap-1.5 rounded-full border px-3 text-sm font-medium", chosen ? "border-role/50 bg-role-soft text-role" : "border-transparent text-ink-2 hover:bg-sunken")}
+            className={clsx(
+              "inline-flex min-h-9 thumb:min-h-11 items-center gap-1.5 rounded-full border px-3 text-sm font-medium",
+              chosen ? "border-role/50 bg-role-soft text-role" : "border-transparent text-ink-2 hover:bg-sunken",
+            )}
           >
             <Icon size={15} strokeWidth={2.3} aria-hidden /> {title}
           </button>

@@ -6,14 +6,23 @@ import { api } from "../wire/client";
 import type { Instructions } from "../wire/nouns";
 import { InstructionsLine } from "./InstructionsLine";
 
-const FOUND: Instructions = { path: "AGENTS.md", sha256: "d".repeat(64), state: "untrusted", content: "Use tabs.\n", fault: null };
+const FOUND: Instructions = {
+  path: "AGENTS.md",
+  sha256: "d".repeat(64),
+  state: "untrusted",
+  content: "Use tabs.\n",
+  fault: null,
+};
 
 beforeEach(() => {
   localStorage.clear();
   HTMLDialogElement.prototype.showModal ??= function (this: HTMLDialogElement) {
     this.open = true;
   };
-  vi.stubGlobal("fetch", vi.fn(async () => Response.json({ paths: { "/instructions": {} } })));
+  vi.stubGlobal(
+    "fetch",
+    vi.fn(async () => Response.json({ paths: { "/instructions": {} } })),
+  );
 });
 afterEach(() => {
   vi.restoreAllMocks();
@@ -24,7 +33,10 @@ afterEach(() => {
 function house(file: Instructions | null) {
   const now = file && { ...file };
   const posted = vi.fn();
-  vi.spyOn(api, "GET").mockImplementation((async () => ({ data: { instructions: now && { ...now } }, response: new Response() })) as never);
+  vi.spyOn(api, "GET").mockImplementation((async () => ({
+    data: { instructions: now && { ...now } },
+    response: new Response(),
+  })) as never);
   vi.spyOn(api, "POST").mockImplementation((async (_: string, { body }: { body: unknown }) => {
     posted(body);
     if (now) now.state = "trusted";
@@ -42,7 +54,9 @@ it("shows the content before it is trusted, trusts exactly that in this chat, an
   await userEvent.click(screen.getByRole("button", { name: "Read and trust…" }));
   expect(await screen.findByText("Use tabs.")).toBeTruthy();
   await userEvent.click(screen.getByRole("button", { name: "Trust this content", hidden: true }));
-  expect(posted).toHaveBeenCalledWith({ trust: { workspace: "/p", path: "AGENTS.md", sha256: FOUND.sha256, context_id: "chat" } });
+  expect(posted).toHaveBeenCalledWith({
+    trust: { workspace: "/p", path: "AGENTS.md", sha256: FOUND.sha256, context_id: "chat" },
+  });
   await waitFor(() => expect(screen.queryByText(/This folder has instructions/)).toBeNull());
 });
 
@@ -61,8 +75,11 @@ it("says why a file cannot be used, and offers nothing to trust", async () => {
   expect(screen.queryByRole("button", { name: "Read and trust…" })).toBeNull();
 });
 
-it.each([null, { ...FOUND, state: "trusted" as const }])("says nothing where there is nothing to decide", async (file) => {
-  house(file);
-  await waitFor(() => expect(api.GET).toHaveBeenCalled());
-  expect(screen.queryByRole("note")).toBeNull();
-});
+it.each([null, { ...FOUND, state: "trusted" as const }])(
+  "says nothing where there is nothing to decide",
+  async (file) => {
+    house(file);
+    await waitFor(() => expect(api.GET).toHaveBeenCalled());
+    expect(screen.queryByRole("note")).toBeNull();
+  },
+);

@@ -1,8 +1,10 @@
 // The folder's own instructions for agents: a calm line while they are not used, and a place to read them before they are trusted.
+
 import { ScrollText } from "lucide-react";
-import { Suspense, lazy, useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { setPreference, usePreference } from "../state/preferences";
 import { useInstructions } from "../state/queries";
+import { t } from "../texts/chat";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import type { Instructions } from "../wire/nouns";
@@ -25,18 +27,26 @@ export function InstructionsLine({ chatId, workspace, idle, moment }: Props) {
   if (!found || found.state === "trusted" || later.includes(keyOf(workspace, found))) return null;
   const putOff = () => setPreference("later", [keyOf(workspace, found), ...later].slice(0, MOST_PUT_OFF).join(" "));
   return (
-    <div role="note" className="mb-2 flex flex-wrap items-center gap-x-2 gap-y-1 rounded-xl border border-dashed border-line-strong px-4 py-1.5 text-sm text-ink-2">
+    <div
+      role="note"
+      className="mb-2 flex flex-wrap items-center gap-x-2 gap-y-1 rounded-xl border border-dashed border-line-strong px-4 py-1.5 text-sm text-ink-2"
+    >
       <ScrollText size={15} aria-hidden className="shrink-0 text-ink-3" />
       <span className="min-w-0 flex-1 break-words">{words(found)}</span>
-      {found.sha256 && <Button onClick={() => setRead(found.sha256)}>Read and trust…</Button>}
+      {found.sha256 && <Button onClick={() => setRead(found.sha256)}>{t.readAndTrust}</Button>}
       <Button look="quiet" onClick={putOff}>
-        Not now
+        {t.notNow}
       </Button>
       {found.sha256 && found.sha256 === read && (
         <Dialog title={found.path} open onClose={() => setRead(null)} wide>
-          <p className="mb-3 text-sm text-ink-2">This file came with the folder and tells agents how to work in it. Once you trust it, it is told to the agent in every chat here. It gives no permissions; if it changes, you are asked again.</p>
+          <p className="mb-3 text-sm text-ink-2">{t.thisFileCameWithThe}</p>
           <Suspense fallback={null}>
-            <Trust workspace={workspace} file={{ kind: "instructions", path: found.path, sha256: found.sha256, trusted: false }} initiallyOpen chatId={chatId} />
+            <Trust
+              workspace={workspace}
+              file={{ kind: "instructions", path: found.path, sha256: found.sha256, trusted: false }}
+              initiallyOpen
+              chatId={chatId}
+            />
           </Suspense>
         </Dialog>
       )}
@@ -45,9 +55,9 @@ export function InstructionsLine({ chatId, workspace, idle, moment }: Props) {
 }
 
 function words({ path, state, fault }: Instructions): string {
-  if (state === "unreadable") return `The instructions of this folder (${path}) cannot be used: ${fault}.`;
-  if (state === "changed") return `The instructions of this folder (${path}) have changed. They are not used until you trust them again.`;
-  return `This folder has instructions for agents (${path}). They are not used until you trust them.`;
+  if (state === "unreadable") return t.theInstructionsOfThisFolder(path, fault ?? "");
+  if (state === "changed") return t.theInstructionsOfThisFolder2(path);
+  return t.thisFolderHasInstructionsFor(path);
 }
 
 /** Asked again when the content is another one. */

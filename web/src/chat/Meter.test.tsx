@@ -5,7 +5,18 @@ import { expectAccessible, show } from "../testing/room";
 import { type ChatUsage, Details, Meter } from "./Meter";
 import { costOf, money, short, tokensOf } from "./usage";
 
-const used = (parts: Partial<ChatUsage["models"][number]> = {}) => ({ model: "office/large", requests: 3, reserved: 0, prompt: 12_000, completion: 400, cached: 1000, reasoning: 0, estimated: false, cost: 0.04, ...parts });
+const used = (parts: Partial<ChatUsage["models"][number]> = {}) => ({
+  model: "office/large",
+  requests: 3,
+  reserved: 0,
+  prompt: 12_000,
+  completion: 400,
+  cached: 1000,
+  reasoning: 0,
+  estimated: false,
+  cost: 0.04,
+  ...parts,
+});
 const USAGE: ChatUsage = { models: [used()], window: 8000, context_tokens: 32_000 };
 
 it("shows tokens and cost, and how full the context is on one click", async () => {
@@ -28,4 +39,11 @@ it("sums up in short words", () => {
   expect(costOf({ ...USAGE, models: [used(), used({ cost: null })] })).toBeNull();
   expect([short(999), short(1234), short(12_345), short(2_500_000)]).toEqual(["999", "1.2k", "12k", "2.5M"]);
   expect([money(0), money(0.001), money(1.5)]).toEqual(["$0", "< $0.01", "$1.50"]);
+});
+
+it("counts a request that was stopped before it told what it used", () => {
+  const stopped: ChatUsage = { ...USAGE, models: [used({ prompt: 0, completion: 0, cached: 0, reserved: 900 })] };
+  expect(tokensOf(stopped)).toBe(900);
+  const { container } = show(<Details usage={stopped} />);
+  expect(container.textContent).toContain("about 900 of stopped requests");
 });

@@ -1,5 +1,7 @@
 // What the chat has used: tokens, their cost where the price is known, and how full the model's context is.
+
 import { Popover } from "radix-ui";
+import { t } from "../texts/chat";
 import type { components } from "../wire/api.gen";
 import { costOf, fillOf, money, short, tokensOf, usageWords } from "./usage";
 
@@ -14,13 +16,24 @@ export function Meter({ usage }: { usage: ChatUsage }) {
   return (
     <Popover.Root>
       <Popover.Trigger asChild>
-        <button type="button" aria-label={`Used in this chat: ${words}`} title={`Used in this chat: ${words}`} className="inline-flex min-h-9 items-center gap-1.5 rounded-lg px-2 text-xs text-ink-2 tabular-nums hover:bg-sunken">
+        <button
+          type="button"
+          aria-label={t.usedInThisChat2(words)}
+          title={t.usedInThisChat2(words)}
+          className="inline-flex min-h-9 items-center gap-1.5 rounded-lg px-2 text-xs text-ink-2 tabular-nums hover:bg-sunken"
+        >
           <Ring fill={fill} />
           <span className="hidden lg:inline">{cost !== null && cost > 0 ? money(cost) : short(tokens)}</span>
         </button>
       </Popover.Trigger>
       <Popover.Portal>
-        <Popover.Content align="end" sideOffset={6} collisionPadding={8} aria-label="What this chat has used" className="rise z-40 w-72 max-w-[calc(100vw-1rem)] rounded-xl border border-line bg-surface p-4 text-sm text-ink shadow-xl">
+        <Popover.Content
+          align="end"
+          sideOffset={6}
+          collisionPadding={8}
+          aria-label={t.whatThisChatHasUsed}
+          className="rise z-40 w-72 max-w-[calc(100vw-1rem)] rounded-xl border border-line bg-surface p-4 text-sm text-ink shadow-xl"
+        >
           <Details usage={usage} />
         </Popover.Content>
       </Popover.Portal>
@@ -36,12 +49,19 @@ export function Details({ usage }: { usage: ChatUsage }) {
       {fill !== null && (
         <div className="mb-3">
           <p className="mb-1 flex justify-between text-ink-2">
-            <span>Context of the last request</span>
+            <span>{t.contextOfTheLastRequest}</span>
             <span className="tabular-nums">{Math.round(fill * 100)} %</span>
           </p>
-          <meter aria-label="Context of the last request" className="context-fill w-full" min={0} max={100} high={85} value={Math.round(fill * 100)} />
+          <meter
+            aria-label={t.contextOfTheLastRequest}
+            className="context-fill w-full"
+            min={0}
+            max={100}
+            high={85}
+            value={Math.round(fill * 100)}
+          />
           <p className="text-xs text-ink-3 tabular-nums">
-            {usage.window.toLocaleString()} of {usage.context_tokens?.toLocaleString()} tokens
+            {t.ofTokens(usage.window.toLocaleString(), usage.context_tokens?.toLocaleString() ?? "")}
           </p>
         </div>
       )}
@@ -52,13 +72,16 @@ export function Details({ usage }: { usage: ChatUsage }) {
               {used.model}
             </p>
             <p className="text-xs text-ink-3 tabular-nums">
-              {used.requests} {used.requests === 1 ? "request" : "requests"} · {used.prompt.toLocaleString()} in{used.cached > 0 && ` (${used.cached.toLocaleString()} kept)`} · {used.completion.toLocaleString()} out
-              {used.estimated && " · estimated"}
+              {t.requests(used.requests)} · {t.tokensIn(used.prompt, used.cached)} · {t.tokensOut(used.completion)}
+              {used.reserved > 0 && ` · ${t.tokensUnreported(used.reserved)}`}
+              {used.estimated && ` · ${t.estimated}`}
             </p>
           </li>
         ))}
       </ul>
-      <p className="mt-3 border-t border-line pt-2 text-ink-2">{cost === null ? "The price of a model is not known: config.toml can name it." : `Cost so far: ${money(cost)}`}</p>
+      <p className="mt-3 border-t border-line pt-2 text-ink-2">
+        {cost === null ? t.thePriceOfAModel : t.costSoFar(money(cost))}
+      </p>
     </>
   );
 }
@@ -66,9 +89,22 @@ export function Details({ usage }: { usage: ChatUsage }) {
 function Ring({ fill }: { fill: number | null }) {
   const part = Math.min(1, fill ?? 0);
   return (
-    <svg viewBox="0 0 20 20" aria-hidden className={`size-[18px] shrink-0 -rotate-90 ${part > 0.85 ? "text-warn" : "text-ink-3"}`}>
+    <svg
+      viewBox="0 0 20 20"
+      aria-hidden
+      className={`size-[18px] shrink-0 -rotate-90 ${part > 0.85 ? "text-warn" : "text-ink-3"}`}
+    >
       <circle cx="10" cy="10" r="7.5" fill="none" stroke="var(--line-strong)" strokeWidth="3" />
-      <circle cx="10" cy="10" r="7.5" fill="none" stroke="currentColor" strokeWidth="3" pathLength="100" strokeDasharray={`${part * 100} 100`} />
+      <circle
+        cx="10"
+        cy="10"
+        r="7.5"
+        fill="none"
+        stroke="currentColor"
+        strokeWidth="3"
+        pathLength="100"
+        strokeDasharray={`${part * 100} 100`}
+      />
     </svg>
   );
 }

@@ -1,8 +1,17 @@
+import { t } from "../texts/chat";
 import { Button } from "../ui/Button";
 import type { Refusal } from "../wire/client";
 import { SidebarButton } from "./SidebarButton";
 
-export function NoChat({ problem, onSidebar, onAgain }: { problem: Refusal; onSidebar: () => void; onAgain: () => void }) {
+export function NoChat({
+  problem,
+  onSidebar,
+  onAgain,
+}: {
+  problem: Refusal;
+  onSidebar: () => void;
+  onAgain: () => void;
+}) {
   const away = problem.status === 0;
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col">
@@ -10,15 +19,20 @@ export function NoChat({ problem, onSidebar, onAgain }: { problem: Refusal; onSi
         <SidebarButton onClick={onSidebar} />
       </div>
       <div className="m-auto max-w-sm px-6 pb-24 text-center">
-        <h1 className="text-lg font-semibold">{problem.status === 404 ? "This chat is not here" : away ? "This chat cannot be reached" : "This chat cannot be shown"}</h1>
-        <p className="mt-2 text-sm text-ink-2">{away ? "The server does not answer. The chat opens by itself as soon as it does." : problem.message}</p>
+        <h1 className="text-lg font-semibold">
+          {problem.status === 404 ? t.thisChatIsNotHere : away ? t.thisChatCannotBeReached : t.thisChatCannotBeShown}
+        </h1>
+        <p className="mt-2 text-sm text-ink-2">{away ? t.theServerDoesNotAnswer : problem.message}</p>
         {away ? (
           <Button look="primary" className="mt-5" onClick={onAgain}>
-            Try again
+            {t.tryAgain}
           </Button>
         ) : (
-          <a href="#/" className="mt-5 inline-flex min-h-9 items-center rounded-lg bg-ink px-4 text-sm font-medium text-paper thumb:min-h-11">
-            Start a new one
+          <a
+            href="#/"
+            className="mt-5 inline-flex min-h-9 items-center rounded-lg bg-ink px-4 text-sm font-medium text-paper thumb:min-h-11"
+          >
+            {t.startANewOne}
           </a>
         )}
       </div>

@@ -1,10 +1,12 @@
 // A chat on paper, or as a PDF: the whole of what is loaded, without the page around it. On the screen only what is in view is drawn.
+
 import { type ReactNode, useEffect, useState } from "react";
 import { flushSync } from "react-dom";
 import { OnPaper } from "../messages/Diagram";
 import { loadEarlier, useLive } from "../state/live";
 import { applyTheme } from "../state/preferences";
 import type { Row } from "../state/rows";
+import { t } from "../texts/chat";
 
 const LONG_PAGE = 500;
 
@@ -22,7 +24,7 @@ export function Printed({ rows, hasEarlier, render }: Props) {
     <div className="printed hidden print:block">
       <h1 className="text-xl font-semibold">{title}</h1>
       <p className="mb-4 text-xs">{workspace}</p>
-      {hasEarlier && <p className="mb-4 text-sm">Older messages are not printed here. "Print" in the chat's menu brings them all.</p>}
+      {hasEarlier && <p className="mb-4 text-sm">{t.olderMessagesAreNotPrinted}</p>}
       <OnPaper value={true}>
         {rows.map((row) => (
           <div key={row.key} className="py-2">

@@ -1,13 +1,21 @@
 import clsx from "clsx";
-import { Command, Plus, Search, Settings } from "lucide-react";
-import { useDeferredValue, useState } from "react";
+import { Archive, ArrowLeft, Command, FolderTree, Network, Plus, Search, Settings } from "lucide-react";
+import { Fragment, useDeferredValue, useMemo, useState } from "react";
 import { lookOf } from "../roles/theme";
+import { grouped } from "../state/chatGroups";
+import { setPreference, usePreference } from "../state/preferences";
 import { useRoles } from "../state/queries";
+import { useMessageSearch } from "../state/search";
 import { useChats } from "../state/sidebar";
+import { t } from "../texts/chat";
+import { t as list } from "../texts/chats";
+import { t as jobTexts } from "../texts/jobs";
+import { IconButton } from "../ui/Button";
 import { keysOf, shown } from "../ui/hotkeys";
 import { ago } from "../ui/times";
 import { houseNow } from "../wire/houseClock";
 import type { Chat } from "../wire/nouns";
+import { SearchResults } from "./SearchResults";
 import { StateMark } from "./StateMark";
 
 interface Props {
@@ -18,54 +26,126 @@ interface Props {
 
 export function Sidebar({ current, onLeave, onPalette }: Props) {
   const [words, setWords] = useState("");
-  const chats = useChats(useDeferredValue(words.trim()));
-  const { waiting, others } = chats;
+  const [archived, setArchived] = useState(false);
+  const sought = useDeferredValue(words.trim());
   return (
-    <nav aria-label="Chats" className="flex h-full w-full flex-col bg-sunken/55">
+    <nav aria-label={t.chats} className="flex h-full w-full flex-col bg-sunken/55">
       <div className="flex h-14 shrink-0 items-center gap-2.5 px-4">
         <Logo />
         <a href="#/" onClick={onLeave} className="text-[15px] font-semibold tracking-tight">
-          AnyCowork
+          {t.anycowork}
         </a>
-        <button type="button" onClick={onPalette} className="ml-auto inline-flex min-h-6 items-center justify-center rounded-md border border-line-strong/70 px-1.5 font-mono text-[11px] text-ink-3 hover:text-ink thumb:size-11 thumb:border-0" aria-label={`Command palette, ${shown(keysOf("palette"))}`}>
+        <button
+          type="button"
+          onClick={onPalette}
+          className="ml-auto inline-flex min-h-6 items-center justify-center rounded-md border border-line-strong/70 px-1.5 font-mono text-[11px] text-ink-3 hover:text-ink thumb:size-11 thumb:border-0"
+          aria-label={t.commandPalette(shown(keysOf("palette")))}
+        >
           <Command size={17} aria-hidden className="hidden thumb:inline" />
           <span className="thumb:hidden">{shown(keysOf("palette"))}</span>
         </button>
       </div>
       <div className="space-y-2 px-3 pb-2">
-        <a href="#/" onClick={onLeave} className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg border border-line-strong/70 bg-surface px-3 text-sm font-medium hover:bg-paper">
-          <Plus size={16} aria-hidden /> New chat
+        <a
+          href="#/"
+          onClick={onLeave}
+          className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg border border-line-strong/70 bg-surface px-3 text-sm font-medium hover:bg-paper"
+        >
+          <Plus size={16} aria-hidden /> {t.newChat}
         </a>
         <label className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg px-3 text-sm outline-2 outline-transparent focus-within:bg-surface focus-within:outline-(--focus) hover:bg-surface">
           <Search size={15} aria-hidden className="text-ink-3" />
-          <input type="search" aria-label="Search chats" placeholder="Search" value={words} onChange={({ target }) => setWords(target.value)} className="min-w-0 flex-1 bg-transparent outline-none placeholder:text-ink-3" />
+          <input
+            type="search"
+            aria-label={t.searchChats}
+            placeholder={t.search}
+            value={words}
+            onChange={({ target }) => setWords(target.value)}
+            className="min-w-0 flex-1 bg-transparent outline-none placeholder:text-ink-3"
+          />
         </label>
       </div>
-      <ul className="min-h-0 flex-1 space-y-0.5 overflow-y-auto px-3 pb-3">
-        {waiting.length > 0 && <Heading>Waiting for you</Heading>}
-        {waiting.map((chat) => (
-          <ChatLine key={chat.id} chat={chat} current={chat.id === current} onOpen={onLeave} />
-        ))}
-        {waiting.length > 0 && others.length > 0 && <Heading>Other chats</Heading>}
-        {others.map((chat) => (
-          <ChatLine key={chat.id} chat={chat} current={chat.id === current} onOpen={onLeave} />
-        ))}
-        {chats.isPending && <Skeleton />}
-        {chats.isSuccess && waiting.length + others.length === 0 && <li className="px-3 py-6 text-center text-sm text-ink-3">{words ? "No chat has these words in its title." : "No chats yet."}</li>}
-        {chats.hasNextPage && (
-          <li>
-            <button type="button" onClick={() => void chats.fetchNextPage()} className="w-full rounded-lg px-3 py-2 text-sm text-ink-2 hover:bg-surface">
-              Show older chats
-            </button>
-          </li>
-        )}
-      </ul>
+      <ChatLists key={String(archived)} words={sought} archived={archived} current={current} onOpen={onLeave} />
       <div className="border-t border-line p-3">
-        <a href="#/settings" onClick={onLeave} className="flex min-h-9 thumb:min-h-11 items-center gap-2.5 rounded-lg px-3 text-sm text-ink-2 hover:bg-surface hover:text-ink">
-          <Settings size={16} aria-hidden /> Settings
+        <div className="flex gap-1">
+          <button type="button" onClick={() => setArchived(!archived)} className={clsx(FOOT, "flex-1")}>
+            {archived ? <ArrowLeft size={16} aria-hidden /> : <Archive size={16} aria-hidden />}
+            {archived ? list.backToChats : list.showArchived}
+          </button>
+          <GroupingButton />
+        </div>
+        <a href="#/jobs" onClick={onLeave} className={FOOT}>
+          <Network size={16} aria-hidden /> {jobTexts.jobs}
+        </a>
+        <a href="#/settings" onClick={onLeave} className={FOOT}>
+          <Settings size={16} aria-hidden /> {t.settings}
         </a>
       </div>
     </nav>
+  );
+}
+
+const FOOT =
+  "flex min-h-9 thumb:min-h-11 items-center gap-2.5 rounded-lg px-3 text-sm text-ink-2 hover:bg-surface hover:text-ink";
+
+/** Groups by date, or by folder. */
+function GroupingButton() {
+  const by = usePreference("groups") === "workspace" ? "workspace" : "date";
+  const label = by === "date" ? list.groupByWorkspace : list.groupByDate;
+  return (
+    <IconButton label={label} onClick={() => setPreference("groups", by === "date" ? "workspace" : "date")}>
+      <FolderTree size={16} aria-hidden />
+    </IconButton>
+  );
+}
+
+interface Lists {
+  words: string;
+  archived: boolean;
+  current: string | null;
+  onOpen: () => void;
+}
+
+function ChatLists({ words, archived, current, onOpen }: Lists) {
+  const chats = useChats(words, archived);
+  const { waiting, pinned, others } = chats;
+  const found = useMessageSearch(words).results;
+  const by = usePreference("groups") === "workspace" ? "workspace" : "date";
+  const groups = useMemo(() => grouped(others, by, houseNow()), [others, by]);
+  const all = [{ title: t.waitingForYou, chats: waiting }, { title: list.pinned, chats: pinned }, ...groups].filter(
+    (group) => group.chats.length > 0,
+  );
+  const empty = archived ? list.noArchivedChats : words ? list.nothingFound : t.noChatsYet;
+  return (
+    <ul className="min-h-0 flex-1 space-y-0.5 overflow-y-auto px-3 pb-3">
+      {archived && <Heading>{list.archived}</Heading>}
+      {all.map((group) => (
+        <Fragment key={group.title}>
+          {(all.length > 1 || by === "workspace" || group.chats === waiting || group.chats === pinned) && (
+            <Heading>{group.title}</Heading>
+          )}
+          {group.chats.map((chat) => (
+            <ChatLine key={chat.id} chat={chat} current={chat.id === current} onOpen={onOpen} />
+          ))}
+        </Fragment>
+      ))}
+      {chats.isPending && <Skeleton />}
+      {chats.isSuccess && all.length + found.length === 0 && (
+        <li className="px-3 py-6 text-center text-sm text-ink-3">{empty}</li>
+      )}
+      {chats.hasNextPage && (
+        <li>
+          <button
+            type="button"
+            onClick={() => void chats.fetchNextPage()}
+            className="w-full rounded-lg px-3 py-2 text-sm text-ink-2 hover:bg-surface"
+          >
+            {t.showOlderChats}
+          </button>
+        </li>
+      )}
+      <SearchResults words={words} onOpen={onOpen} />
+    </ul>
   );
 }
 
@@ -91,13 +171,22 @@ function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onO
         onClick={onOpen}
         title={chat.title}
         aria-current={current ? "page" : undefined}
-        className={clsx("flex min-h-10 thumb:min-h-11 items-center gap-2.5 rounded-lg px-3 py-1.5 text-sm", current ? "bg-surface font-medium shadow-xs dark:bg-sunken" : "text-ink-2 hover:bg-surface/70 hover:text-ink")}
+        className={clsx(
+          "flex min-h-10 thumb:min-h-11 items-center gap-2.5 rounded-lg px-3 py-1.5 text-sm",
+          current ? "bg-surface font-medium shadow-xs dark:bg-sunken" : "text-ink-2 hover:bg-surface/70 hover:text-ink",
+        )}
       >
         <span data-colour={colour} className="shrink-0 text-role">
           <Icon size={14} strokeWidth={2.3} aria-label={title} />
         </span>
-        <span dir="auto" className="min-w-0 flex-1 truncate text-left">{chat.title}</span>
-        {chat.state === "idle" && !chat.waiting ? <span className="shrink-0 text-[11px] text-ink-3 tabular-nums">{ago(chat.updated_at, houseNow())}</span> : <StateMark state={chat.state} waiting={chat.waiting ?? null} />}
+        <span dir="auto" className="min-w-0 flex-1 truncate text-left">
+          {chat.title}
+        </span>
+        {chat.state === "idle" && !chat.waiting ? (
+          <span className="shrink-0 text-[11px] text-ink-3 tabular-nums">{ago(chat.updated_at, houseNow())}</span>
+        ) : (
+          <StateMark state={chat.state} waiting={chat.waiting ?? null} />
+        )}
       </a>
     </li>
   );

@@ -1,8 +1,10 @@
 // The way to the list of chats. Where the list is hidden, it says that chats in it wait.
+
 import { PanelLeft } from "lucide-react";
 import { createContext, useContext } from "react";
 import { useLive } from "../state/live";
 import { useChats } from "../state/sidebar";
+import { t } from "../texts/chat";
 import { IconButton } from "../ui/Button";
 
 export const SidebarHidden = createContext(false);
@@ -11,7 +13,7 @@ export function SidebarButton({ onClick }: { onClick: () => void }) {
   const hidden = useContext(SidebarHidden);
   const here = useLive(({ chatId }) => chatId);
   const waiting = useChats("").waiting.filter(({ id }) => id !== here).length;
-  const label = "Show or hide the chats";
+  const label = t.showOrHideTheChats;
   if (!hidden || waiting === 0) {
     return (
       <IconButton label={label} onClick={onClick}>
@@ -19,11 +21,14 @@ export function SidebarButton({ onClick }: { onClick: () => void }) {
       </IconButton>
     );
   }
-  const more = waiting === 1 ? "1 other waits for you" : `${waiting} others wait for you`;
+  const more = waiting === 1 ? t.text1OtherWaitsForYou : t.othersWaitForYou(waiting);
   return (
     <IconButton label={`${label}: ${more}`} onClick={onClick} className="relative">
       <PanelLeft size={18} aria-hidden />
-      <span aria-hidden className="absolute top-0 right-0 min-w-4.5 rounded-full bg-warn px-1 text-center text-[11px] leading-4.5 font-semibold text-paper tabular-nums">
+      <span
+        aria-hidden
+        className="absolute top-0 right-0 min-w-4.5 rounded-full bg-warn px-1 text-center text-[11px] leading-4.5 font-semibold text-paper tabular-nums"
+      >
         {waiting}
       </span>
     </IconButton>

@@ -1,4 +1,5 @@
 import { CircleHelp, CirclePause, Hand, ListChecks } from "lucide-react";
+import { t } from "../texts/chat";
 import type { Chat, ChatState } from "../wire/nouns";
 
 const WAITS = "inline-flex size-5 shrink-0 items-center justify-center rounded-full bg-warn-soft text-warn";
@@ -8,33 +9,34 @@ export function StateMark({ state, waiting = null }: { state: ChatState; waiting
   switch (state) {
     case "awaiting_approval":
       return (
-        <span title="Waits for your approval" className={WAITS}>
-          <Hand size={13} aria-hidden /> <span className="sr-only">approve</span>
+        <span title={t.waitsForYourApproval} className={WAITS}>
+          <Hand size={13} aria-hidden /> <span className="sr-only">{t.approve}</span>
         </span>
       );
     case "awaiting_answer":
       return (
-        <span title="Waits for your answer" className={WAITS}>
-          <CircleHelp size={13} aria-hidden /> <span className="sr-only">answer</span>
+        <span title={t.waitsForYourAnswer} className={WAITS}>
+          <CircleHelp size={13} aria-hidden /> <span className="sr-only">{t.answer}</span>
         </span>
       );
     case "running":
       return (
-        <span title="The agent is working" className="inline-flex size-5 shrink-0 items-center justify-center">
-          <span aria-hidden className="breathe size-2 rounded-full bg-[var(--focus)]" /> <span className="sr-only">working</span>
+        <span title={t.theAgentIsWorking} className="inline-flex size-5 shrink-0 items-center justify-center">
+          <span aria-hidden className="breathe size-2 rounded-full bg-[var(--focus)]" />{" "}
+          <span className="sr-only">{t.working}</span>
         </span>
       );
     case "idle":
       if (waiting === "plan")
         return (
-          <span title="A plan waits for your approval" className={WAITS}>
-            <ListChecks size={13} aria-hidden /> <span className="sr-only">approve the plan</span>
+          <span title={t.aPlanWaitsForYour} className={WAITS}>
+            <ListChecks size={13} aria-hidden /> <span className="sr-only">{t.approveThePlan}</span>
           </span>
         );
       if (waiting === "continue")
         return (
-          <span title="Stopped: it can be continued" className={WAITS}>
-            <CirclePause size={13} aria-hidden /> <span className="sr-only">continue</span>
+          <span title={t.stoppedItCanBeContinued} className={WAITS}>
+            <CirclePause size={13} aria-hidden /> <span className="sr-only">{t.continue3}</span>
           </span>
         );
       return null;

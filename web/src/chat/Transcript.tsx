@@ -1,9 +1,11 @@
 // The rows of a chat, virtualised. It stays at the end while the end is in view, and leaves the reader alone otherwise.
+
 import clsx from "clsx";
 import { ArrowDown } from "lucide-react";
 import { type ReactNode, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { VList, type VListHandle } from "virtua";
 import { type Row, rowHolding } from "../state/rows";
+import { t } from "../texts/chat";
 import { Folds } from "../ui/Fold";
 import { Printed } from "./Printed";
 
@@ -60,17 +62,46 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
   };
   const { hand, press, clicked } = sticking;
   return (
-    <div ref={sticking.box} role="log" aria-live="off" aria-label="Conversation" className="relative min-h-0 flex-1 overflow-hidden">
+    <div
+      ref={sticking.box}
+      role="log"
+      aria-live="off"
+      aria-label={t.conversation}
+      className="relative min-h-0 flex-1 overflow-hidden"
+    >
       <Folds value={folds}>
         {/* the list hears no pointer while it scrolls and a moment after: a click on what has just come into view would be lost */}
-        <VList ref={list} data={items} itemSize={TYPICAL} bufferSize={AHEAD} shift={shift} onScroll={onScroll} onWheel={onWheel} onTouchMove={hand} onPointerDown={press} onKeyDown={onKeyDown} onClick={clicked} tabIndex={0} className="h-full outline-offset-[-2px] [&>*]:pointer-events-auto!">
+        <VList
+          ref={list}
+          data={items}
+          itemSize={TYPICAL}
+          bufferSize={AHEAD}
+          shift={shift}
+          onScroll={onScroll}
+          onWheel={onWheel}
+          onTouchMove={hand}
+          onPointerDown={press}
+          onKeyDown={onKeyDown}
+          onClick={clicked}
+          tabIndex={0}
+          className="h-full outline-offset-[-2px] [&>*]:pointer-events-auto!"
+        >
           {(item: Row | typeof TAIL, at: number) =>
             item === TAIL ? (
               <div key={TAIL} className="mx-auto w-full max-w-3xl px-4 pt-1 pb-6 sm:px-6">
                 {tail}
               </div>
             ) : (
-              <div key={item.key} id={`row-${item.key}`} aria-current={at === aimed || undefined} className={clsx("mx-auto w-full max-w-3xl px-4 py-2.5 sm:px-6", at === 0 && !hasEarlier && "pt-6", at === aimed && "aimed")}>
+              <div
+                key={item.key}
+                id={`row-${item.key}`}
+                aria-current={at === aimed || undefined}
+                className={clsx(
+                  "mx-auto w-full max-w-3xl px-4 py-2.5 sm:px-6",
+                  at === 0 && !hasEarlier && "pt-6",
+                  at === aimed && "aimed",
+                )}
+              >
                 {render(item)}
               </div>
             )
@@ -79,8 +110,11 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
       </Folds>
       <Printed rows={rows} hasEarlier={hasEarlier} render={render} />
       {loadingEarlier && (
-        <p role="status" className="absolute top-2 left-1/2 -translate-x-1/2 rounded-full border border-line bg-surface px-3 py-1 text-xs text-ink-2 shadow-sm">
-          Older messages…
+        <p
+          role="status"
+          className="absolute top-2 left-1/2 -translate-x-1/2 rounded-full border border-line bg-surface px-3 py-1 text-xs text-ink-2 shadow-sm"
+        >
+          {t.olderMessages}
         </p>
       )}
       {away && (
@@ -89,7 +123,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
           onClick={sticking.toEnd}
           className="rise absolute bottom-3 left-1/2 inline-flex -translate-x-1/2 items-center gap-1.5 rounded-full border border-line-strong bg-surface px-3.5 py-1.5 text-sm shadow-md hover:bg-sunken"
         >
-          <ArrowDown size={14} aria-hidden /> Latest
+          <ArrowDown size={14} aria-hidden /> {t.latest}
         </button>
       )}
     </div>
@@ -114,7 +148,8 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
   const grown = useCallback(() => {
     const scroller = box.current?.firstElementChild;
     const unfolded = performance.now() - clickedAt.current < UNFOLDING; // what was opened must not be pushed out of sight
-    if (unfolded && scroller && scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop >= NEAR_END) sticks.current = false;
+    if (unfolded && scroller && scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop >= NEAR_END)
+      sticks.current = false;
     stick();
   }, [stick]);
   const toEnd = useCallback(() => {
@@ -143,20 +178,29 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
     return sticks.current;
   };
   const holds = () => sticks.current;
-  const release = useCallback(() => void (sticks.current = false), []);
-  const hand = useCallback(() => void (byHand.current = true), []);
-  const press = useCallback(({ target, currentTarget }: { target: EventTarget; currentTarget: EventTarget }) => {
-    if (target === currentTarget) hand(); // the list's own bar; a row is pressed to be used, not to be moved
-    pressed.current = true;
-    const released = new AbortController();
-    const lift = () => {
-      released.abort();
-      pressed.current = false;
-      requestAnimationFrame(grown); // the click comes next, and may unfold something
-    };
-    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, lift, { signal: released.signal });
-  }, [hand, grown]);
-  const clicked = useCallback(() => void (clickedAt.current = performance.now()), []);
+  const release = useCallback(() => {
+    sticks.current = false;
+  }, []);
+  const hand = useCallback(() => {
+    byHand.current = true;
+  }, []);
+  const press = useCallback(
+    ({ target, currentTarget }: { target: EventTarget; currentTarget: EventTarget }) => {
+      if (target === currentTarget) hand(); // the list's own bar; a row is pressed to be used, not to be moved
+      pressed.current = true;
+      const released = new AbortController();
+      const lift = () => {
+        released.abort();
+        pressed.current = false;
+        requestAnimationFrame(grown); // the click comes next, and may unfold something
+      };
+      for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, lift, { signal: released.signal });
+    },
+    [hand, grown],
+  );
+  const clicked = useCallback(() => {
+    clickedAt.current = performance.now();
+  }, []);
   return { box, scrolled, holds, release, toEnd, hand, press, clicked };
 }
 

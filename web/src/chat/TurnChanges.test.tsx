@@ -3,16 +3,27 @@ import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { expectAccessible, message, show } from "../testing/room";
 import type { Message } from "../wire/nouns";
-import { TurnChanges, changedSince } from "./TurnChanges";
+import { changedSince, TurnChanges } from "./TurnChanges";
 
 const did = (path: string): Message => {
   const diff = `--- a/${path}\n+++ b/${path}\n@@ -1 +1,2 @@\n-old\n+new\n+more\n`;
-  return message({ id: path, message_type: "tool_result", payload: { tool_call_id: path, tool: "update_file", status: "ok", diff } as never });
+  return message({
+    id: path,
+    message_type: "tool_result",
+    payload: { tool_call_id: path, tool: "update_file", status: "ok", diff } as never,
+  });
 };
 const said = message({ id: "said", role: "user" });
 
 it("counts what was changed since the person last spoke, each file once", () => {
-  const { files, added, removed, rest } = changedSince([said, did("before.txt"), said, did("a.txt"), did("b.txt"), did("a.txt")]);
+  const { files, added, removed, rest } = changedSince([
+    said,
+    did("before.txt"),
+    said,
+    did("a.txt"),
+    did("b.txt"),
+    did("a.txt"),
+  ]);
   expect([files.map(({ path }) => path), added, removed, rest]).toEqual([["a.txt", "b.txt"], 6, 3, ""]);
   expect(files[0]!.lines.filter(({ kind }) => kind === "hunk")).toHaveLength(2);
 });
@@ -32,7 +43,9 @@ it("names the first files, and leads to the way back", async () => {
 });
 
 it("says nothing where nothing was changed", () => {
-  expect(show(<TurnChanges messages={[did("a.txt"), said, message()]} onBack={() => {}} />).container.textContent).toBe("");
+  expect(show(<TurnChanges messages={[did("a.txt"), said, message()]} onBack={() => {}} />).container.textContent).toBe(
+    "",
+  );
 });
 
 it("is read file by file, by pointer or by key, and says how many were looked at", async () => {
@@ -42,9 +55,25 @@ it("is read file by file, by pointer or by key, and says how many were looked at
   expect(dialog.getByLabelText("Changes of a.txt")).toBeTruthy();
   await userEvent.click(dialog.getByRole("button", { name: "Next file" }));
   expect(dialog.getByLabelText("Changes of b.txt")).toBeTruthy();
-  expect(dialog.getByText("2 of 3 looked at")).toBeTruthy();
+  expect(dialog.getByText("2 of 3 reviewed")).toBeTruthy();
   fireEvent.keyDown(dialog.getByRole("listbox"), { key: "ArrowDown" });
   expect(dialog.getByLabelText("Changes of c.txt")).toBeTruthy();
-  expect(dialog.getByText("All 3 looked at")).toBeTruthy();
+  expect(dialog.getByText("All 3 reviewed")).toBeTruthy();
   await expectAccessible(document.body);
+});
+
+const wentBack = (snapshot: string, undo: string, paths: { restored?: string[]; deleted?: string[] }): Message =>
+  message({
+    id: undo,
+    role: "system",
+    payload: { restore: { snapshot, undo_snapshot: undo, restored: [], deleted: [], ...paths } } as never,
+  });
+
+it("names no file that was put back, and names it again once that is undone", () => {
+  const pathsOf = (...messages: Message[]) => changedSince([said, ...messages]).files.map(({ path }) => path);
+  const back = wentBack("s1", "s2", { restored: ["a.txt"] });
+  expect(pathsOf(did("a.txt"), did("b.txt"), back)).toEqual(["b.txt"]);
+  expect(pathsOf(did("a.txt"), wentBack("s1", "s2", { deleted: ["a.txt"] }))).toEqual([]);
+  expect(pathsOf(did("a.txt"), back, wentBack("s2", "s3", { restored: ["a.txt"] }))).toEqual(["a.txt"]);
+  expect(pathsOf(did("a.txt"), back, did("a.txt"))).toEqual(["a.txt"]);
 });

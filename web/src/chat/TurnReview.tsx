@@ -1,9 +1,11 @@
 // All that a turn changed, to be read file by file: the files beside their lines, which of them were opened, and the way from one to the next.
+
 import clsx from "clsx";
 import { Check, ChevronRight } from "lucide-react";
 import { useEffect, useId, useRef, useState } from "react";
 import { DiffCount, Lines, Path } from "../messages/DiffView";
 import type { Diff, FileDiff } from "../messages/diffs";
+import { t } from "../texts/chat";
 import { Button } from "../ui/Button";
 import { Dialog, wantsFocus } from "../ui/Dialog";
 
@@ -23,49 +25,74 @@ export default function TurnReview({ diff, onClose }: { diff: Diff; onClose: () 
     document.getElementById(`${name}-${at}`)?.scrollIntoView?.({ block: "nearest" });
   }, [at, name]);
   const onKey = (key: string) => {
-    const to = key === "ArrowDown" ? at + 1 : key === "ArrowUp" ? at - 1 : key === "Home" ? 0 : key === "End" ? files.length - 1 : -1;
+    const to =
+      key === "ArrowDown"
+        ? at + 1
+        : key === "ArrowUp"
+          ? at - 1
+          : key === "Home"
+            ? 0
+            : key === "End"
+              ? files.length - 1
+              : -1;
     if (to >= 0 && to < files.length) go(to);
     return to >= 0;
   };
   if (!file) return null;
   return (
-    <Dialog title="What this turn changed" open onClose={onClose} page>
+    <Dialog title={t.whatThisTurnChanged} open onClose={onClose} page>
       <div className="flex h-full min-h-0 flex-col gap-3 md:flex-row">
         <ul
           ref={wantsFocus}
           tabIndex={0}
           role="listbox"
-          aria-label="Changed files"
+          aria-label={t.changedFiles}
           aria-activedescendant={`${name}-${at}`}
           onKeyDown={(event) => onKey(event.key) && event.preventDefault()}
           className="max-h-36 shrink-0 overflow-y-auto rounded-xl border border-line p-1 md:max-h-none md:w-80"
         >
           {files.map((one, place) => (
-            <FileLine key={one.path} id={`${name}-${place}`} file={one} chosen={place === at} seen={seen.has(place)} onChoose={() => go(place)} />
+            <FileLine
+              key={one.path}
+              id={`${name}-${place}`}
+              file={one}
+              chosen={place === at}
+              seen={seen.has(place)}
+              onChoose={() => go(place)}
+            />
           ))}
         </ul>
-        <section aria-label={`Changes of ${file.path}`} className="flex min-h-0 min-w-0 flex-1 flex-col rounded-xl border border-line">
+        <section
+          aria-label={t.changesOf(file.path)}
+          className="flex min-h-0 min-w-0 flex-1 flex-col rounded-xl border border-line"
+        >
           <header className="flex min-h-9 items-center gap-3 border-b border-line px-3.5 text-xs">
             <Path path={file.path} className="text-ink" />
             <DiffCount added={file.added} removed={file.removed} />
           </header>
-          <div ref={lines} tabIndex={0} role="group" aria-label="Changed lines" className="min-h-0 flex-1 overflow-auto py-1">
+          <div
+            ref={lines}
+            tabIndex={0}
+            role="group"
+            aria-label={t.changedLines}
+            className="min-h-0 flex-1 overflow-auto py-1"
+          >
             <Lines key={at} lines={file.lines} />
           </div>
         </section>
       </div>
       <footer className="flex flex-wrap items-center gap-2 pt-3 text-sm text-ink-2">
         <span role="status" className="mr-auto">
-          {seen.size === files.length ? `All ${files.length} looked at` : `${seen.size} of ${files.length} looked at`}
+          {seen.size === files.length ? t.allLookedAt(files.length) : t.ofLookedAt(seen.size, files.length)}
           {diff.rest && ` · ${diff.rest}`}
         </span>
         {at < files.length - 1 ? (
           <Button look="primary" icon={<ChevronRight size={15} aria-hidden />} onClick={() => go(at + 1)}>
-            Next file
+            {t.nextFile}
           </Button>
         ) : (
           <Button look="primary" onClick={onClose}>
-            Close
+            {t.close}
           </Button>
         )}
       </footer>
@@ -73,10 +100,36 @@ export default function TurnReview({ diff, onClose }: { diff: Diff; onClose: () 
   );
 }
 
-function FileLine({ id, file, chosen, seen, onChoose }: { id: string; file: FileDiff; chosen: boolean; seen: boolean; onChoose: () => void }) {
+function FileLine({
+  id,
+  file,
+  chosen,
+  seen,
+  onChoose,
+}: {
+  id: string;
+  file: FileDiff;
+  chosen: boolean;
+  seen: boolean;
+  onChoose: () => void;
+}) {
   return (
-    <li id={id} role="option" aria-selected={chosen} onClick={onChoose} className={clsx("flex min-h-8 cursor-pointer items-center gap-2 rounded-lg px-2 text-xs thumb:min-h-11", chosen ? "bg-sunken" : "hover:bg-sunken/60")}>
-      <Check size={13} aria-label={seen ? "looked at" : undefined} aria-hidden={!seen} className={clsx("shrink-0 text-good", !seen && "invisible")} />
+    <li
+      id={id}
+      role="option"
+      aria-selected={chosen}
+      onClick={onChoose}
+      className={clsx(
+        "flex min-h-8 cursor-pointer items-center gap-2 rounded-lg px-2 text-xs thumb:min-h-11",
+        chosen ? "bg-sunken" : "hover:bg-sunken/60",
+      )}
+    >
+      <Check
+        size={13}
+        aria-label={seen ? t.lookedAt : undefined}
+        aria-hidden={!seen}
+        className={clsx("shrink-0 text-good", !seen && "invisible")}
+      />
       <Path path={file.path} className={chosen ? "text-ink" : "text-ink-2"} />
       <span className="ml-auto">
         <DiffCount added={file.added} removed={file.removed} />

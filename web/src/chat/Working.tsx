@@ -1,6 +1,7 @@
 import { useEffect, useState } from "react";
-import { useRoles } from "../state/queries";
 import { lookOf } from "../roles/theme";
+import { useRoles } from "../state/queries";
+import { t } from "../texts/chat";
 import { seconds } from "../ui/times";
 import { houseNow } from "../wire/houseClock";
 
@@ -18,7 +19,8 @@ export function Working({ role, since }: { role: string; since: string | null })
       <span className="breathe inline-flex size-5 items-center justify-center rounded-md bg-role-soft text-role">
         <Icon size={13} aria-hidden />
       </span>
-      {title} is working{took >= 2 ? ` · ${seconds(Math.floor(took))}` : "…"}
+      {t.isWorking(title)}
+      {took >= 2 ? ` · ${seconds(Math.floor(took))}` : "…"}
     </p>
   );
 }

@@ -3,13 +3,20 @@ import { Check, ChevronDown, FolderClosed, FolderPlus } from "lucide-react";
 import { useState } from "react";
 import * as acts from "../state/acts";
 import { useSettings, useWorkspaces } from "../state/queries";
+import { t } from "../texts/chat";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Menu, MenuChoice, MenuItem, MenuLabel, MenuLine, MenuOption } from "../ui/Menu";
-import { text } from "../wire/nouns";
 import { Refusal } from "../wire/client";
+import { text } from "../wire/nouns";
 
-export function WorkspaceMenu({ workspace, onChoose }: { workspace: string | null; onChoose: (workspace: string) => void }) {
+export function WorkspaceMenu({
+  workspace,
+  onChoose,
+}: {
+  workspace: string | null;
+  onChoose: (workspace: string) => void;
+}) {
   const { data: workspaces = [] } = useWorkspaces();
   const { data: settings } = useSettings();
   const [adding, setAdding] = useState(false);
@@ -17,32 +24,37 @@ export function WorkspaceMenu({ workspace, onChoose }: { workspace: string | nul
   return (
     <>
       <Menu
-        label="Folders"
+        label={t.folders}
         className="max-w-[min(32rem,calc(100vw-1rem))]"
         trigger={
-          <button type="button" aria-label={`Folder: ${current}`} title={current} className="inline-flex min-h-9 thumb:min-h-11 min-w-0 items-center gap-2 rounded-lg px-2.5 text-sm text-ink-2 hover:bg-sunken">
+          <button
+            type="button"
+            aria-label={t.folder(current)}
+            title={current}
+            className="inline-flex min-h-9 thumb:min-h-11 min-w-0 items-center gap-2 rounded-lg px-2.5 text-sm text-ink-2 hover:bg-sunken"
+          >
             <FolderClosed size={15} aria-hidden className="shrink-0" />
             <span className="truncate">{shortPath(current)}</span>
             <ChevronDown size={14} aria-hidden className="shrink-0 opacity-70" />
           </button>
         }
       >
-        <MenuLabel>Where the agent works</MenuLabel>
+        <MenuLabel>{t.whereTheAgentWorks}</MenuLabel>
         <MenuChoice value={current} onChoose={onChoose}>
           {workspaces.map(({ root }) => (
             <MenuOption key={root} value={root}>
               <FolderClosed size={15} aria-hidden className="shrink-0" />
               <span className="min-w-0 flex-1 truncate">{root}</span>
-              {root === current && <Check size={15} aria-label="chosen" />}
+              {root === current && <Check size={15} aria-label={t.chosen} />}
             </MenuOption>
           ))}
         </MenuChoice>
         <MenuLine />
         <MenuItem onSelect={() => setAdding(true)}>
-          <FolderPlus size={15} aria-hidden /> Add a folder…
+          <FolderPlus size={15} aria-hidden /> {t.addAFolder}
         </MenuItem>
       </Menu>
-      <Dialog title="Add a folder" open={adding} onClose={() => setAdding(false)}>
+      <Dialog title={t.addAFolder2} open={adding} onClose={() => setAdding(false)}>
         <FolderForm
           onAdded={(root) => {
             onChoose(root);
@@ -66,7 +78,7 @@ export function FolderForm({ onAdded }: { onAdded: (root: string) => void }) {
       setProblem(null);
       onAdded(root);
     } catch (error) {
-      setProblem(error instanceof Refusal ? error.message : "That did not work.");
+      setProblem(error instanceof Refusal ? error.message : t.thatDidNotWork);
     }
   };
   return (
@@ -76,11 +88,18 @@ export function FolderForm({ onAdded }: { onAdded: (root: string) => void }) {
         if (path.trim()) void add();
       }}
     >
-      <p className="mb-3 text-sm text-ink-2">Agents read and change files in this folder, and nowhere else.</p>
+      <p className="mb-3 text-sm text-ink-2">{t.agentsReadAndChangeFiles}</p>
       <div className="flex gap-2">
-        <input aria-label="Folder" aria-invalid={problem !== null} placeholder="/home/me/project" value={path} onChange={({ target }) => setPath(target.value)} className="min-h-9 min-w-0 flex-1 rounded-lg border border-line-strong bg-paper px-3 font-mono text-sm" />
+        <input
+          aria-label={t.folder2}
+          aria-invalid={problem !== null}
+          placeholder="/home/me/project"
+          value={path}
+          onChange={({ target }) => setPath(target.value)}
+          className="min-h-9 min-w-0 flex-1 rounded-lg border border-line-strong bg-paper px-3 font-mono text-sm"
+        />
         <Button look="primary" type="submit" disabled={!path.trim()}>
-          Add
+          {t.add}
         </Button>
       </div>
       {problem && (

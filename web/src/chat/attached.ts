@@ -1,6 +1,8 @@
 // Images that stand ready to be sent with the next message: pasted, dropped or chosen. The server looks again at every byte.
+
 import { type ClipboardEvent, type DragEvent, useState } from "react";
 import type { SentImage } from "../state/acts";
+import { t } from "../texts/chat";
 import { say } from "../ui/toasts";
 import { unique } from "../wire/unique";
 
@@ -15,13 +17,16 @@ const MOST_IN_ALL = 7 * 1024 * 1024; // a request takes 10 MB, and base64 adds a
 const MOST_IMAGES = 8;
 
 /** Why this file cannot be sent beside those; null if it can. Pure. */
-export function objection(file: { name: string; type: string; size: number }, others: readonly { file: { size: number } }[]): string | null {
-  const name = file.name || "This image";
-  if (!KINDS.includes(file.type)) return `${name} is no PNG, JPEG, WebP or GIF image.`;
-  if (file.size > MOST_BYTES) return `${name} has more than 5 MB.`;
-  if (others.length >= MOST_IMAGES) return `A message takes ${MOST_IMAGES} images.`;
+export function objection(
+  file: { name: string; type: string; size: number },
+  others: readonly { file: { size: number } }[],
+): string | null {
+  const name = file.name || t.thisImage;
+  if (!KINDS.includes(file.type)) return t.isNoPngJpegWebp(name);
+  if (file.size > MOST_BYTES) return t.hasMoreThan5Mb(name);
+  if (others.length >= MOST_IMAGES) return t.aMessageTakesImages(MOST_IMAGES);
   const sum = others.reduce((bytes, other) => bytes + other.file.size, file.size);
-  return sum > MOST_IN_ALL ? "Together these images are too large: a message takes 7 MB." : null;
+  return sum > MOST_IN_ALL ? t.togetherTheseImagesAreToo : null;
 }
 
 export function useAttached(offered: boolean) {
@@ -31,7 +36,17 @@ export function useAttached(offered: boolean) {
     for (const file of files) {
       const against = objection(file, now);
       if (against) say(against, "problem");
-      else now = [...now, { key: unique(), name: file.name, media_type: file.type as SentImage["media_type"], data: await base64(file), file }];
+      else
+        now = [
+          ...now,
+          {
+            key: unique(),
+            name: file.name,
+            media_type: file.type as SentImage["media_type"],
+            data: await base64(file),
+            file,
+          },
+        ];
     }
     setImages(now);
   };
@@ -39,11 +54,12 @@ export function useAttached(offered: boolean) {
   const take = (files: readonly File[]): boolean => {
     if (files.length === 0) return false;
     if (offered) void add(files);
-    else say("The model that answers here cannot be shown images.", "problem");
+    else say(t.theModelThatAnswersHere, "problem");
     return true;
   };
   /** Cells of a table and the like come as words and as their picture: the words are meant. */
-  const pasted = ({ files, types }: DataTransfer) => ([...(types ?? [])].includes("text/plain") ? [] : [...files].filter(({ type }) => type.startsWith("image/")));
+  const pasted = ({ files, types }: DataTransfer) =>
+    [...(types ?? [])].includes("text/plain") ? [] : [...files].filter(({ type }) => type.startsWith("image/"));
   return {
     images,
     add: (files: Iterable<File>) => void add(files),

@@ -10,9 +10,21 @@ beforeEach(() => localStorage.clear());
 
 function composer(state: ChatState = "idle", chatId = "chat", images = false) {
   const onSend = vi.fn(() => Promise.resolve(true));
+  const onQueue = vi.fn((_words: string, _when: "idle" | "now") => Promise.resolve(true));
   const onStop = vi.fn();
-  const shown = show(<Composer chatId={chatId} state={state} placeholder="Message…" sent={["the first one", "the last one"]} images={images} onSend={onSend} onStop={onStop} />);
-  return { ...shown, onSend, onStop, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
+  const shown = show(
+    <Composer
+      chatId={chatId}
+      state={state}
+      placeholder="Message…"
+      sent={["the first one", "the last one"]}
+      images={images}
+      onSend={onSend}
+      onQueue={onQueue}
+      onStop={onStop}
+    />,
+  );
+  return { ...shown, onSend, onQueue, onStop, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
 }
 
 it("sends with Enter, makes a line with Shift+Enter", async () => {
@@ -76,7 +88,25 @@ it.each(["running", "awaiting_approval", "awaiting_answer"] as const)("has stop 
   await expectAccessible(container);
 });
 
+it("queues with Enter and steers with Ctrl+Enter while the agent works", async () => {
+  const { field, onSend, onQueue, container } = composer("running");
+  await userEvent.type(field, "next{Enter}");
+  await userEvent.type(field, "not that{Control>}{Enter}{/Control}");
+  await userEvent.type(field, "by hand");
+  await expectAccessible(container);
+  await userEvent.click(screen.getByRole("button", { name: "Queue" }));
+  expect(onQueue.mock.calls).toEqual([
+    ["next", "idle"],
+    ["not that", "now"],
+    ["by hand", "idle"],
+  ]);
+  expect(onSend).not.toHaveBeenCalled();
+  expect(field.value).toBe("");
+});
+
 it("marks what waits differently from what runs", () => {
-  const words = (["awaiting_approval", "awaiting_answer", "running", "idle"] as const).map((state) => show(<StateMark state={state} />).container.textContent?.trim());
+  const words = (["awaiting_approval", "awaiting_answer", "running", "idle"] as const).map((state) =>
+    show(<StateMark state={state} />).container.textContent?.trim(),
+  );
   expect(words).toEqual(["approve", "answer", "working", ""]);
 });

@@ -6,8 +6,8 @@ import { TextCard } from "../messages/TextCard";
 import { send } from "../state/acts";
 import { useLive } from "../state/live";
 import { sees } from "../state/queries";
-import { useToasts } from "../ui/toasts";
 import { expectAccessible, message, show } from "../testing/room";
+import { useToasts } from "../ui/toasts";
 import { api } from "../wire/client";
 import type { Provider } from "../wire/nouns";
 import { type Attached, objection } from "./attached";
@@ -23,7 +23,18 @@ const PNG = new File([new Uint8Array([137, 80, 78, 71])], "flag.png", { type: "i
 
 function composer(images = true) {
   const onSend = vi.fn((_words: string, _images: readonly Attached[]) => Promise.resolve(true));
-  const shown = show(<Composer chatId="chat" state="idle" placeholder="Message…" sent={[]} images={images} onSend={onSend} onStop={vi.fn()} />);
+  const shown = show(
+    <Composer
+      chatId="chat"
+      state="idle"
+      placeholder="Message…"
+      sent={[]}
+      images={images}
+      onSend={onSend}
+      onQueue={vi.fn(() => Promise.resolve(true))}
+      onStop={vi.fn()}
+    />,
+  );
   return { ...shown, onSend, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
 }
 
@@ -33,7 +44,9 @@ it("sends a chosen image with the words, and is empty then", async () => {
   expect(await screen.findByRole("img", { name: "flag.png" })).toBeTruthy();
   await expectAccessible(container);
   await userEvent.type(field, "What is this?{Enter}");
-  expect(onSend).toHaveBeenCalledWith("What is this?", [expect.objectContaining({ name: "flag.png", media_type: "image/png", data: "iVBORw==" })]);
+  expect(onSend).toHaveBeenCalledWith("What is this?", [
+    expect.objectContaining({ name: "flag.png", media_type: "image/png", data: "iVBORw==" }),
+  ]);
   await waitFor(() => expect(screen.queryByRole("img", { name: "flag.png" })).toBeNull());
 });
 
@@ -41,9 +54,11 @@ it("takes a pasted and a dropped image, and gives them back", async () => {
   const { field, container } = composer();
   fireEvent.paste(field, { clipboardData: { files: [PNG] } });
   await screen.findByRole("img", { name: "flag.png" });
-  fireEvent.drop(container.querySelector("form")!, { dataTransfer: { files: [new File(["x"], "two.gif", { type: "image/gif" })], types: ["Files"] } });
+  fireEvent.drop(container.querySelector("form")!, {
+    dataTransfer: { files: [new File(["x"], "two.gif", { type: "image/gif" })], types: ["Files"] },
+  });
   await screen.findByRole("img", { name: "two.gif" });
-  await userEvent.click(screen.getByRole("button", { name: "Take away flag.png" }));
+  await userEvent.click(screen.getByRole("button", { name: "Remove flag.png" }));
   expect(screen.queryByRole("img", { name: "flag.png" })).toBeNull();
   expect(screen.getByRole("img", { name: "two.gif" })).toBeTruthy();
 });
@@ -54,7 +69,7 @@ it("says that a model cannot see, and leaves words alone that come with a pictur
   const pasted = createEvent.paste(field, { clipboardData: { files: [PNG] } });
   fireEvent(field, pasted);
   expect(pasted.defaultPrevented).toBe(true);
-  expect(useToasts.getState().toasts.at(-1)?.words).toBe("The model that answers here cannot be shown images.");
+  expect(useToasts.getState().toasts.at(-1)?.words).toBe("The model of this chat cannot read images.");
   const cells = createEvent.paste(field, { clipboardData: { files: [PNG], types: ["text/plain", "Files"] } });
   fireEvent(field, cells);
   expect(cells.defaultPrevented).toBe(false);
@@ -63,15 +78,17 @@ it("says that a model cannot see, and leaves words alone that come with a pictur
 
 it("holds a file that is no image, and says so", () => {
   const { container } = composer();
-  const dropped = createEvent.drop(container.querySelector("form")!, { dataTransfer: { files: [new File(["x"], "notes.txt", { type: "text/plain" })], types: ["Files"] } });
+  const dropped = createEvent.drop(container.querySelector("form")!, {
+    dataTransfer: { files: [new File(["x"], "notes.txt", { type: "text/plain" })], types: ["Files"] },
+  });
   fireEvent(container.querySelector("form")!, dropped);
   expect(dropped.defaultPrevented).toBe(true);
-  expect(useToasts.getState().toasts.at(-1)?.words).toMatch(/^notes.txt is no PNG/);
+  expect(useToasts.getState().toasts.at(-1)?.words).toMatch(/^notes.txt is not a PNG/);
 });
 
 it("says why a file is not taken", () => {
   const file = { name: "a.svg", type: "image/svg+xml", size: 10 };
-  expect(objection(file, [])).toMatch(/no PNG/);
+  expect(objection(file, [])).toMatch(/not a PNG/);
   expect(objection({ ...file, type: "image/png", size: 6 * 1024 * 1024 }, [])).toMatch(/5 MB/);
   expect(objection({ ...file, type: "image/png" }, Array(8).fill({ file: { size: 1 } }))).toMatch(/8 images/);
   expect(objection({ ...file, type: "image/png", size: 4e6 }, [{ file: { size: 4e6 } }])).toMatch(/7 MB/);
@@ -84,7 +101,10 @@ it("sends of an image what the server takes, and nothing of it without one", asy
   await send("chat", "Look.", [image]);
   await send("chat", "Hi.");
   const bodies = (post.mock.calls as unknown as [string, { body: unknown }][]).map(([, { body }]) => body);
-  expect(bodies).toEqual([{ content: "Look.", images: [{ media_type: "image/png", data: "iVBORw==", name: "flag.png" }] }, { content: "Hi." }]);
+  expect(bodies).toEqual([
+    { content: "Look.", images: [{ media_type: "image/png", data: "iVBORw==", name: "flag.png" }] },
+    { content: "Hi." },
+  ]);
 });
 
 it("reads the images of a message with the page key, and has words for who cannot see", async () => {
@@ -94,11 +114,21 @@ it("reads the images of a message with the page key, and has words for who canno
   URL.createObjectURL = vi.fn(() => "blob:made");
   URL.revokeObjectURL = vi.fn();
   useLive.setState({ chatId: "chat" });
-  const payload = { images: [{ name: "flag.png", width: 3, height: 2 }, { name: "", width: "x" }] };
-  const { container } = show(<TextCard message={message({ role: "user", content: "Look.", payload: payload as never })} thought={null} />);
+  const payload = {
+    images: [
+      { name: "flag.png", width: 3, height: 2 },
+      { name: "", width: "x" },
+    ],
+  };
+  const { container } = show(
+    <TextCard message={message({ role: "user", content: "Look.", payload: payload as never })} thought={null} />,
+  );
   const [named, nameless] = screen.getAllByRole("img");
   await waitFor(() => expect(named!.getAttribute("src")).toBe("blob:made"));
-  expect(fetching).toHaveBeenCalledWith("/context/chat/messages/m1/images/0", expect.objectContaining({ headers: { "X-AnyCowork-Page-Key": "key" } }));
+  expect(fetching).toHaveBeenCalledWith(
+    "/context/chat/messages/m1/images/0",
+    expect.objectContaining({ headers: { "X-AnyCowork-Page-Key": "key" } }),
+  );
   expect(named!.getAttribute("alt")).toBe("Image: flag.png");
   expect(nameless!.getAttribute("alt")).toBe("Image without a name");
   await expectAccessible(container);
@@ -109,10 +139,23 @@ it("shows nothing where there is none", () => {
   expect(show(<Pictures messageId="m1" pictures={[]} />).container.textContent).toBe("");
 });
 
-const provider = (parts: Partial<Provider>): Provider => ({ name: "p", kind: "openai", base_url: null, models: [], images: [], default: false, status: "", hint: "", ...parts });
+const provider = (parts: Partial<Provider>): Provider => ({
+  name: "p",
+  kind: "openai",
+  base_url: null,
+  models: [],
+  images: [],
+  default: false,
+  status: "",
+  hint: "",
+  ...parts,
+});
 
 it("knows whether the model that answers can see", () => {
-  const providers = [provider({ name: "many", models: ["blind", "eyes"], images: ["eyes"], default: true }), provider({ name: "claude", images: ["auto"] })];
+  const providers = [
+    provider({ name: "many", models: ["blind", "eyes"], images: ["eyes"], default: true }),
+    provider({ name: "claude", images: ["auto"] }),
+  ];
   expect(sees(providers, null)).toBe(false);
   expect(sees(providers, "many/eyes")).toBe(true);
   expect(sees(providers, "many/blind")).toBe(false);

@@ -1,5 +1,7 @@
 // A chat's usage as the server sums it up, and in short words. A cost that is not known stays unknown.
+
 import { useQuery } from "@tanstack/react-query";
+import { t } from "../texts/chat";
 import { api, given } from "../wire/client";
 import type { ChatUsage } from "./Meter";
 
@@ -15,7 +17,7 @@ export function useUsage(chatId: string, spent: number | null, model: string | n
 }
 
 export function tokensOf(usage: ChatUsage): number {
-  return usage.models.reduce((sum, used) => sum + used.prompt + used.completion, 0);
+  return usage.models.reduce((sum, used) => sum + used.prompt + used.completion + used.reserved, 0);
 }
 
 /** null as soon as one model's price is not known: half a sum would mislead. */
@@ -28,7 +30,7 @@ export function usageWords(usage: ChatUsage): string {
   const tokens = tokensOf(usage);
   const cost = costOf(usage);
   if (tokens === 0) return "";
-  return [`${short(tokens)} tokens`, cost === null ? "" : money(cost)].filter(Boolean).join(", ");
+  return [t.tokens(short(tokens)), cost === null ? "" : money(cost)].filter(Boolean).join(", ");
 }
 
 export function fillOf(usage: ChatUsage): number | null {
@@ -37,7 +39,7 @@ export function fillOf(usage: ChatUsage): number | null {
 
 export function short(count: number): string {
   if (count < 1000) return String(count);
-  if (count < 1_000_000) return `${(count / 1000).toFixed(count < 10_000 ? 1 : 0)}k`;
+  if (count < 1_000_000) return t.k((count / 1000).toFixed(count < 10_000 ? 1 : 0));
   return `${(count / 1_000_000).toFixed(1)}M`;
 }
 

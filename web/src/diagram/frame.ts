@@ -26,7 +26,19 @@ async function draw(text: string, dark: boolean): Promise<Report> {
     htmlLabels: false,
     flowchart: { htmlLabels: false },
     fontFamily: "ui-sans-serif, system-ui, sans-serif",
-    secure: ["secure", "securityLevel", "startOnLoad", "maxTextSize", "maxEdges", "suppressErrorRendering", "htmlLabels", "flowchart", "themeCSS", "fontFamily", "dompurifyConfig"],
+    secure: [
+      "secure",
+      "securityLevel",
+      "startOnLoad",
+      "maxTextSize",
+      "maxEdges",
+      "suppressErrorRendering",
+      "htmlLabels",
+      "flowchart",
+      "themeCSS",
+      "fontFamily",
+      "dompurifyConfig",
+    ],
   });
   try {
     const { svg } = await mermaid.render("diagram", text);
@@ -48,7 +60,10 @@ const LOADS: readonly string[] = ["href", "xlink:href", "src", "action", "formac
 
 /** Nothing in a drawing can be pressed, loaded or followed. The walls hold without this; two are better than one. */
 function disarm(drawing: Element): void {
-  for (const element of drawing.querySelectorAll("script, foreignObject, iframe, object, embed, image, animate, set, use[href^='http']")) element.remove();
+  for (const element of drawing.querySelectorAll(
+    "script, foreignObject, iframe, object, embed, image, animate, set, use[href^='http']",
+  ))
+    element.remove();
   for (const element of [drawing, ...drawing.querySelectorAll("*")]) {
     for (const { name, value } of [...element.attributes]) {
       const local = LOADS.includes(name) && value.startsWith("#");

@@ -1,7 +1,16 @@
 import { expect, it } from "vitest";
 import { readOrder, readReport } from "./talk";
 
-it.each([null, 7, "drawn", {}, { is: "drawn" }, { is: "drawn", height: "9" }, { is: "drawn", height: Infinity }, { is: "hacked" }])("believes no report like %j", (said) => {
+it.each([
+  null,
+  7,
+  "drawn",
+  {},
+  { is: "drawn" },
+  { is: "drawn", height: "9" },
+  { is: "drawn", height: Infinity },
+  { is: "hacked" },
+])("believes no report like %j", (said) => {
   expect(readReport(said)).toBeNull();
 });
 

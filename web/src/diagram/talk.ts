@@ -20,7 +20,8 @@ export function readOrder(value: unknown): Order | null {
 export function readReport(value: unknown): Report | null {
   const { is, height, reason } = loose(value);
   if (is === "ready") return { is };
-  if (is === "drawn" && typeof height === "number" && Number.isFinite(height)) return { is, height: Math.min(TALLEST, Math.max(0, height)) };
+  if (is === "drawn" && typeof height === "number" && Number.isFinite(height))
+    return { is, height: Math.min(TALLEST, Math.max(0, height)) };
   if (is === "failed") return { is, reason: typeof reason === "string" ? reason.slice(0, LONGEST_REASON) : "" };
   return null;
 }

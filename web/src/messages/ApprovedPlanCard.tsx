@@ -1,4 +1,5 @@
 import { ListChecks } from "lucide-react";
+import { t } from "../texts/messages";
 import { Fold } from "../ui/Fold";
 import type { Message } from "../wire/nouns";
 import { Output } from "./Output";
@@ -6,18 +7,18 @@ import { Output } from "./Output";
 /** The request that an approved plan became: said in one line, there in full when wanted. */
 export function ApprovedPlanCard({ message }: { message: Message }) {
   return (
-    <article aria-label="You approved the plan" className="flex justify-end">
+    <article aria-label={t.youApprovedThePlan} className="flex justify-end">
       <div className="max-w-full min-w-0">
         <Fold
           name={`plan ${message.id}`}
           summary={
             <span className="inline-flex items-center gap-1.5">
               <ListChecks size={15} aria-hidden />
-              You approved the plan
+              {t.youApprovedThePlan}
             </span>
           }
         >
-          {() => <Output text={message.content} label="The approved plan as it was sent" />}
+          {() => <Output text={message.content} label={t.theApprovedPlanAsIt} />}
         </Fold>
       </div>
     </article>

@@ -6,7 +6,20 @@ import { type Message, readPlan } from "../wire/nouns";
 import { Card } from "./Card";
 
 const card = (parts: Partial<Message>) =>
-  show(<Card message={message(parts)} thought={null} plan={{ state: "open", approved: null }} question={{ state: "open" }} run={null} busy={false} onExecute={() => {}} onAnswer={() => {}} onRevise={() => {}} onCompare={null} />);
+  show(
+    <Card
+      message={message(parts)}
+      thought={null}
+      plan={{ state: "open", approved: null }}
+      question={{ state: "open" }}
+      run={null}
+      busy={false}
+      onExecute={() => {}}
+      onAnswer={() => {}}
+      onRevise={() => {}}
+      onCompare={null}
+    />,
+  );
 
 // proves UI-2/10
 it.each(["hologram", undefined, null])("shows a message of type %s as text", (type) => {
@@ -14,10 +27,13 @@ it.each(["hologram", undefined, null])("shows a message of type %s as text", (ty
   expect(screen.getByText("still here")).toBeTruthy();
 });
 
-it.each(["plan", "question", "review", "tool_result", "tool_call"] as const)("shows a %s whose payload is broken as text", (type) => {
-  card({ message_type: type, content: "what the model wrote", payload: { steps: "none" } as never });
-  expect(screen.getByText("what the model wrote")).toBeTruthy();
-});
+it.each(["plan", "question", "review", "tool_result", "tool_call"] as const)(
+  "shows a %s whose payload is broken as text",
+  (type) => {
+    card({ message_type: type, content: "what the model wrote", payload: { steps: "none" } as never });
+    expect(screen.getByText("what the model wrote")).toBeTruthy();
+  },
+);
 
 it("shows a plan as a plan and a question as a question", () => {
   card({ message_type: "plan", payload: { goal: "Go", steps: [{ action: "First" }] } as never });
@@ -29,7 +45,18 @@ it("shows a plan as a plan and a question as a question", () => {
 it("shows an approved plan as it was approved", () => {
   const approved = readPlan({ goal: "Go", steps: [{ action: "Second thoughts" }] });
   show(
-    <Card message={message({ message_type: "plan", payload: { goal: "Go", steps: [{ action: "First" }] } as never })} thought={null} plan={{ state: "approved", approved }} question={{ state: "open" }} run={null} busy={false} onExecute={() => {}} onAnswer={() => {}} onRevise={() => {}} onCompare={null} />,
+    <Card
+      message={message({ message_type: "plan", payload: { goal: "Go", steps: [{ action: "First" }] } as never })}
+      thought={null}
+      plan={{ state: "approved", approved }}
+      question={{ state: "open" }}
+      run={null}
+      busy={false}
+      onExecute={() => {}}
+      onAnswer={() => {}}
+      onRevise={() => {}}
+      onCompare={null}
+    />,
   );
   expect(screen.getByText("Second thoughts")).toBeTruthy();
   expect(screen.queryByText("First")).toBeNull();
@@ -42,7 +69,11 @@ it("says in one line that a plan was approved", () => {
 
 // proves UI-2/9
 it("shows what the house says went wrong as an error", () => {
-  card({ role: "system", content: "The model does not answer.", payload: { error: { code: "provider_unreachable", message: "The model does not answer." } } as never });
+  card({
+    role: "system",
+    content: "The model does not answer.",
+    payload: { error: { code: "provider_unreachable", message: "The model does not answer." } } as never,
+  });
   expect(screen.getByText("The turn ended early")).toBeTruthy();
 });
 
@@ -57,7 +88,21 @@ it("leaves what streamed in where it is when the answer is whole", () => {
     const [saying, setSaying] = useState<"speaking" | undefined>("speaking");
     whole = () => setSaying(undefined);
     const said = message({ content: "```mermaid\nflowchart LR\n  A --> B\n```\n\nThe end.", reasoning: "Hm." });
-    return <Card message={said} thought={1} saying={saying} plan={{ state: "open", approved: null }} question={{ state: "open" }} run={null} busy onExecute={() => {}} onAnswer={() => {}} onRevise={() => {}} onCompare={null} />;
+    return (
+      <Card
+        message={said}
+        thought={1}
+        saying={saying}
+        plan={{ state: "open", approved: null }}
+        question={{ state: "open" }}
+        run={null}
+        busy
+        onExecute={() => {}}
+        onAnswer={() => {}}
+        onRevise={() => {}}
+        onCompare={null}
+      />
+    );
   }
   show(<Answer />);
   expect(screen.queryByRole("button", { name: "Copy link" })).toBeNull();

@@ -1,11 +1,22 @@
 // The switch from a message to its card, and nothing else. What this page does not know, or cannot read, is shown as text.
 import { memo } from "react";
-import { Calm } from "../ui/Calm";
 import type { PlanStanding } from "../state/reduce";
-import { type Run, isOrder, runOf } from "../state/runs";
 import type { Saying } from "../state/rows";
+import { isOrder, type Run, runOf } from "../state/runs";
 import type { QuestionStanding } from "../state/standing";
-import { type Disclosure, type Message, type PlanEdits, loose, readFault, readPlan, readQuestion, readReview, readToolResult, text } from "../wire/nouns";
+import { Calm } from "../ui/Calm";
+import {
+  type Disclosure,
+  loose,
+  type Message,
+  type PlanEdits,
+  readFault,
+  readPlan,
+  readQuestion,
+  readReview,
+  readToolResult,
+  text,
+} from "../wire/nouns";
 import { ApprovedPlanCard } from "./ApprovedPlanCard";
 import { ErrorCard } from "./ErrorCard";
 import { LooseResultCard } from "./LooseResultCard";
@@ -34,7 +45,7 @@ interface CardProps {
   busy: boolean;
   /** What was pressed on it is on its way. */
   sending?: boolean;
-  onExecute: (messageId: string, edits: PlanEdits | null) => void;
+  onExecute: (messageId: string, edits: PlanEdits | null, run: "chat" | "job") => void;
   onAnswer: (messageId: string, answer: { value: string } | { custom: string }) => void;
   onRevise: () => void;
   onCompare: (() => void) | null;
@@ -42,7 +53,11 @@ interface CardProps {
 
 /** A card that breaks on what it was given is shown as text too: one message never takes the chat with it. */
 export const Card = memo(function Card(props: CardProps) {
-  return <Calm fallback={<TextCard message={props.message} thought={props.thought} />}><Shown {...props} /></Calm>;
+  return (
+    <Calm fallback={<TextCard message={props.message} thought={props.thought} />}>
+      <Shown {...props} />
+    </Calm>
+  );
 });
 
 function Shown(props: CardProps) {
@@ -59,14 +74,22 @@ function Shown(props: CardProps) {
           plan={plan}
           state={props.plan.state}
           statuses={props.plan.steps}
-          onExecute={(edits) => props.onExecute(message.id, edits)}
+          onExecute={(edits, run) => props.onExecute(message.id, edits, run)}
         />
       );
     }
     case "question": {
       const question = readQuestion(message.payload);
       if (!question) return plain;
-      return <QuestionCard message={message} question={question} standing={props.question} sending={props.sending ?? false} onAnswer={(answer) => props.onAnswer(message.id, answer)} />;
+      return (
+        <QuestionCard
+          message={message}
+          question={question}
+          standing={props.question}
+          sending={props.sending ?? false}
+          onAnswer={(answer) => props.onAnswer(message.id, answer)}
+        />
+      );
     }
     case "review": {
       const review = readReview(message.payload);
@@ -96,7 +119,12 @@ const PAUSES = new Set(["too_many_steps", "out_of_time", "limit_reached", "steps
 function textual({ message, run }: CardProps) {
   const payload = loose(message.payload);
   const then = message.role === "user" ? runOf(message) : null;
-  if (then) return isOrder(message, then) ? <OrderCard message={message} run={run ?? then} /> : <StepCard message={message} run={then} />;
+  if (then)
+    return isOrder(message, then) ? (
+      <OrderCard message={message} run={run ?? then} />
+    ) : (
+      <StepCard message={message} run={then} />
+    );
   if (message.role === "user" && text(payload["plan_id"])) return <ApprovedPlanCard message={message} />;
   const fault = message.role === "system" ? readFault(payload["error"]) : null;
   if (fault && PAUSES.has(fault.code)) return <NoteCard message={message} />;

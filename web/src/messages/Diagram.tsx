@@ -1,6 +1,8 @@
 // A diagram that a model wrote, drawn in a frame that can do nothing else; its source is one press away, and stands there if it fails.
+
 import { createContext, useContext, useEffect, useRef, useState } from "react";
 import { readReport } from "../diagram/talk";
+import { t } from "../texts/messages";
 import { Code } from "./Code";
 
 const FRAME = "/assets/diagram.html";
@@ -10,23 +12,28 @@ const heights = new Map<string, number>(); // rows come and go while one scrolls
 export const OnPaper = createContext(false);
 
 export function Diagram({ text }: { text: string }) {
-  const [failure, setFailure] = useState<string | null>(text.length > LONGEST ? "It is too long to be drawn." : null);
+  const [failure, setFailure] = useState<string | null>(text.length > LONGEST ? t.itIsTooLongTo : null);
   const [source, setSource] = useState(false);
   if (useContext(OnPaper)) return <Code text={text} language="mermaid" />; // a frame would be loaded when the paper is out already
   if (failure !== null) {
     return (
       <>
         <Code text={text} language="mermaid" />
-        <p className="-mt-2 mb-3 text-xs break-words text-ink-3">This diagram could not be drawn. {failure}</p>
+        <p className="-mt-2 mb-3 text-xs break-words text-ink-3">{t.thisDiagramCouldNotBe(failure)}</p>
       </>
     );
   }
   return (
     <figure className="my-3 overflow-hidden rounded-xl border border-line bg-surface">
       <figcaption className="flex h-8 items-center justify-between border-b border-line pr-1 pl-3.5 text-xs text-ink-3">
-        Diagram
-        <button type="button" aria-pressed={source} onClick={() => setSource(!source)} className="rounded-md px-2 py-1 hover:bg-sunken hover:text-ink">
-          Source
+        {t.diagram}
+        <button
+          type="button"
+          aria-pressed={source}
+          onClick={() => setSource(!source)}
+          className="rounded-md px-2 py-1 hover:bg-sunken hover:text-ink"
+        >
+          {t.source}
         </button>
       </figcaption>
       {source ? (
@@ -50,7 +57,10 @@ function Frame({ text, onFailure }: { text: string; onFailure: (reason: string) 
       const report = source === frame.current?.contentWindow && origin === "null" ? readReport(data) : null;
       if (!report) return;
       if (report.is === "ready") {
-        frame.current?.contentWindow?.postMessage({ draw: text, dark: document.documentElement.classList.contains("dark") }, "*");
+        frame.current?.contentWindow?.postMessage(
+          { draw: text, dark: document.documentElement.classList.contains("dark") },
+          "*",
+        );
       } else if (report.is === "drawn") {
         heights.set(text, report.height);
         setHeight(report.height);
@@ -64,8 +74,19 @@ function Frame({ text, onFailure }: { text: string; onFailure: (reason: string) 
   }, [text, onFailure]);
   return (
     <div className="relative">
-      {!drawn && <p className="late absolute inset-0 flex items-center justify-center text-sm text-ink-3">Drawing…</p>}
-      <iframe ref={frame} data-drawn={drawn} src={FRAME} title="Diagram" sandbox="allow-scripts" referrerPolicy="no-referrer" className="relative block w-full" height={height + 24} />
+      {!drawn && (
+        <p className="late absolute inset-0 flex items-center justify-center text-sm text-ink-3">{t.drawing}</p>
+      )}
+      <iframe
+        ref={frame}
+        data-drawn={drawn}
+        src={FRAME}
+        title={t.diagram}
+        sandbox="allow-scripts"
+        referrerPolicy="no-referrer"
+        className="relative block w-full"
+        height={height + 24}
+      />
     </div>
   );
 }

@@ -1,6 +1,8 @@
 // What changed, file by file. Signs stand beside the colours. Of many files the first are open, as far as one page goes.
+
 import clsx from "clsx";
 import { type ReactNode, useMemo, useState } from "react";
+import { t } from "../texts/messages";
 import { Copy } from "../ui/Copy";
 import { Fold } from "../ui/Fold";
 import { type DiffLine, type FileDiff, readDiff } from "./diffs";
@@ -17,16 +19,20 @@ interface Props {
   whole?: boolean;
 }
 
-export function DiffView({ text, label = "Changes", whole = false }: Props) {
+export function DiffView({ text, label = t.changes, whole = false }: Props) {
   const diff = useMemo(() => readDiff(text), [text]);
   const [only, ...others] = diff.files;
   return (
     <section aria-label={label} className="my-1.5 overflow-hidden rounded-xl border border-line bg-surface">
       <header className="flex h-8 items-center gap-3 border-b border-line pr-0.5 pl-3.5 text-xs text-ink-2">
         <span className="shrink-0 font-medium">{label}</span>
-        {others.length > 0 ? <span className="shrink-0">{diff.files.length} files</span> : <Path path={only?.path ?? ""} className="text-ink-3" />}
+        {others.length > 0 ? (
+          <span className="shrink-0">{t.files(diff.files.length)}</span>
+        ) : (
+          <Path path={only?.path ?? ""} className="text-ink-3" />
+        )}
         <DiffCount added={diff.added} removed={diff.removed} />
-        <Copy text={text} label="Copy diff" className="ml-auto !size-8" />
+        <Copy text={text} label={t.copyDiff} className="ml-auto !size-8" />
       </header>
       {whole ? (
         diff.files.map((file, at) => (
@@ -36,12 +42,12 @@ export function DiffView({ text, label = "Changes", whole = false }: Props) {
           </div>
         ))
       ) : others.length > 0 ? (
-        <div tabIndex={0} role="group" aria-label={`${label}, files`} className="max-h-96 overflow-auto px-1.5 py-1">
+        <div tabIndex={0} role="group" aria-label={t.files2(label)} className="max-h-96 overflow-auto px-1.5 py-1">
           <Files files={diff.files} />
           {diff.rest && <p className="px-2 py-1.5 text-sm text-ink-2">{diff.rest}</p>}
         </div>
       ) : (
-        <div tabIndex={0} role="group" aria-label={`${label}, lines`} className="max-h-96 overflow-auto py-1">
+        <div tabIndex={0} role="group" aria-label={t.lines(label)} className="max-h-96 overflow-auto py-1">
           {only && <Lines lines={only.lines} />}
         </div>
       )}
@@ -51,7 +57,10 @@ export function DiffView({ text, label = "Changes", whole = false }: Props) {
 
 export function DiffCount({ added, removed }: { added: number; removed: number }) {
   return (
-    <span className="shrink-0 font-mono whitespace-nowrap tabular-nums" aria-label={`${added} lines added, ${removed} removed`}>
+    <span
+      className="shrink-0 font-mono whitespace-nowrap tabular-nums"
+      aria-label={t.linesAddedRemoved(added, removed)}
+    >
       <span className="text-good">+{added}</span> <span className="text-bad">−{removed}</span>
     </span>
   );
@@ -96,7 +105,7 @@ function Files({ files }: { files: readonly FileDiff[] }) {
           )}
         </Fold>
       ))}
-      {!all && files.length > MANY && <More onClick={() => setAll(true)}>Show all {files.length} files</More>}
+      {!all && files.length > MANY && <More onClick={() => setAll(true)}>{t.showAllFiles(files.length)}</More>}
     </>
   );
 }
@@ -111,7 +120,7 @@ export function Lines({ lines, whole: wrapped = false }: { lines: readonly DiffL
           <Line key={at} line={line} wrapped={wrapped} />
         ))}
       </div>
-      {shown.length < lines.length && <More onClick={() => setWhole(true)}>Show all {lines.length} lines</More>}
+      {shown.length < lines.length && <More onClick={() => setWhole(true)}>{t.showAllLines(lines.length)}</More>}
     </>
   );
 }
@@ -127,10 +136,20 @@ function More({ onClick, children }: { onClick: () => void; children: ReactNode 
 const SIGNS = { added: "+", removed: "−", same: " " } as const;
 
 function Line({ line, wrapped }: { line: DiffLine; wrapped: boolean }) {
-  if (line.kind === "note") return <div className="px-3.5 py-1 font-sans text-sm break-all whitespace-pre-wrap text-ink-2">{visible(line.text)}</div>;
+  if (line.kind === "note")
+    return (
+      <div className="px-3.5 py-1 font-sans text-sm break-all whitespace-pre-wrap text-ink-2">{visible(line.text)}</div>
+    );
   if (line.kind === "hunk") return <div className="px-3.5 py-0.5 text-ink-3">{visible(line.text)}</div>;
   return (
-    <div className={clsx("flex", wrapped ? "break-all whitespace-pre-wrap" : "whitespace-pre", line.kind === "added" && "bg-added", line.kind === "removed" && "bg-removed")}>
+    <div
+      className={clsx(
+        "flex",
+        wrapped ? "break-all whitespace-pre-wrap" : "whitespace-pre",
+        line.kind === "added" && "bg-added",
+        line.kind === "removed" && "bg-removed",
+      )}
+    >
       <span aria-hidden className="w-10 shrink-0 pr-2 text-right text-ink-3 select-none">
         {line.after ?? line.before}
       </span>

@@ -1,4 +1,5 @@
 import { Undo2 } from "lucide-react";
+import { t } from "../texts/messages";
 import { Fold } from "../ui/Fold";
 import type { Message, ToolResult } from "../wire/nouns";
 import { ToolResultCard } from "./ToolResultCard";
@@ -11,7 +12,7 @@ export function LooseResultCard({ message, result }: { message: Message; result:
       summary={
         <span className="inline-flex min-w-0 items-center gap-2">
           <Undo2 size={14} aria-hidden className="shrink-0 text-ink-3" />
-          <span className="truncate">{result.tool === "reply" ? "A reply could not be used; the agent was told why" : `Result of ${result.tool || "a tool"}`}</span>
+          <span className="truncate">{result.tool === "reply" ? t.aReplyCouldNotBe : t.resultOf(result.tool)}</span>
         </span>
       }
     >

@@ -1,29 +1,36 @@
 // Markdown as inert elements: no HTML, no remote images, links checked and marked. Cut into blocks, so that while a text streams only
 // its last block is read again.
+
 import { ExternalLink, ImageOff } from "lucide-react";
-import { type Token, type Tokens, lexer } from "marked";
-import { type ReactNode, isValidElement, memo, useMemo } from "react";
-import ReactMarkdown, { type Components } from "react-markdown";
+import { lexer, type Token, type Tokens } from "marked";
+import { isValidElement, memo, type ReactNode, useMemo } from "react";
+import ReactMarkdown, { type Components, type Options } from "react-markdown";
 import remarkGfm from "remark-gfm";
+import remarkMath from "remark-math";
+import { t } from "../texts/messages";
 import { Code } from "./Code";
 import { Diagram } from "./Diagram";
+import { Formula } from "./Formula";
 import { saysWhere, targetOf } from "./links";
+import { markMaths } from "./mathSource";
 
 export function Markdown({ text }: { text: string }) {
   const blocks = useMemo(() => blocksOf(text), [text]);
   return (
     <div className="prose min-w-0 break-words">
-      {blocks.map(({ source, diagram }, at) => (diagram === null ? <Block key={at} source={source} /> : <Diagram key={at} text={diagram} />))}
+      {blocks.map(({ source, diagram }, at) =>
+        diagram === null ? <Block key={at} source={source} /> : <Diagram key={at} text={diagram} />,
+      )}
     </div>
   );
 }
 
-const PLUGINS = [remarkGfm];
+const PLUGINS: Options["remarkPlugins"] = [remarkGfm, [remarkMath, { singleDollarTextMath: false }]];
 
 const Block = memo(function Block({ source }: { source: string }) {
   return (
     <ReactMarkdown remarkPlugins={PLUGINS} components={COMPONENTS}>
-      {source}
+      {markMaths(source)}
     </ReactMarkdown>
   );
 });
@@ -37,8 +44,13 @@ interface TextBlock {
 export function blocksOf(text: string): TextBlock[] {
   try {
     const tokens = lexer(text).filter(({ type }) => type !== "space");
-    const addresses = tokens.filter(isAddress).map(({ raw }) => raw.trim()).join("\n");
-    return tokens.filter((token) => !isAddress(token)).map((token) => ({ source: sourceOf(token, addresses), diagram: diagramIn(token) }));
+    const addresses = tokens
+      .filter(isAddress)
+      .map(({ raw }) => raw.trim())
+      .join("\n");
+    return tokens
+      .filter((token) => !isAddress(token))
+      .map((token) => ({ source: sourceOf(token, addresses), diagram: diagramIn(token) }));
   } catch {
     return [{ source: text, diagram: null }];
   }
@@ -61,7 +73,12 @@ function sourceOf({ type, raw }: Token, addresses: string): string {
 const CLOSED = /^ {0,3}(`{3,}|~{3,})[\s\S]*\n {0,3}\1[`~]*[ \t]*\n*$/;
 
 function diagramIn(token: Token): string | null {
-  if (token.type !== "code" || (token as Tokens.Code).lang?.trim().toLowerCase() !== "mermaid" || !CLOSED.test(token.raw)) return null;
+  if (
+    token.type !== "code" ||
+    (token as Tokens.Code).lang?.trim().toLowerCase() !== "mermaid" ||
+    !CLOSED.test(token.raw)
+  )
+    return null;
   return (token as Tokens.Code).text;
 }
 
@@ -69,20 +86,34 @@ const COMPONENTS: Components = {
   a: ({ href, children }) => <Link href={href} words={children} />,
   img: ({ src, alt }) => <NoImage src={typeof src === "string" ? src : undefined} alt={alt} />,
   pre: ({ children }) => <Fence>{children}</Fence>,
+  code: ({ children, className }) =>
+    className?.includes("math-inline") ? (
+      <Formula tex={plain(children)} block={false} />
+    ) : (
+      <code className={className}>{children}</code>
+    ),
   // The page's own heading is the chat's title: a model's begin below it.
   h1: ({ children }) => <h2 dir="auto">{children}</h2>,
   h2: ({ children }) => <h3 dir="auto">{children}</h3>,
   h3: ({ children }) => <h4 dir="auto">{children}</h4>,
   // Each block runs the way its own words do. A paragraph by its style: what has a `dir` of its own tells the list around it nothing.
-  ul: ({ children, className }) => <ul dir="auto" className={className}>{children}</ul>,
-  ol: ({ children, start }) => <ol dir="auto" start={start}>{children}</ol>,
+  ul: ({ children, className }) => (
+    <ul dir="auto" className={className}>
+      {children}
+    </ul>
+  ),
+  ol: ({ children, start }) => (
+    <ol dir="auto" start={start}>
+      {children}
+    </ol>
+  ),
   blockquote: ({ children }) => <blockquote dir="auto">{children}</blockquote>,
   table: ({ children }) => <table dir="auto">{children}</table>,
 };
 
 function Link({ href, words }: { href: string | undefined; words: ReactNode }) {
   const target = targetOf(href);
-  if (!target) return <span title={href ? `Not a web address: ${href}` : undefined}>{words}</span>;
+  if (!target) return <span title={href ? t.notAWebAddress(href) : undefined}>{words}</span>;
   return (
     <a
       href={target.href}
@@ -93,7 +124,7 @@ function Link({ href, words }: { href: string | undefined; words: ReactNode }) {
     >
       {words}
       {!saysWhere(plain(words), target) && <span className="text-ink-3"> ({target.host})</span>}
-      <ExternalLink size={12} aria-label="opens in a new tab" className="ml-0.5 inline align-baseline" />
+      <ExternalLink size={12} aria-label={t.opensInANewTab} className="ml-0.5 inline align-baseline" />
     </a>
   );
 }
@@ -103,7 +134,7 @@ function NoImage({ src, alt }: { src: string | undefined; alt: string | undefine
   return (
     <span className="inline-flex items-center gap-1.5 rounded-md border border-line bg-sunken px-2 py-0.5 text-[13px] text-ink-2">
       <ImageOff size={13} aria-hidden />
-      Image not loaded{alt ? `: ${alt}` : ""}
+      {t.imageNotLoaded(alt ?? "")}
       {target && <span className="text-ink-3">({target.host})</span>}
     </span>
   );
@@ -111,6 +142,7 @@ function NoImage({ src, alt }: { src: string | undefined; alt: string | undefine
 
 function Fence({ children }: { children: ReactNode }) {
   if (!isValidElement<{ className?: string; children?: ReactNode }>(children)) return <pre>{children}</pre>;
+  if (children.props.className?.includes("math-display")) return <Formula tex={plain(children.props.children)} block />;
   const language = /language-([\w+#.-]+)/.exec(children.props.className ?? "")?.[1] ?? null;
   return <Code text={plain(children.props.children).replace(/\n$/, "")} language={language} />;
 }

@@ -1,14 +1,47 @@
-import { Link } from "lucide-react";
+import { GitFork, Link, Pencil, RefreshCw } from "lucide-react";
+import { askToFork } from "../fork/opening";
+import { useLive } from "../state/live";
+import { t as forkTexts } from "../texts/fork";
+import { t } from "../texts/messages";
+import { IconButton } from "../ui/Button";
 import { Copy } from "../ui/Copy";
 
-/** What can be done with a message: take its words, or its address. */
-export function MessageTools({ id, text }: { id: string; text: string }) {
+/** What can be done with a message: take its words or its address, or go on from it in a new chat. */
+export function MessageTools({ id, text, own = false }: { id: string; text: string; own?: boolean }) {
   return (
-    <span className="inline-flex">
-      <Copy text={() => addressOf(id)} label="Copy link" icon={<Link size={15} aria-hidden />} className="!size-8" />
-      <Copy text={text} label="Copy message" className="!size-8" />
+    <span className="inline-flex flex-wrap justify-end max-sm:w-16">
+      {own ? (
+        <IconButton
+          label={forkTexts.editAndResend}
+          className="!size-8"
+          onClick={() => askToFork({ kind: "edit", messageId: id, content: text })}
+        >
+          <Pencil size={15} aria-hidden />
+        </IconButton>
+      ) : (
+        <IconButton label={forkTexts.regenerate} className="!size-8" onClick={() => regenerate(id)}>
+          <RefreshCw size={15} aria-hidden />
+        </IconButton>
+      )}
+      <IconButton
+        label={forkTexts.forkFromHere}
+        className="!size-8"
+        onClick={() => askToFork({ kind: "fork", messageId: id, content: "" })}
+      >
+        <GitFork size={15} aria-hidden />
+      </IconButton>
+      <Copy text={() => addressOf(id)} label={t.copyLink} icon={<Link size={15} aria-hidden />} className="!size-8" />
+      <Copy text={text} label={t.copyMessage} className="!size-8" />
     </span>
   );
+}
+
+/** The request that led to this message is sent again. */
+function regenerate(messageId: string): void {
+  const messages = useLive.getState().view?.messages ?? [];
+  const at = messages.findIndex(({ id }) => id === messageId);
+  const asked = messages.slice(0, Math.max(at, 0)).findLast(({ role }) => role === "user");
+  if (asked) askToFork({ kind: "regenerate", messageId: asked.id, content: asked.content });
 }
 
 /** The page's own address, with the message after its chat. */

@@ -1,4 +1,5 @@
 import { useLayoutEffect, useRef, useState } from "react";
+import { t } from "../texts/messages";
 
 const LINES = 200;
 const CHARACTERS = 20_000;
@@ -11,22 +12,31 @@ interface Props {
 }
 
 /** Text of a tool, as it came: inert, and cut until asked for. What is stored is never cut. */
-export function Output({ text, label = "Output", ending = false }: Props) {
+export function Output({ text, label = t.output, ending = false }: Props) {
   const [whole, setWhole] = useState(false);
   const box = useRef<HTMLPreElement>(null);
   const shown = whole ? text : ending ? cutStart(text) : cut(text);
   useLayoutEffect(() => {
     if (ending && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [ending, shown]);
-  if (!text.trim()) return <p className="py-1 text-sm text-ink-3">No output.</p>;
+  if (!text.trim()) return <p className="py-1 text-sm text-ink-3">{t.noOutput}</p>;
   return (
     <div className="my-1.5">
-      <pre ref={box} tabIndex={0} aria-label={label} className="max-h-80 overflow-auto rounded-xl border border-line bg-sunken/60 px-3.5 py-2.5 font-mono text-[12.5px] leading-relaxed break-words whitespace-pre-wrap">
+      <pre
+        ref={box}
+        tabIndex={0}
+        aria-label={label}
+        className="max-h-80 overflow-auto rounded-xl border border-line bg-sunken/60 px-3.5 py-2.5 font-mono text-[12.5px] leading-relaxed break-words whitespace-pre-wrap"
+      >
         {shown}
       </pre>
       {shown.length < text.length && (
-        <button type="button" onClick={() => setWhole(true)} className="mt-1 text-sm text-ink-2 underline underline-offset-2 hover:text-ink">
-          Show all ({Math.ceil(text.length / 1000).toLocaleString()} kB)
+        <button
+          type="button"
+          onClick={() => setWhole(true)}
+          className="mt-1 text-sm text-ink-2 underline underline-offset-2 hover:text-ink"
+        >
+          {t.showAllKb(Math.ceil(text.length / 1000).toLocaleString())}
         </button>
       )}
     </div>

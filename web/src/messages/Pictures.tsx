@@ -1,6 +1,8 @@
 // Images that came with a message: read with the session's page key, shown from memory, each in the room that it will take.
+
 import { useEffect, useState } from "react";
 import { useLive } from "../state/live";
+import { t } from "../texts/messages";
 import type { Picture } from "../wire/nouns";
 import { pageKeyHeaders } from "../wire/session";
 
@@ -8,10 +10,13 @@ export function Pictures({ messageId, pictures }: { messageId: string; pictures:
   const chatId = useLive((live) => live.chatId);
   if (!chatId || pictures.length === 0) return null;
   return (
-    <ul aria-label="Images" className="flex flex-wrap justify-end gap-1.5">
+    <ul aria-label={t.images} className="flex flex-wrap justify-end gap-1.5">
       {pictures.map((picture, at) => (
         <li key={at}>
-          <PictureLink address={`/context/${encodeURIComponent(chatId)}/messages/${encodeURIComponent(messageId)}/images/${at}`} picture={picture} />
+          <PictureLink
+            address={`/context/${encodeURIComponent(chatId)}/messages/${encodeURIComponent(messageId)}/images/${at}`}
+            picture={picture}
+          />
         </li>
       ))}
     </ul>
@@ -24,7 +29,7 @@ function PictureLink({ address, picture: { name, width, height } }: { address: s
     <a href={source} target="_blank" rel="noopener noreferrer" className="block">
       <img
         src={source}
-        alt={name ? `Image: ${name}` : "Image without a name"}
+        alt={name ? t.image(name) : t.imageWithoutAName}
         width={width}
         height={height}
         decoding="async"
@@ -41,7 +46,11 @@ function useBlob(address: string): string | undefined {
     const ended = new AbortController();
     let made: string | undefined;
     const read = async () => {
-      const answer = await fetch(address, { headers: pageKeyHeaders(), credentials: "same-origin", signal: ended.signal });
+      const answer = await fetch(address, {
+        headers: pageKeyHeaders(),
+        credentials: "same-origin",
+        signal: ended.signal,
+      });
       if (!answer.ok) return;
       const content = await answer.blob();
       if (ended.signal.aborted) return;

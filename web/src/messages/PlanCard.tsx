@@ -1,9 +1,12 @@
 // What a person approves: steps with their reasons, tools and files; risks; times. Edited here, executed exactly as approved.
+
 import clsx from "clsx";
-import { Clock, Gauge, ListChecks, Pencil, Scale, TriangleAlert, Zap } from "lucide-react";
+import { Clock, Gauge, ListChecks, Network, Pencil, Scale, TriangleAlert, Zap } from "lucide-react";
 import { type ReactNode, useState } from "react";
-import type { PlanState } from "../state/reduce";
 import { StepMark } from "../plans/StepMark";
+import type { PlanState } from "../state/reduce";
+import { t as jobTexts } from "../texts/jobs";
+import { t } from "../texts/messages";
 import { Button } from "../ui/Button";
 import type { Disclosure, Message, Plan, PlanEdits } from "../wire/nouns";
 import { limited } from "./budgets";
@@ -11,8 +14,8 @@ import { Inline } from "./Inline";
 import { PlanEditor } from "./PlanEditor";
 import { PlanSteps } from "./PlanSteps";
 import { Says } from "./Says";
-import { visible } from "./visible";
 import { Thinking } from "./Thinking";
+import { visible } from "./visible";
 
 interface Props {
   message: Message;
@@ -23,26 +26,42 @@ interface Props {
   thought: number | null;
   busy: boolean;
   disclosure?: Disclosure | null;
-  onExecute: (edits: PlanEdits | null) => void;
+  onExecute: (edits: PlanEdits | null, run: "chat" | "job") => void;
   onRevise: () => void;
   onCompare: (() => void) | null;
 }
 
-export function PlanCard({ message, plan, state, statuses, thought, busy, disclosure = null, onExecute, onRevise, onCompare }: Props) {
+export function PlanCard({
+  message,
+  plan,
+  state,
+  statuses,
+  thought,
+  busy,
+  disclosure = null,
+  onExecute,
+  onRevise,
+  onCompare,
+}: Props) {
   const [editing, setEditing] = useState(false);
   const [shown, setShown] = useState(0);
   const unread = shown < plan.steps.length;
+  const ofJob = message.job_id !== null; // a plan that was made for a job runs as that job
   return (
     <Says role={message.role === "user" ? null : message.agent_role} at={message.created_at}>
       {message.reasoning && <Thinking of={message.id} text={message.reasoning} took={thought} />}
       <section
         data-colour="blue"
-        aria-label="Plan"
-        className={clsx("overflow-clip rounded-2xl border bg-surface", state === "open" ? "border-role/30 shadow-sm" : "border-line", state === "superseded" && "opacity-70")}
+        aria-label={t.plan}
+        className={clsx(
+          "overflow-clip rounded-2xl border bg-surface",
+          state === "open" ? "border-role/30 shadow-sm" : "border-line",
+          state === "superseded" && "opacity-70",
+        )}
       >
         <header className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-role-soft/60 px-5 py-3">
           <ListChecks size={17} aria-hidden className="text-role" />
-          <h2 className="font-semibold">Plan</h2>
+          <h2 className="font-semibold">{t.plan}</h2>
           <span className="text-sm text-ink-2">
             {plan.steps.length} {plan.steps.length === 1 ? "step" : "steps"}
           </span>
@@ -60,18 +79,40 @@ export function PlanCard({ message, plan, state, statuses, thought, busy, disclo
             </p>
           )}
           {editing && state === "open" ? (
-            <PlanEditor plan={plan} busy={busy} onCancel={() => setEditing(false)} onExecute={onExecute} />
+            <PlanEditor
+              plan={plan}
+              busy={busy}
+              onCancel={() => setEditing(false)}
+              onExecute={(edits) => onExecute(edits, ofJob ? "job" : "chat")}
+            />
           ) : (
             <>
               <PlanSteps steps={plan.steps} disclosure={disclosure} onShown={() => setShown((count) => count + 1)} />
-              <Notes title="Budget" notes={limited(plan.budget)} icon={<Gauge size={15} aria-hidden className="mt-0.5 shrink-0 text-role" />} />
-              <Notes title="Before it starts" notes={plan.prerequisites} />
-              <Notes title="Risks" notes={plan.risks} icon={<TriangleAlert size={15} aria-hidden className="mt-0.5 shrink-0 text-warn" />} />
-              {state === "open" && <Actions busy={busy} unread={unread} onExecute={() => onExecute(null)} onEdit={() => setEditing(true)} onRevise={onRevise} />}
+              <Notes
+                title={t.budget}
+                notes={limited(plan.budget)}
+                icon={<Gauge size={15} aria-hidden className="mt-0.5 shrink-0 text-role" />}
+              />
+              <Notes title={t.beforeItStarts} notes={plan.prerequisites} />
+              <Notes
+                title={t.risks}
+                notes={plan.risks}
+                icon={<TriangleAlert size={15} aria-hidden className="mt-0.5 shrink-0 text-warn" />}
+              />
+              {state === "open" && (
+                <Actions
+                  busy={busy}
+                  unread={unread}
+                  onExecute={ofJob ? null : () => onExecute(null, "chat")}
+                  onJob={() => onExecute(null, "job")}
+                  onEdit={() => setEditing(true)}
+                  onRevise={onRevise}
+                />
+              )}
               {statuses && <Progress plan={plan} statuses={statuses} />}
               {CARRIED_OUT.includes(state) && onCompare && (
                 <Button look="quiet" className="mt-3 -ml-3" icon={<Scale size={15} aria-hidden />} onClick={onCompare}>
-                  Plan against actual
+                  {t.planAgainstActual}
                 </Button>
               )}
             </>
@@ -85,11 +126,11 @@ export function PlanCard({ message, plan, state, statuses, thought, busy, disclo
 const CARRIED_OUT: readonly PlanState[] = ["approved", "done", "blocked"];
 
 const STANDINGS: Record<PlanState, { words: string; className: string }> = {
-  open: { words: "waits for you", className: "bg-role-soft text-role" },
-  approved: { words: "approved", className: "bg-good-soft text-good" },
-  done: { words: "done", className: "bg-good-soft text-good" },
-  blocked: { words: "blocked: steps are open", className: "bg-warn-soft text-warn" },
-  superseded: { words: "replaced by a newer plan", className: "bg-sunken text-ink-2" },
+  open: { words: t.waitsForYou, className: "bg-role-soft text-role" },
+  approved: { words: t.approved, className: "bg-good-soft text-good" },
+  done: { words: t.done, className: "bg-good-soft text-good" },
+  blocked: { words: t.blockedStepsAreOpen, className: "bg-warn-soft text-warn" },
+  superseded: { words: t.replacedByANewerPlan, className: "bg-sunken text-ink-2" },
 };
 
 function Standing({ state }: { state: PlanState }) {
@@ -100,10 +141,10 @@ function Standing({ state }: { state: PlanState }) {
 /** How each step stands, by the number it has above. */
 function Progress({ plan, statuses }: { plan: Plan; statuses: Readonly<Record<string, string>> }) {
   return (
-    <ul aria-label="Progress" className="mt-4 flex flex-wrap gap-x-4 gap-y-1 text-sm">
+    <ul aria-label={t.progress} className="mt-4 flex flex-wrap gap-x-4 gap-y-1 text-sm">
       {plan.steps.map((step, at) => (
         <li key={step.id} className="inline-flex items-center gap-1.5 text-ink-2">
-          <span className="tabular-nums">Step {at + 1}:</span> <StepMark status={statuses[step.id] ?? "open"} />
+          <span className="tabular-nums">{t.step(at + 1)}</span> <StepMark status={statuses[step.id] ?? "open"} />
         </li>
       ))}
     </ul>
@@ -129,26 +170,60 @@ function Notes({ title, notes, icon }: { title: string; notes: string[]; icon?: 
   );
 }
 
-function Actions({ busy, unread, onExecute, onEdit, onRevise }: { busy: boolean; unread: boolean; onExecute: () => void; onEdit: () => void; onRevise: () => void }) {
+function Actions({
+  busy,
+  unread,
+  onExecute,
+  onJob,
+  onEdit,
+  onRevise,
+}: {
+  busy: boolean;
+  unread: boolean;
+  onExecute: (() => void) | null;
+  onJob: () => void;
+  onEdit: () => void;
+  onRevise: () => void;
+}) {
   return (
     <footer className="mt-5 flex flex-wrap items-center gap-2">
       <span data-colour="green">
-        <Button look="role" icon={<Zap size={15} aria-hidden />} disabled={busy || unread} aria-describedby={unread ? "plan-unread" : undefined} onClick={onExecute}>
-          Execute plan
+        {onExecute && (
+          <Button
+            look="role"
+            icon={<Zap size={15} aria-hidden />}
+            disabled={busy || unread}
+            aria-describedby={unread ? "plan-unread" : undefined}
+            onClick={onExecute}
+          >
+            {t.executePlan}
+          </Button>
+        )}
+      </span>
+      <span data-colour="blue">
+        <Button
+          look={onExecute ? "plain" : "role"}
+          icon={<Network size={15} aria-hidden />}
+          disabled={busy || unread}
+          title={jobTexts.runAsJobHint}
+          aria-describedby={unread ? "plan-unread" : undefined}
+          onClick={onJob}
+        >
+          {jobTexts.runAsJob}
         </Button>
       </span>
       <Button icon={<Pencil size={14} aria-hidden />} disabled={busy} onClick={onEdit}>
-        Edit
+        {t.edit}
       </Button>
       <Button look="quiet" disabled={busy} onClick={onRevise}>
-        Ask for changes
+        {t.askForChanges}
       </Button>
       {unread && (
         <p id="plan-unread" role="status" className="w-full text-sm text-warn">
-          Scroll through every step to execute the plan.
+          {t.scrollThroughEveryStepTo}
         </p>
       )}
-      <p className="w-full text-xs text-ink-3">Executing switches to Actor. Files that the plan names, and commands where they are sandboxed, need no further approval.</p>
+      <p className="w-full text-xs text-ink-3">{t.executingSwitchesToActorFiles}</p>
     </footer>
   );
 }

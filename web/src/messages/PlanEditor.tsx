@@ -1,6 +1,7 @@
 import { ArrowDown, ArrowUp, Plus, Trash2, Zap } from "lucide-react";
 import { useState } from "react";
 import { GrantedText } from "../approvals/DisclosedList";
+import { t } from "../texts/messages";
 import { Button, IconButton } from "../ui/Button";
 import { SeenMark } from "../ui/SeenMark";
 import type { Budget, Plan, PlanEdits, PlanStep } from "../wire/nouns";
@@ -26,23 +27,39 @@ export function PlanEditor({ plan, busy, onCancel, onExecute }: Props) {
     <div>
       <ol className="space-y-3">
         {steps.map((step, at) => (
-          <StepFields key={step.id} step={step} at={at} last={steps.length - 1} edit={edit} onSeen={() => setSeen((now) => new Set([...now, step.id]))} />
+          <StepFields
+            key={step.id}
+            step={step}
+            at={at}
+            last={steps.length - 1}
+            edit={edit}
+            onSeen={() => setSeen((now) => new Set([...now, step.id]))}
+          />
         ))}
       </ol>
       <Button look="quiet" className="mt-3" icon={<Plus size={15} aria-hidden />} onClick={() => edit({ do: "add" })}>
-        Add a step
+        {t.addAStep}
       </Button>
       <BudgetFields budget={budget} onChange={setBudget} />
       {/* stays in view however long the plan is */}
       <footer className="sticky bottom-0 mt-4 flex flex-wrap items-center gap-2 border-t border-line bg-surface py-3">
         <span data-colour="green">
-          <Button look="role" icon={<Zap size={15} aria-hidden />} disabled={busy || !ready || unread} onClick={() => onExecute({ steps, budget })}>
-            Execute edited plan
+          <Button
+            look="role"
+            icon={<Zap size={15} aria-hidden />}
+            disabled={busy || !ready || unread}
+            onClick={() => onExecute({ steps, budget })}
+          >
+            {t.executeEditedPlan}
           </Button>
         </span>
-        <Button onClick={onCancel}>Back to the plan</Button>
-        {unread && <p role="status" className="text-sm text-warn">Scroll through every step first.</p>}
-        {!ready && <p className="text-sm text-ink-3">Every step needs words.</p>}
+        <Button onClick={onCancel}>{t.backToThePlan}</Button>
+        {unread && (
+          <p role="status" className="text-sm text-warn">
+            {t.scrollThroughEveryStepFirst}
+          </p>
+        )}
+        {!ready && <p className="text-sm text-ink-3">{t.everyStepNeedsWords}</p>}
       </footer>
     </div>
   );
@@ -60,28 +77,72 @@ const FIELD = "w-full rounded-lg border border-line-strong/70 bg-paper px-3 py-1
 
 function StepFields({ step, at, last, edit, onSeen }: StepProps) {
   const change = (part: Partial<PlanStep>) => edit({ do: "change", at, change: part });
-  const name = `step ${at + 1}`;
+  const name = t.stepName(at + 1);
   return (
     <li className="flex gap-2">
       <div className="flex flex-col">
-        <IconButton label={`Move ${name} up`} disabled={at === 0} onClick={() => edit({ do: "move", at, by: -1 })} className="!size-7">
+        <IconButton
+          label={t.moveUp(name)}
+          disabled={at === 0}
+          onClick={() => edit({ do: "move", at, by: -1 })}
+          className="!size-7"
+        >
           <ArrowUp size={15} aria-hidden />
         </IconButton>
-        <IconButton label={`Move ${name} down`} disabled={at === last} onClick={() => edit({ do: "move", at, by: 1 })} className="!size-7">
+        <IconButton
+          label={t.moveDown(name)}
+          disabled={at === last}
+          onClick={() => edit({ do: "move", at, by: 1 })}
+          className="!size-7"
+        >
           <ArrowDown size={15} aria-hidden />
         </IconButton>
       </div>
       <div className="min-w-0 flex-1 space-y-1.5">
-        <textarea rows={1} aria-label={`What to do in ${name}`} placeholder="What should be done?" value={step.action} onChange={({ target }) => change({ action: target.value })} className={`${FIELD} block resize-none text-sm`} />
+        <textarea
+          rows={1}
+          aria-label={t.whatToDoIn(name)}
+          placeholder={t.whatShouldBeDone}
+          value={step.action}
+          onChange={({ target }) => change({ action: target.value })}
+          className={`${FIELD} block resize-none text-sm`}
+        />
         <div className="flex flex-col gap-1.5 sm:flex-row">
-          <WordsField label={`Files of ${name}`} placeholder="Files it may touch, with commas" words={step.paths} onChange={(paths) => change({ paths })} />
-          <WordsField label={`Tools of ${name}`} placeholder="Tools it may use, with commas" words={step.tools_needed} onChange={(tools_needed) => change({ tools_needed })} />
+          <WordsField
+            label={t.filesOf(name)}
+            placeholder={t.filesItMayTouchWith}
+            words={step.paths}
+            onChange={(paths) => change({ paths })}
+          />
+          <WordsField
+            label={t.toolsOf(name)}
+            placeholder={t.toolsItMayUseWith}
+            words={step.tools_needed}
+            onChange={(tools_needed) => change({ tools_needed })}
+          />
         </div>
-        <WordsField label={`Command of ${name}`} placeholder="Commands it may run, one a line" words={step.commands} separator={"\n"} onChange={(commands) => change({ commands })} />
-        <WordsField label={`Check of ${name}`} placeholder="Command that proves it" words={step.check ? [step.check] : []} separator={null} onChange={([check]) => change({ check: check ?? null })} />
+        <WordsField
+          label={t.commandOf(name)}
+          placeholder={t.commandsItMayRunOne}
+          words={step.commands}
+          separator={"\n"}
+          onChange={(commands) => change({ commands })}
+        />
+        <WordsField
+          label={t.checkOf(name)}
+          placeholder={t.commandThatProvesIt}
+          words={step.check ? [step.check] : []}
+          separator={null}
+          onChange={([check]) => change({ check: check ?? null })}
+        />
         <SeenMark onSeen={onSeen} />
       </div>
-      <IconButton label={`Drop ${name}`} disabled={last === 0} onClick={() => edit({ do: "drop", at })} className="!size-7 hover:!text-bad">
+      <IconButton
+        label={t.drop(name)}
+        disabled={last === 0}
+        onClick={() => edit({ do: "drop", at })}
+        className="!size-7 hover:!text-bad"
+      >
         <Trash2 size={15} aria-hidden />
       </IconButton>
     </li>
@@ -99,7 +160,8 @@ interface WordsProps {
 
 function WordsField({ label, placeholder, words, separator = ",", onChange }: WordsProps) {
   const [text, setText] = useState(words.join(separator === "," ? ", " : (separator ?? "")));
-  const read = (value: string) => (separator === null ? [value] : value.split(separator)).map((word) => word.trim()).filter(Boolean);
+  const read = (value: string) =>
+    (separator === null ? [value] : value.split(separator)).map((word) => word.trim()).filter(Boolean);
   return (
     <div className="w-full min-w-0">
       <textarea
@@ -115,7 +177,7 @@ function WordsField({ label, placeholder, words, separator = ",", onChange }: Wo
       />
       {visible(text) !== text && (
         <p className="mt-0.5 text-xs text-warn">
-          It holds hidden characters: <GrantedText text={visible(text)} />
+          {t.itHoldsHiddenCharacters} <GrantedText text={visible(text)} />
         </p>
       )}
     </div>

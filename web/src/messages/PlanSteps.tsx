@@ -1,7 +1,9 @@
 // The steps of a plan with all that each of them grants: every command, check, path and tool, whole and escaped. Nothing here is cut.
+
 import { Clock, CornerDownRight, TriangleAlert } from "lucide-react";
 import { useRef } from "react";
 import { GrantedText } from "../approvals/DisclosedList";
+import { t } from "../texts/messages";
 import { SeenMark } from "../ui/SeenMark";
 import type { DisclosedItem, Disclosure, PlanStep } from "../wire/nouns";
 import { Inline } from "./Inline";
@@ -20,7 +22,14 @@ export function PlanSteps({ steps, disclosure = null, onShown = () => {} }: Prop
   return (
     <ol className="space-y-3">
       {steps.map((step, at) => (
-        <Step key={step.id} step={step} at={at} numbers={numbers} grants={granted?.[at] ?? grantsOf(step)} onShown={onShown} />
+        <Step
+          key={step.id}
+          step={step}
+          at={at}
+          numbers={numbers}
+          grants={granted?.[at] ?? grantsOf(step)}
+          onShown={onShown}
+        />
       ))}
     </ol>
   );
@@ -44,7 +53,10 @@ function Step({ step, at, numbers, grants, onShown }: StepProps) {
   const after = step.dependencies.map((id) => numbers.get(id) ?? visible(id));
   return (
     <li className="flex gap-3">
-      <span aria-hidden className="mt-px inline-flex size-6 shrink-0 items-center justify-center rounded-full bg-role-soft text-xs font-semibold text-role tabular-nums">
+      <span
+        aria-hidden
+        className="mt-px inline-flex size-6 shrink-0 items-center justify-center rounded-full bg-role-soft text-xs font-semibold text-role tabular-nums"
+      >
         {at + 1}
       </span>
       <div className="min-w-0 flex-1">
@@ -67,7 +79,7 @@ function Step({ step, at, numbers, grants, onShown }: StepProps) {
             )}
             {after.length > 0 && (
               <span className="inline-flex items-center gap-1">
-                <CornerDownRight size={12} aria-hidden /> after {after.join(", ")}
+                <CornerDownRight size={12} aria-hidden /> {t.after(after.join(", "))}
               </span>
             )}
           </p>
@@ -78,11 +90,18 @@ function Step({ step, at, numbers, grants, onShown }: StepProps) {
   );
 }
 
-const NAMES: Partial<Record<DisclosedItem["kind"], string>> = { tool: "with", path: "may change", command: "may run", check: "proved by" };
+const NAMES: Partial<Record<DisclosedItem["kind"], string>> = {
+  tool: "with",
+  path: t.mayChange,
+  command: t.mayRun,
+  check: t.provedBy,
+};
 
 function Grants({ grants }: { grants: readonly DisclosedItem[] }) {
   const kinds = ["path", "command", "check", "tool"] as const;
-  const lines = kinds.map((kind) => ({ kind, items: grants.filter((item) => item.kind === kind) })).filter(({ items }) => items.length > 0);
+  const lines = kinds
+    .map((kind) => ({ kind, items: grants.filter((item) => item.kind === kind) }))
+    .filter(({ items }) => items.length > 0);
   if (lines.length === 0) return null;
   return (
     <dl className="mt-1.5 grid grid-cols-[auto_minmax(0,1fr)] gap-x-2.5 gap-y-1 text-xs text-ink-3">
@@ -91,8 +110,11 @@ function Grants({ grants }: { grants: readonly DisclosedItem[] }) {
           <dt className="py-0.5">{NAMES[kind]}</dt>
           <dd className="flex min-w-0 flex-wrap gap-1">
             {items.map((item, at) => (
-              <span key={at} className="inline-flex max-w-full min-w-0 items-center gap-1 rounded-md border border-line bg-sunken px-1.5 py-0.5 text-ink-2">
-                {item.control && <TriangleAlert size={12} aria-label="control file" className="shrink-0 text-warn" />}
+              <span
+                key={at}
+                className="inline-flex max-w-full min-w-0 items-center gap-1 rounded-md border border-line bg-sunken px-1.5 py-0.5 text-ink-2"
+              >
+                {item.control && <TriangleAlert size={12} aria-label={t.controlFile} className="shrink-0 text-warn" />}
                 <GrantedText text={item.text as VisibleText} className="!text-[12px]" />
               </span>
             ))}
@@ -116,6 +138,12 @@ function grantsByStep(disclosure: Disclosure | null): DisclosedItem[][] | null {
 
 /** The same, from the plan itself: of one that waits no more, and until the list is there. */
 function grantsOf({ paths, commands, check, tools_needed }: PlanStep): DisclosedItem[] {
-  const named = (kind: DisclosedItem["kind"], words: readonly string[]) => words.map((word) => ({ kind, text: visible(word), detail: "", step: "", control: false }));
-  return [...named("path", paths), ...named("command", commands), ...named("check", check ? [check] : []), ...named("tool", tools_needed)];
+  const named = (kind: DisclosedItem["kind"], words: readonly string[]) =>
+    words.map((word) => ({ kind, text: visible(word), detail: "", step: "", control: false }));
+  return [
+    ...named("path", paths),
+    ...named("command", commands),
+    ...named("check", check ? [check] : []),
+    ...named("tool", tools_needed),
+  ];
 }

@@ -19,11 +19,23 @@ const QUESTION = readQuestion({
 
 function card(standing: QuestionStanding) {
   const onAnswer = vi.fn();
-  return { ...show(<QuestionCard message={message()} question={QUESTION} standing={standing} onAnswer={onAnswer} />), onAnswer };
+  return {
+    ...show(<QuestionCard message={message()} question={QUESTION} standing={standing} onAnswer={onAnswer} />),
+    onAnswer,
+  };
 }
 
 it("writes out what hides in an option", () => {
-  show(<QuestionCard message={message()} question={readQuestion({ type: "question", question: "a\u202Eb?", options: [{ label: "ye\u200Bs", value: "y" }] })!} standing={{ state: "open" }} onAnswer={() => {}} />);
+  show(
+    <QuestionCard
+      message={message()}
+      question={
+        readQuestion({ type: "question", question: "a\u202Eb?", options: [{ label: "ye\u200Bs", value: "y" }] })!
+      }
+      standing={{ state: "open" }}
+      onAnswer={() => {}}
+    />,
+  );
   expect(screen.getByText("a⟨U+202E⟩b?")).toBeTruthy();
   expect(screen.getByText("ye⟨U+200B⟩s")).toBeTruthy();
 });

@@ -1,15 +1,17 @@
 // What the agent asks: its options as buttons, the default marked, and a field where own words are allowed.
+
 import clsx from "clsx";
 import { Check, CircleHelp } from "lucide-react";
 import { useState } from "react";
 import type { QuestionStanding } from "../state/standing";
+import { t } from "../texts/messages";
 import { Button } from "../ui/Button";
 import type { Message, Question } from "../wire/nouns";
 import { Inline } from "./Inline";
 import { Markdown } from "./Markdown";
-import { visible } from "./visible";
 import { Says } from "./Says";
 import { SeverityMark } from "./SeverityMark";
+import { visible } from "./visible";
 
 interface Props {
   message: Message;
@@ -23,23 +25,33 @@ export function QuestionCard({ message, question, standing, sending = false, onA
   const open = standing.state === "open";
   return (
     <Says role={message.agent_role} at={message.created_at}>
-      <section aria-label="Question" className={clsx("rounded-2xl border bg-surface px-5 py-4", open ? "border-line-strong shadow-sm" : "border-line")}>
+      <section
+        aria-label={t.question}
+        className={clsx(
+          "rounded-2xl border bg-surface px-5 py-4",
+          open ? "border-line-strong shadow-sm" : "border-line",
+        )}
+      >
         <div className="mb-2 flex items-center gap-2 text-sm text-ink-2">
           <CircleHelp size={16} aria-hidden />
-          {open ? "The agent asks" : "Asked"}
+          {open ? t.theAgentAsks : t.asked}
           <SeverityMark severity={question.severity} />
         </div>
         <p className="font-medium">
           <Inline text={question.question} />
         </p>
-        {question.context && <div className="mt-1.5 text-sm text-ink-2"><Markdown text={question.context} /></div>}
+        {question.context && (
+          <div className="mt-1.5 text-sm text-ink-2">
+            <Markdown text={question.context} />
+          </div>
+        )}
         {open && <Options question={question} sending={sending} onAnswer={onAnswer} />}
         {standing.state === "answered" && (
           <p className="mt-3 inline-flex items-center gap-1.5 rounded-lg bg-good-soft px-2.5 py-1 text-sm text-good">
-            <Check size={15} aria-hidden /> You answered: {standing.answer}
+            <Check size={15} aria-hidden /> {t.youAnswered(standing.answer)}
           </p>
         )}
-        {standing.state === "withdrawn" && <p className="mt-3 text-sm text-ink-3">Withdrawn: it was not answered.</p>}
+        {standing.state === "withdrawn" && <p className="mt-3 text-sm text-ink-3">{t.withdrawnItWasNotAnswered}</p>}
       </section>
     </Says>
   );
@@ -48,7 +60,7 @@ export function QuestionCard({ message, question, standing, sending = false, onA
 function Options({ question, sending, onAnswer }: Pick<Props, "question" | "sending" | "onAnswer">) {
   return (
     <fieldset disabled={sending} className="mt-4 min-w-0 space-y-2 disabled:opacity-60">
-      <legend className="sr-only">Answers</legend>
+      <legend className="sr-only">{t.answers}</legend>
       {question.options.map(({ label, value, description }) => (
         <button
           key={value}
@@ -60,7 +72,11 @@ function Options({ question, sending, onAnswer }: Pick<Props, "question" | "send
             <span className="font-medium break-words">{visible(label)}</span>
             {description && <span className="block text-sm break-words text-ink-2">{visible(description)}</span>}
           </span>
-          {value === question.default && <span className="ml-auto shrink-0 rounded-full bg-sunken px-2 py-0.5 text-xs text-ink-2">suggested</span>}
+          {value === question.default && (
+            <span className="ml-auto shrink-0 rounded-full bg-sunken px-2 py-0.5 text-xs text-ink-2">
+              {t.suggested}
+            </span>
+          )}
         </button>
       ))}
       {question.allow_custom && <OwnWords onAnswer={onAnswer} />}
@@ -79,14 +95,14 @@ function OwnWords({ onAnswer }: Pick<Props, "onAnswer">) {
       }}
     >
       <input
-        aria-label="Answer in your own words"
-        placeholder="Or in your own words…"
+        aria-label={t.answerInYourOwnWords}
+        placeholder={t.orInYourOwnWords}
         value={words}
         onChange={(event) => setWords(event.target.value)}
         className="min-h-10 min-w-0 flex-1 rounded-xl border border-line-strong/70 bg-paper px-3.5 text-sm placeholder:text-ink-3"
       />
       <Button type="submit" look="primary" disabled={!words.trim()}>
-        Answer
+        {t.answer}
       </Button>
     </form>
   );

@@ -6,9 +6,13 @@ import { ReviewCard } from "./ReviewCard";
 
 // proves UI-2/6
 it("lists findings with place, severity, problem and suggestion", async () => {
-  const review = readReview({ summary: "One thing.", findings: [{ path: "a.py", line: 3, severity: "major", problem: "Too clever", suggestion: "Say it plainly" }] })!;
+  const review = readReview({
+    summary: "One thing.",
+    findings: [{ path: "a.py", line: 3, severity: "major", problem: "Too clever", suggestion: "Say it plainly" }],
+  })!;
   const { container } = show(<ReviewCard message={message()} review={review} />);
-  for (const words of ["One thing.", "a.py:3", "Major", "Too clever", "→ Say it plainly"]) expect(screen.getByText(words)).toBeTruthy();
+  for (const words of ["One thing.", "a.py:3", "Major", "Too clever", "→ Say it plainly"])
+    expect(screen.getByText(words)).toBeTruthy();
   await expectAccessible(container);
 });
 

@@ -1,4 +1,5 @@
 import { ClipboardCheck } from "lucide-react";
+import { t } from "../texts/messages";
 import type { Message, Review } from "../wire/nouns";
 import { Markdown } from "./Markdown";
 import { Says } from "./Says";
@@ -7,13 +8,13 @@ import { SeverityMark } from "./SeverityMark";
 export function ReviewCard({ message, review }: { message: Message; review: Review }) {
   return (
     <Says role={message.agent_role} at={message.created_at}>
-      <section aria-label="Review" className="overflow-hidden rounded-2xl border border-line bg-surface">
+      <section aria-label={t.review} className="overflow-hidden rounded-2xl border border-line bg-surface">
         <header className="flex items-start gap-3 border-b border-line px-5 py-4">
           <ClipboardCheck size={18} aria-hidden className="mt-0.5 shrink-0 text-ink-3" />
           <Markdown text={review.summary} />
         </header>
         {review.findings.length === 0 ? (
-          <p className="px-5 py-4 text-sm text-ink-2">No findings.</p>
+          <p className="px-5 py-4 text-sm text-ink-2">{t.noFindings}</p>
         ) : (
           <ol className="divide-y divide-line">
             {review.findings.map((finding, at) => (

@@ -5,7 +5,15 @@ import { RoleChangeCard } from "./RoleChangeCard";
 
 // proves UI-2/7
 it("names both roles", () => {
-  show(<RoleChangeCard message={message({ role: "system", message_type: "role_change", payload: { old_role: "planner", new_role: "actor" } })} />);
+  show(
+    <RoleChangeCard
+      message={message({
+        role: "system",
+        message_type: "role_change",
+        payload: { old_role: "planner", new_role: "actor" },
+      })}
+    />,
+  );
   expect([screen.getByText("Planner"), screen.getByText("Actor")]).toHaveLength(2);
 });
 

@@ -1,7 +1,7 @@
 import { ArrowRight } from "lucide-react";
 import { RoleBadge } from "../roles/RoleBadge";
 import { clock } from "../ui/times";
-import { type Message, loose, text } from "../wire/nouns";
+import { loose, type Message, text } from "../wire/nouns";
 
 export function RoleChangeCard({ message }: { message: Message }) {
   const { old_role, new_role } = loose(message.payload);

@@ -1,5 +1,7 @@
 // A workflow in the conversation: the words that ordered it with how far it is, and each step's words, folded.
+
 import type { Run } from "../state/runs";
+import { t } from "../texts/messages";
 import { Fold } from "../ui/Fold";
 import type { Message } from "../wire/nouns";
 import { RunLine } from "../workflows/RunLine";
@@ -24,11 +26,11 @@ export function StepCard({ message, run }: { message: Message; run: Run }) {
       name={`step ${message.id}`}
       summary={
         <span className="min-w-0 truncate">
-          Step {run.step} of {run.of} · <span className="text-ink">{run.title || run.name}</span>
+          {t.stepOf(run.step, run.of)} <span className="text-ink">{run.title || run.name}</span>
         </span>
       }
     >
-      {() => <Output text={message.content} label="What the agent was sent" />}
+      {() => <Output text={message.content} label={t.whatTheAgentWasSent} />}
     </Fold>
   );
 }

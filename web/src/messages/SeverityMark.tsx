@@ -1,11 +1,12 @@
 import clsx from "clsx";
 import { CircleAlert, Info, TriangleAlert } from "lucide-react";
+import { t } from "../texts/messages";
 import type { Severity } from "../wire/nouns";
 
 const LOOKS = {
-  critical: { Icon: CircleAlert, words: "Critical", className: "bg-bad-soft text-bad" },
-  major: { Icon: TriangleAlert, words: "Major", className: "bg-warn-soft text-warn" },
-  minor: { Icon: Info, words: "Minor", className: "bg-sunken text-ink-2" },
+  critical: { Icon: CircleAlert, words: t.critical, className: "bg-bad-soft text-bad" },
+  major: { Icon: TriangleAlert, words: t.major, className: "bg-warn-soft text-warn" },
+  minor: { Icon: Info, words: t.minor, className: "bg-sunken text-ink-2" },
 } as const;
 
 export function SeverityMark({ severity }: { severity: Severity }) {

@@ -1,23 +1,24 @@
 import clsx from "clsx";
 import { Ban, Check, CircleSlash, Hand, LoaderCircle, X } from "lucide-react";
+import { t } from "../texts/messages";
 import type { ResultStatus } from "../wire/nouns";
 
 const MARKS: Record<ResultStatus, { Icon: typeof Check; words: string; className: string }> = {
-  ok: { Icon: Check, words: "done", className: "text-good" },
-  error: { Icon: X, words: "failed", className: "text-bad" },
-  refused: { Icon: Ban, words: "refused", className: "text-bad" },
-  denied: { Icon: Ban, words: "denied", className: "text-warn" },
-  interrupted: { Icon: CircleSlash, words: "interrupted", className: "text-warn" },
-  cancelled: { Icon: CircleSlash, words: "cancelled", className: "text-ink-3" },
+  ok: { Icon: Check, words: t.statuses.ok, className: "text-good" },
+  error: { Icon: X, words: t.statuses.error, className: "text-bad" },
+  refused: { Icon: Ban, words: t.statuses.refused, className: "text-bad" },
+  denied: { Icon: Ban, words: t.statuses.denied, className: "text-warn" },
+  interrupted: { Icon: CircleSlash, words: t.statuses.interrupted, className: "text-warn" },
+  cancelled: { Icon: CircleSlash, words: t.statuses.cancelled, className: "text-ink-3" },
 };
 
 /** Where a call without a result stands: decided ones of a batch wait until the others are decided too. */
 export type CallStanding = "running" | "waiting" | "allowed" | "denied";
 
 const OPEN: Record<Exclude<CallStanding, "denied">, { Icon: typeof Check; words: string; className: string }> = {
-  running: { Icon: LoaderCircle, words: "running", className: "text-ink-3 [&>svg]:animate-spin" },
-  waiting: { Icon: Hand, words: "waits for you", className: "text-warn" },
-  allowed: { Icon: Check, words: "allowed", className: "text-ink-3" },
+  running: { Icon: LoaderCircle, words: t.statuses.running, className: "text-ink-3 [&>svg]:animate-spin" },
+  waiting: { Icon: Hand, words: t.statuses.waiting, className: "text-warn" },
+  allowed: { Icon: Check, words: t.statuses.allowed, className: "text-ink-3" },
 };
 
 /** How a call ended; null: it has not yet. */

@@ -1,7 +1,8 @@
 import { Hammer } from "lucide-react";
+import { t } from "../texts/messages";
 import type { Message } from "../wire/nouns";
 import { TaskFrame } from "./TaskFrame";
 
 export function TaskExecutionCard({ message }: { message: Message }) {
-  return <TaskFrame icon={<Hammer size={15} aria-hidden />} words="Working on a task" message={message} />;
+  return <TaskFrame icon={<Hammer size={15} aria-hidden />} words={t.workingOnATask} message={message} />;
 }

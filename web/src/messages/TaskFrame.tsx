@@ -4,8 +4,16 @@ import { Fold } from "../ui/Fold";
 import type { Message } from "../wire/nouns";
 import { Markdown } from "./Markdown";
 
+interface Props {
+  icon: ReactNode;
+  words: string;
+  message: Message;
+  /** What stands for the content in the one line; else its first line does. */
+  summary?: string;
+}
+
 /** What the three messages of a task have in common: one line, with its words inside. */
-export function TaskFrame({ icon, words, message }: { icon: ReactNode; words: string; message: Message }) {
+export function TaskFrame({ icon, words, message, summary = "" }: Props) {
   return (
     <Fold
       name={`task ${message.id}`}
@@ -17,7 +25,7 @@ export function TaskFrame({ icon, words, message }: { icon: ReactNode; words: st
             {words}
             {message.task_id ? ` ${message.task_id}` : ""}
           </span>
-          <span className="min-w-0 flex-1 truncate text-ink-3">{message.content.split("\n", 1)[0]}</span>
+          <span className="min-w-0 flex-1 truncate text-ink-3">{summary || message.content.split("\n", 1)[0]}</span>
           {message.agent_role && <RoleBadge role={message.agent_role} />}
         </span>
       }

@@ -11,3 +11,10 @@ it("is one line that opens to its words", async () => {
   await userEvent.click(screen.getByRole("button", { name: /7/ }));
   expect(screen.getByText("and sweep")).toBeTruthy();
 });
+
+it("shows a worker's summary rather than its JSON", () => {
+  const content = JSON.stringify({ status: "success", summary: "All swept" });
+  const { container } = show(<TaskResultCard message={message({ task_id: "7", content })} />);
+  expect(container.textContent).toContain("All swept");
+  expect(container.textContent).not.toContain("status");
+});

@@ -1,5 +1,7 @@
 // Plain words: a person's at the right, an agent's as Markdown. Also the home of every message type that this page does not know.
+
 import type { Saying } from "../state/rows";
+import { t } from "../texts/messages";
 import { type Message, readPictures } from "../wire/nouns";
 import { Markdown } from "./Markdown";
 import { MessageTools } from "./MessageTools";
@@ -17,8 +19,14 @@ interface Props {
 export function TextCard({ message, thought, saying }: Props) {
   if (message.role === "user") return <OwnWords message={message} />;
   return (
-    <Says role={message.agent_role} at={message.created_at} aside={saying ? null : <MessageTools id={message.id} text={message.content} />}>
-      {message.reasoning && <Thinking of={message.id} text={message.reasoning} took={thought} running={saying === "thinking"} />}
+    <Says
+      role={message.agent_role}
+      at={message.created_at}
+      aside={saying ? null : <MessageTools id={message.id} text={message.content} />}
+    >
+      {message.reasoning && (
+        <Thinking of={message.id} text={message.reasoning} took={thought} running={saying === "thinking"} />
+      )}
       <Markdown text={message.content} />
     </Says>
   );
@@ -26,13 +34,18 @@ export function TextCard({ message, thought, saying }: Props) {
 
 function OwnWords({ message: { id, content: text, payload } }: { message: Message }) {
   return (
-    <article aria-label="You" className="group/says flex items-end justify-end gap-1 pl-2 sm:pl-10">
+    <article aria-label={t.you} className="group/says flex items-end justify-end gap-1 pl-2 sm:pl-10">
       <span className="shrink-0 opacity-0 transition-opacity group-focus-within/says:opacity-100 group-hover/says:opacity-100">
-        <MessageTools id={id} text={text} />
+        <MessageTools id={id} text={text} own />
       </span>
       <div className="flex min-w-0 flex-col items-end gap-1.5">
         <Pictures messageId={id} pictures={readPictures(payload)} />
-        <p dir="auto" className="min-w-0 max-w-full rounded-2xl rounded-br-md border border-line bg-sunken px-4 py-2.5 break-words whitespace-pre-wrap">{text}</p>
+        <p
+          dir="auto"
+          className="min-w-0 max-w-full rounded-2xl rounded-br-md border border-line bg-sunken px-4 py-2.5 break-words whitespace-pre-wrap"
+        >
+          {text}
+        </p>
       </div>
     </article>
   );

@@ -1,4 +1,5 @@
 import { Brain } from "lucide-react";
+import { t } from "../texts/messages";
 import { Fold } from "../ui/Fold";
 import { seconds } from "../ui/times";
 
@@ -13,7 +14,7 @@ interface Props {
 
 /** Thinking stands apart from the answer, folded. */
 export function Thinking({ of, text, took, running = false }: Props) {
-  const words = running ? "Thinking…" : took === null ? "Thought about it" : `Thought for ${seconds(took)}`;
+  const words = running ? t.thinking : took === null ? t.thoughtAboutIt : t.thoughtFor(seconds(took));
   return (
     <Fold
       name={`thought ${of}`}
@@ -25,7 +26,11 @@ export function Thinking({ of, text, took, running = false }: Props) {
         </span>
       }
     >
-      {() => <p dir="auto" className="max-h-72 overflow-y-auto py-1 text-sm leading-relaxed whitespace-pre-wrap text-ink-2">{text}</p>}
+      {() => (
+        <p dir="auto" className="max-h-72 overflow-y-auto py-1 text-sm leading-relaxed whitespace-pre-wrap text-ink-2">
+          {text}
+        </p>
+      )}
     </Fold>
   );
 }

@@ -27,7 +27,9 @@ it.each([
 // proves UI-2/5
 it("is one line with the result folded, and opens to the diff", async () => {
   const diff = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n";
-  const { container } = show(<ToolCallCard done={done({ tool_call_id: "c", status: "ok", diff })} standing="running" />);
+  const { container } = show(
+    <ToolCallCard done={done({ tool_call_id: "c", status: "ok", diff })} standing="running" />,
+  );
   expect(screen.queryByText("new")).toBeNull();
   await userEvent.click(screen.getByRole("button", { name: /Changed notes.md/ }));
   expect(screen.getByText("new")).toBeTruthy();

@@ -1,25 +1,27 @@
 // One call in one line: what was done to what, and how it ended. Parameters, result and diff open on demand; what a call prints shows while it runs.
+
 import { coveredBy } from "../autonomy/levels";
 import type { Done } from "../state/rows";
+import { t } from "../texts/messages";
 import { Fold } from "../ui/Fold";
 import { seconds } from "../ui/times";
-import { readDiff } from "./diffs";
 import { DiffCount } from "./DiffView";
+import { readDiff } from "./diffs";
 import { Output } from "./Output";
 import { type CallStanding, StatusMark } from "./StatusMark";
 import { ToolResultCard } from "./ToolResultCard";
-import { lookOfTool, subjectOf } from "./tools";
+import { useToolLook } from "./tools";
 
 const SENTENCES: Record<CallStanding, string> = {
-  running: "No result yet.",
-  waiting: "Waiting for your decision.",
-  allowed: "Allowed. It runs when the other calls are decided.",
-  denied: "You denied it.",
+  running: t.noResultYet,
+  waiting: t.waitingForYourDecision,
+  allowed: t.allowedItRunsWhenThe,
+  denied: t.youDeniedIt,
 };
 
 export function ToolCallCard({ done, standing }: { done: Done; standing: CallStanding }) {
   const { call, result, output, seconds: took } = done;
-  const { Icon, does, did } = lookOfTool(call.tool);
+  const { Icon, does, did, subjectOf } = useToolLook(call.tool);
   const diff = result?.diff ? readDiff(result.diff) : null;
   const covered = result ? coveredBy(result.facts) : null;
   return (
@@ -30,11 +32,16 @@ export function ToolCallCard({ done, standing }: { done: Done; standing: CallSta
           <span className="flex min-w-0 flex-1 items-center gap-2">
             <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
             <span className="min-w-0 truncate">
-              {result?.status === "ok" ? did : does} <code className="font-mono text-[13px] text-ink">{subjectOf(call.parameters) || call.tool}</code>
+              {result?.status === "ok" ? did : does}{" "}
+              <code className="font-mono text-[13px] text-ink">{subjectOf(call.parameters) || call.tool}</code>
             </span>
             {diff && <DiffCount added={diff.added} removed={diff.removed} />}
             <span className="ml-auto flex shrink-0 items-center gap-2 pl-2 text-xs text-ink-3 tabular-nums">
-              {covered && <span className="rounded-full bg-warn-soft px-2 py-0.5 font-medium text-warn">allowed by autonomy: {covered}</span>}
+              {covered && (
+                <span className="rounded-full bg-warn-soft px-2 py-0.5 font-medium text-warn">
+                  {t.allowedByAutonomy(covered)}
+                </span>
+              )}
               {took !== null && result && <span className="hidden sm:inline">{seconds(took)}</span>}
               <StatusMark status={result?.status ?? null} standing={standing} />
             </span>
@@ -43,14 +50,18 @@ export function ToolCallCard({ done, standing }: { done: Done; standing: CallSta
       >
         {() => (
           <>
-            {result ? <ToolResultCard result={result} output={output} /> : !output && <p className="py-1 text-sm text-ink-3">{SENTENCES[standing]}</p>}
-            <Fold name={`parameters ${call.id}`} summary={<span className="text-xs">Parameters of {call.tool}</span>}>
-              {() => <Output text={JSON.stringify(call.parameters, null, 2)} label="Parameters" />}
+            {result ? (
+              <ToolResultCard result={result} output={output} />
+            ) : (
+              !output && <p className="py-1 text-sm text-ink-3">{SENTENCES[standing]}</p>
+            )}
+            <Fold name={`parameters ${call.id}`} summary={<span className="text-xs">{t.parametersOf(call.tool)}</span>}>
+              {() => <Output text={JSON.stringify(call.parameters, null, 2)} label={t.parameters} />}
             </Fold>
           </>
         )}
       </Fold>
-      {!result && output && <Output text={output} label="Output so far" ending />}
+      {!result && output && <Output text={output} label={t.outputSoFar} ending />}
     </>
   );
 }

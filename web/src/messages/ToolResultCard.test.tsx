@@ -8,26 +8,46 @@ import { ToolResultCard } from "./ToolResultCard";
 
 it("cuts a result of 400 kB until the whole is asked for", async () => {
   const output = "line of text\n".repeat(31_000);
-  const { container } = show(<ToolResultCard result={readToolResult({ tool_call_id: "c", status: "ok" })!} output={output} />);
+  const { container } = show(
+    <ToolResultCard result={readToolResult({ tool_call_id: "c", status: "ok" })!} output={output} />,
+  );
   expect(container.textContent!.length).toBeLessThan(25_000);
   await userEvent.click(screen.getByRole("button", { name: /Show all/ }));
   expect(container.textContent!.length).toBeGreaterThan(400_000);
 });
 
 it("shows markup in a result as the text it is", () => {
-  const { container } = show(<ToolResultCard result={readToolResult({ tool_call_id: "c", status: "ok" })!} output={"<b onclick='x()'>bold</b>"} />);
+  const { container } = show(
+    <ToolResultCard
+      result={readToolResult({ tool_call_id: "c", status: "ok" })!}
+      output={"<b onclick='x()'>bold</b>"}
+    />,
+  );
   expect(container.querySelector("b")).toBeNull();
   expect(container.textContent).toContain("<b onclick");
 });
 
 it("names the error and its reason", () => {
-  show(<ToolResultCard result={readToolResult({ tool_call_id: "c", status: "refused", error: { code: "forbidden_by_role", message: "Planner may not." } })!} output="Planner may not." />);
+  show(
+    <ToolResultCard
+      result={
+        readToolResult({
+          tool_call_id: "c",
+          status: "refused",
+          error: { code: "forbidden_by_role", message: "Planner may not." },
+        })!
+      }
+      output="Planner may not."
+    />,
+  );
   expect(screen.getByText("forbidden by role")).toBeTruthy();
 });
 
 it("shows the end of what failed: the reason stands there", () => {
   const output = `${"much before it\n".repeat(5_000)}the reason`;
-  const { container } = show(<ToolResultCard result={readToolResult({ tool_call_id: "c", status: "error" })!} output={output} />);
+  const { container } = show(
+    <ToolResultCard result={readToolResult({ tool_call_id: "c", status: "error" })!} output={output} />,
+  );
   expect(container.textContent).toContain("the reason");
   expect(screen.getByRole("button", { name: /Show all/ })).toBeTruthy();
   expect(cutStart("short")).toBe("short");

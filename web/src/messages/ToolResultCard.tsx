@@ -1,3 +1,4 @@
+import { t } from "../texts/messages";
 import type { ToolResult } from "../wire/nouns";
 import { DiffView } from "./DiffView";
 import { Output } from "./Output";
@@ -8,10 +9,15 @@ export function ToolResultCard({ result, output }: { result: ToolResult; output:
     <div className="min-w-0">
       {result.error && (
         <p className="py-1 text-sm text-ink-2">
-          <span className="font-medium text-bad">{result.error.code.replaceAll("_", " ")}</span> · {result.error.message}
+          <span className="font-medium text-bad">{result.error.code.replaceAll("_", " ")}</span> ·{" "}
+          {result.error.message}
         </p>
       )}
-      {result.diff ? <DiffView text={result.diff} /> : result.error?.message === output ? null : <Output text={output} label="Result" ending={result.status === "error"} />}
+      {result.diff ? (
+        <DiffView text={result.diff} />
+      ) : result.error?.message === output ? null : (
+        <Output text={output} label={t.result} ending={result.status === "error"} />
+      )}
     </div>
   );
 }

@@ -10,7 +10,8 @@ const calls = (count: number, status: string): Done[] =>
     message: message({ id: `m${at}` }),
     call: { id: `c${at}`, tool: "read_file", parameters: { path: `${at}.txt` } },
     result: readToolResult({ tool_call_id: `c${at}`, status }),
-    resultId: null, output: "",
+    resultId: null,
+    output: "",
     seconds: 1,
   }));
 

@@ -1,9 +1,11 @@
 // A stretch of work: one call as one line, several under one heading that says how many.
+
 import { Layers } from "lucide-react";
 import type { Done } from "../state/rows";
+import { t } from "../texts/messages";
 import { Fold } from "../ui/Fold";
-import { Thinking } from "./Thinking";
 import type { CallStanding } from "./StatusMark";
+import { Thinking } from "./Thinking";
 import { ToolCallCard } from "./ToolCallCard";
 
 const SHOWN = 3;
@@ -20,14 +22,18 @@ export function WorkCard({ calls, standing, thought }: Props) {
   const allDone = calls.every(({ result }) => result?.status === "ok");
   return (
     <div className="-ml-1.5 min-w-0">
-      {first?.reasoning && <div className="ml-1.5"><Thinking of={first.id} text={first.reasoning} took={thought} /></div>}
+      {first?.reasoning && (
+        <div className="ml-1.5">
+          <Thinking of={first.id} text={first.reasoning} took={thought} />
+        </div>
+      )}
       {calls.length > SHOWN && allDone ? (
         <Fold
           name={`work ${first?.id}`}
           summary={
             <span className="inline-flex items-center gap-2">
               <Layers size={15} aria-hidden className="text-ink-3" />
-              Used {calls.length} tools
+              {t.usedTools(calls.length)}
             </span>
           }
         >

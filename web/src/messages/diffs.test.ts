@@ -2,7 +2,9 @@ import { expect, it } from "vitest";
 import { readDiff } from "./diffs";
 
 it("numbers lines on both sides and counts them", () => {
-  const diff = readDiff("--- a/x\n+++ b/x\n@@ -3,3 +3,3 @@ def f\n keep\n-old\n+new\n--- not a header\n\\ No newline at end of file\n");
+  const diff = readDiff(
+    "--- a/x\n+++ b/x\n@@ -3,3 +3,3 @@ def f\n keep\n-old\n+new\n--- not a header\n\\ No newline at end of file\n",
+  );
   expect(diff).toMatchObject({ added: 1, removed: 2 });
   expect(diff.files[0]!.lines.filter(({ kind }) => kind === "same" || kind === "added")).toEqual([
     { kind: "same", text: "keep", before: 3, after: 3 },
@@ -23,7 +25,9 @@ it("keeps files apart, and counts no header as a changed line", () => {
 });
 
 it("tells of what has no lines: other names, contents that cannot be compared, an end that was cut", () => {
-  const diff = readDiff("rename from a.txt\nrename to b.txt\n--- a/x.png\n+++ b/x.png\nBinary content differs (1 → 2 bytes).\n--- a/y\n+++ b/y\n@@ -1,9 +1,9 @@\n keep\n… the diff goes on: 4 additions.\n");
+  const diff = readDiff(
+    "rename from a.txt\nrename to b.txt\n--- a/x.png\n+++ b/x.png\nBinary content differs (1 → 2 bytes).\n--- a/y\n+++ b/y\n@@ -1,9 +1,9 @@\n keep\n… the diff goes on: 4 additions.\n",
+  );
   expect(diff.files.map(({ path }) => path)).toEqual(["a.txt → b.txt", "x.png", "y"]);
   expect(diff.files[1]!.lines).toEqual([{ kind: "note", text: "Binary content differs (1 → 2 bytes)." }]);
   expect(diff.files[2]!.lines.at(-1)).toEqual({ kind: "note", text: "… the diff goes on: 4 additions." });

@@ -49,10 +49,20 @@ export function together(diffs: readonly Diff[]): Diff {
   const files = new Map<string, FileDiff>();
   for (const { path, lines, added, removed } of diffs.flatMap((diff) => diff.files)) {
     const known = files.get(path);
-    files.set(path, known ? { path, lines: [...known.lines, ...lines], added: known.added + added, removed: known.removed + removed } : { path, lines, added, removed });
+    files.set(
+      path,
+      known
+        ? { path, lines: [...known.lines, ...lines], added: known.added + added, removed: known.removed + removed }
+        : { path, lines, added, removed },
+    );
   }
   const all = [...files.values()];
-  return { files: all, added: sum(all, "added"), removed: sum(all, "removed"), rest: diffs.find(({ rest }) => rest)?.rest ?? "" };
+  return {
+    files: all,
+    added: sum(all, "added"),
+    removed: sum(all, "removed"),
+    rest: diffs.find(({ rest }) => rest)?.rest ?? "",
+  };
 }
 
 function readLine(file: FileDiff, line: string, place: Place): void {

@@ -22,6 +22,9 @@ export function targetOf(href: string | undefined): Target | null {
 
 /** The words already say where it leads. */
 export function saysWhere(words: string, target: Target): boolean {
-  const said = words.trim().toLowerCase().replace(/^https?:\/\//, "");
+  const said = words
+    .trim()
+    .toLowerCase()
+    .replace(/^https?:\/\//, "");
   return said === target.host || said.startsWith(`${target.host}/`);
 }

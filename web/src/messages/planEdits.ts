@@ -33,12 +33,24 @@ function moved(steps: readonly PlanStep[], from: number, to: number): PlanStep[]
 
 function dropped(steps: readonly PlanStep[], at: number): PlanStep[] {
   const gone = steps[at]?.id;
-  return steps.toSpliced(at, 1).map((step) => ({ ...step, dependencies: step.dependencies.filter((id) => id !== gone) }));
+  return steps
+    .toSpliced(at, 1)
+    .map((step) => ({ ...step, dependencies: step.dependencies.filter((id) => id !== gone) }));
 }
 
 function blank(steps: readonly PlanStep[]): PlanStep {
   const taken = new Set(steps.map(({ id }) => id));
   let number = steps.length + 1;
   while (taken.has(String(number))) number += 1;
-  return { id: String(number), action: "", reason: "", tools_needed: [], estimated_time: "", dependencies: [], paths: [], commands: [], check: null };
+  return {
+    id: String(number),
+    action: "",
+    reason: "",
+    tools_needed: [],
+    estimated_time: "",
+    dependencies: [],
+    paths: [],
+    commands: [],
+    check: null,
+  };
 }

@@ -1,5 +1,20 @@
-// How a tool is named to people: a sign, what it does, what it did, and the thing it is about. Unknown tools keep their own name.
-import { FilePlus2, FileSearch, FolderOpen, FolderSearch, Info, type LucideIcon, MoveRight, PencilLine, SquareTerminal, Trash2, Wrench } from "lucide-react";
+// How a call is shown to people: a sign, what it does, what it did, and the thing it is about. The server says what kind of tool it
+// is: no tool is known here by name, and one of a kind that this page does not know keeps its own name.
+import {
+  FilePlus2,
+  FileSearch,
+  FolderOpen,
+  FolderSearch,
+  Info,
+  type LucideIcon,
+  MoveRight,
+  PencilLine,
+  SquareTerminal,
+  Trash2,
+  Wrench,
+} from "lucide-react";
+import { type ToolDisplay, useToolDisplay } from "../state/tools";
+import { t } from "../texts/messages";
 import { text } from "../wire/nouns";
 
 interface ToolLook {
@@ -8,28 +23,32 @@ interface ToolLook {
   did: string;
 }
 
-const LOOKS: Record<string, ToolLook> = {
-  read_file: { Icon: FileSearch, does: "Read", did: "Read" },
-  list_directory: { Icon: FolderOpen, does: "List", did: "Listed" },
-  grep: { Icon: FolderSearch, does: "Search for", did: "Searched for" },
-  search_code: { Icon: FolderSearch, does: "Search for", did: "Searched for" },
-  search_symbol: { Icon: FolderSearch, does: "Look up", did: "Looked up" },
-  get_file_info: { Icon: Info, does: "Look at", did: "Looked at" },
-  create_file: { Icon: FilePlus2, does: "Create", did: "Created" },
-  update_file: { Icon: PencilLine, does: "Change", did: "Changed" },
-  move_file: { Icon: MoveRight, does: "Move", did: "Moved" },
-  delete_file: { Icon: Trash2, does: "Delete", did: "Deleted" },
-  execute_command: { Icon: SquareTerminal, does: "Run", did: "Ran" },
+const ICONS: Record<string, LucideIcon> = {
+  read: FileSearch,
+  list: FolderOpen,
+  search: FolderSearch,
+  find: FolderSearch,
+  inspect: Info,
+  create: FilePlus2,
+  change: PencilLine,
+  move: MoveRight,
+  delete: Trash2,
+  run: SquareTerminal,
 };
 
-export function lookOfTool(tool: string): ToolLook {
-  return LOOKS[tool] ?? { Icon: Wrench, does: tool, did: tool };
+export function useToolLook(tool: string): ToolLook & { subjectOf: (parameters: Record<string, unknown>) => string } {
+  const display = useToolDisplay(tool);
+  return { ...lookOfTool(tool, display), subjectOf: (parameters) => subjectOf(parameters, display) };
 }
 
-export function subjectOf(parameters: Record<string, unknown>): string {
-  const { path, to, command, pattern, query, name } = parameters;
-  if (text(command)) return text(command);
-  if (text(path) && text(to)) return `${text(path)} → ${text(to)}`;
-  const subject = text(pattern) || text(query) || text(name) || text(path);
-  return subject === "." ? "the workspace" : subject;
+export function lookOfTool(tool: string, { kind }: ToolDisplay): ToolLook {
+  const verbs = t.kinds[kind];
+  return { Icon: ICONS[kind] ?? Wrench, does: verbs?.does ?? tool, did: verbs?.did ?? tool };
+}
+
+/** What the call is about; of a tool that says nothing about it, the first parameter that is a text. */
+export function subjectOf(parameters: Record<string, unknown>, { subject }: ToolDisplay): string {
+  const named = subject.map((name) => text(parameters[name])).filter(Boolean);
+  const words = named.length > 0 ? named.join(" → ") : (Object.values(parameters).map(text).find(Boolean) ?? "");
+  return words === "." ? t.theWorkspace : words;
 }

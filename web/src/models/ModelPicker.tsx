@@ -1,9 +1,11 @@
 // Choose a model by a few letters of its name, among those that the connected servers really offer. Loaded when opened.
+
 import { useQueries } from "@tanstack/react-query";
 import clsx from "clsx";
 import { Check } from "lucide-react";
 import { type KeyboardEvent, useState } from "react";
 import { useProviders } from "../state/queries";
+import { t } from "../texts/models";
 import { Dialog, wantsFocus } from "../ui/Dialog";
 import { INPUT } from "../ui/Field";
 import { api, given } from "../wire/client";
@@ -19,7 +21,9 @@ interface Props {
 
 export default function ModelPicker({ model, onChoose, onClose }: Props) {
   const { data: providers = [] } = useProviders();
-  const { listed, failed, loading } = useListed(providers.filter(({ kind }) => kind === "openai" || kind === "anthropic").map(({ name }) => name));
+  const { listed, failed, loading } = useListed(
+    providers.filter(({ kind }) => kind === "openai" || kind === "anthropic").map(({ name }) => name),
+  );
   const [words, setWords] = useState("");
   const [at, setAt] = useState(0);
   const found = foundBy(words, choicesOf(providers, listed)).slice(0, SHOWN);
@@ -36,15 +40,15 @@ export default function ModelPicker({ model, onChoose, onClose }: Props) {
     event.preventDefault();
   };
   return (
-    <Dialog title="Choose a model" open onClose={onClose}>
+    <Dialog title={t.chooseAModel} open onClose={onClose}>
       <input
         ref={wantsFocus}
         role="combobox"
         aria-expanded
         aria-controls="models-found"
         aria-activedescendant={found[at] ? `model-${at}` : undefined}
-        aria-label="Search models"
-        placeholder="Search models"
+        aria-label={t.searchModels}
+        placeholder={t.searchModels}
         value={words}
         onKeyDown={onKey}
         onChange={({ target }) => {
@@ -53,7 +57,7 @@ export default function ModelPicker({ model, onChoose, onClose }: Props) {
         }}
         className={INPUT}
       />
-      <ul id="models-found" role="listbox" aria-label="Models" className="mt-2 max-h-[45vh] overflow-y-auto">
+      <ul id="models-found" role="listbox" aria-label={t.models} className="mt-2 max-h-[45vh] overflow-y-auto">
         {found.map(({ id }, index) => (
           <li
             key={id}
@@ -61,20 +65,27 @@ export default function ModelPicker({ model, onChoose, onClose }: Props) {
             role="option"
             aria-selected={id === model}
             onClick={() => choose(id)}
-            className={clsx("flex min-h-9 cursor-pointer items-center gap-2 rounded-lg px-2.5 py-1.5 text-sm thumb:min-h-11 hover:bg-sunken", index === at && "bg-sunken")}
+            className={clsx(
+              "flex min-h-9 cursor-pointer items-center gap-2 rounded-lg px-2.5 py-1.5 text-sm thumb:min-h-11 hover:bg-sunken",
+              index === at && "bg-sunken",
+            )}
           >
             <span className="min-w-0 flex-1 break-all">{id}</span>
-            {id === model && <Check size={15} aria-label="chosen" className="shrink-0" />}
+            {id === model && <Check size={15} aria-label={t.chosen} className="shrink-0" />}
           </li>
         ))}
       </ul>
       <p role="status" className="mt-2 text-xs text-ink-3">
-        {found.length === 0 && !loading && "No model has these words in its name. "}
-        {loading && "Asking the servers for their lists… "}
-        {failed.length > 0 && `${failed.join(", ")} did not list its models. `}
+        {found.length === 0 && !loading && t.noModelHasTheseWords}
+        {loading && t.askingTheServersForTheir}
+        {failed.length > 0 && t.didNotListItsModels(failed.join(", "))}
       </p>
-      <a href="#/settings/answers" onClick={onClose} className="text-sm text-ink-2 underline underline-offset-2 hover:text-ink">
-        Connect a model
+      <a
+        href="#/settings/models"
+        onClick={onClose}
+        className="text-sm text-ink-2 underline underline-offset-2 hover:text-ink"
+      >
+        {t.connectAModel}
       </a>
     </Dialog>
   );

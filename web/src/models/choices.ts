@@ -7,10 +7,16 @@ export interface Choice {
 }
 
 /** `listed` are the server's own lists by the provider's name. Each model once, the named ones first. */
-export function choicesOf(providers: readonly Provider[], listed: Readonly<Record<string, readonly string[]>>): Choice[] {
+export function choicesOf(
+  providers: readonly Provider[],
+  listed: Readonly<Record<string, readonly string[]>>,
+): Choice[] {
   return providers.flatMap(({ name, kind, models }) => {
     if (kind === "guide") return [{ id: name, provider: name }];
-    return [...new Set([...models, ...(listed[name] ?? [])])].map((model) => ({ id: `${name}/${model}`, provider: name }));
+    return [...new Set([...models, ...(listed[name] ?? [])])].map((model) => ({
+      id: `${name}/${model}`,
+      provider: name,
+    }));
   });
 }
 

@@ -1,12 +1,12 @@
-import { lookOfTool } from "../messages/tools";
 import { StatusMark } from "../messages/StatusMark";
+import { useToolLook } from "../messages/tools";
 import { seconds } from "../ui/times";
 import type { ResultStatus } from "../wire/nouns";
-import { type DoneCall, allowedWords } from "./audit";
+import { allowedWords, type DoneCall } from "./audit";
 
 /** One call as it was carried out: the thing, how it ended, how long it took, and whose word let it in. */
 export function DoneLine({ done }: { done: DoneCall }) {
-  const { Icon, did } = lookOfTool(done.tool);
+  const { Icon, did } = useToolLook(done.tool);
   const open = done.status === "open";
   const notes = [done.seconds === null ? "" : seconds(done.seconds), allowedWords(done.allowed_by)].filter(Boolean);
   return (

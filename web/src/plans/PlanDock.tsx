@@ -1,6 +1,8 @@
 // The plan that is being carried out, above the composer: how far it is, live, and what was done for each step on demand.
+
 import { ListChecks } from "lucide-react";
 import { Inline } from "../messages/Inline";
+import { t } from "../texts/plans";
 import { Button } from "../ui/Button";
 import { Fold } from "../ui/Fold";
 import { type ComparedPlan, currentStep, finishedSteps, intendedOf, useAudit } from "./audit";
@@ -24,18 +26,24 @@ export function Checklist({ plan, onCompare }: { plan: ComparedPlan; onCompare: 
   const current = currentStep(plan);
   const done = finishedSteps(plan);
   return (
-    <section aria-label="The plan so far" data-colour="blue" className="mb-2 rounded-2xl border border-line bg-surface px-2 py-1">
+    <section
+      aria-label={t.thePlanSoFar}
+      data-colour="blue"
+      className="mb-2 rounded-2xl border border-line bg-surface px-2 py-1"
+    >
       <Fold
         summary={
           <span className="flex min-w-0 flex-1 items-center gap-2">
             <ListChecks size={15} aria-hidden className="shrink-0 text-role" />
-            <span className="shrink-0 font-medium tabular-nums">
-              {done} of {plan.steps.length}
-            </span>
+            <span className="shrink-0 font-medium tabular-nums">{t.of(done, plan.steps.length)}</span>
             <span className="min-w-0 truncate text-ink-2">
               <Inline text={current ? (intendedOf(current)?.action ?? "") : plan.goal} />
             </span>
-            {plan.unplanned.length > 0 && <span className="shrink-0 rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">{plan.unplanned.length} outside the plan</span>}
+            {plan.unplanned.length > 0 && (
+              <span className="shrink-0 rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">
+                {t.outsideThePlan2(plan.unplanned.length)}
+              </span>
+            )}
           </span>
         }
       >
@@ -54,7 +62,7 @@ export function Checklist({ plan, onCompare }: { plan: ComparedPlan; onCompare: 
               ))}
             </ol>
             <Button look="quiet" className="mt-1 mb-1.5 -ml-3" onClick={onCompare}>
-              Plan against actual
+              {t.planAgainstActual}
             </Button>
           </>
         )}

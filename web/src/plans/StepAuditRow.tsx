@@ -1,7 +1,8 @@
 import { TriangleAlert } from "lucide-react";
 import { Inline } from "../messages/Inline";
+import { t } from "../texts/plans";
 import { seconds } from "../ui/times";
-import { type StepAudit, intendedOf } from "./audit";
+import { intendedOf, type StepAudit } from "./audit";
 import { DoneLine } from "./DoneLine";
 import { StepMark } from "./StepMark";
 
@@ -13,7 +14,7 @@ export function StepAuditRow({ step, number }: { step: StepAudit; number: number
         <Intended step={step} number={number} />
         <div className="min-w-0 text-sm">
           <p className="mb-0.5 flex items-center gap-2">
-            <span className="sr-only">Step {number}:</span>
+            <span className="sr-only">{t.step(number)}</span>
             <StepMark status={step.status} />
             {step.seconds > 0 && <span className="text-xs text-ink-3">{seconds(step.seconds)}</span>}
           </p>
@@ -24,13 +25,13 @@ export function StepAuditRow({ step, number }: { step: StepAudit; number: number
               ))}
             </ul>
           ) : (
-            <p className="text-ink-3">{step.status === "claimed" ? "No recorded call proves it." : "No call was made for it."}</p>
+            <p className="text-ink-3">{step.status === "claimed" ? t.noRecordedCallProvesIt : t.noCallWasMadeFor}</p>
           )}
           <Proof step={step} />
           {step.untouched.length > 0 && !["open", "running"].includes(step.status) && (
             <p className="mt-1 flex items-start gap-1.5 text-xs text-warn">
               <TriangleAlert size={13} aria-hidden className="mt-0.5 shrink-0" />
-              <span className="min-w-0 break-words">Never touched: {step.untouched.join(", ")}</span>
+              <span className="min-w-0 break-words">{t.neverTouched(step.untouched.join(", "))}</span>
             </p>
           )}
         </div>
@@ -50,7 +51,10 @@ function Intended({ step, number }: { step: StepAudit; number: number }) {
       {named.length > 0 && (
         <ul className="mt-1 flex flex-wrap gap-1">
           {named.map((name) => (
-            <li key={name} className="max-w-full truncate rounded-md bg-sunken px-1.5 py-px font-mono text-xs text-ink-2">
+            <li
+              key={name}
+              className="max-w-full truncate rounded-md bg-sunken px-1.5 py-px font-mono text-xs text-ink-2"
+            >
               {name}
             </li>
           ))}
@@ -62,10 +66,10 @@ function Intended({ step, number }: { step: StepAudit; number: number }) {
 
 function Proof({ step: { check } }: { step: StepAudit }) {
   if (!check) return null;
-  const words = !check.ran ? "was not run" : check.ok ? "passed" : `failed${check.exit_code == null ? "" : ` with exit code ${check.exit_code}`}`;
+  const words = !check.ran ? t.wasNotRun : check.ok ? t.passed : t.failedWith(check.exit_code);
   return (
     <p className={`mt-1 text-xs break-words ${check.ran && !check.ok ? "text-bad" : "text-ink-2"}`}>
-      Check <code className="font-mono">{check.command}</code> {words}.
+      {t.check} <code className="font-mono">{check.command}</code> {words}.
     </p>
   );
 }

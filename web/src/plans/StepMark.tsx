@@ -1,5 +1,6 @@
 import clsx from "clsx";
 import { Check, Circle, CircleDashed, CircleDot, type LucideIcon, X } from "lucide-react";
+import { t } from "../texts/plans";
 
 interface Look {
   Icon: LucideIcon;
@@ -8,12 +9,12 @@ interface Look {
 }
 
 const LOOKS: Record<string, Look> = {
-  open: { Icon: Circle, words: "not done", className: "text-ink-3" },
-  running: { Icon: CircleDot, words: "at work", className: "text-role" },
-  done: { Icon: Check, words: "done", className: "text-good" },
-  failed: { Icon: X, words: "failed", className: "text-bad" },
-  skipped: { Icon: CircleDashed, words: "skipped", className: "text-warn" },
-  claimed: { Icon: Check, words: "the agent says it is done", className: "text-ink-3" },
+  open: { Icon: Circle, words: t.notDone, className: "text-ink-3" },
+  running: { Icon: CircleDot, words: t.atWork, className: "text-role" },
+  done: { Icon: Check, words: t.states.done, className: "text-good" },
+  failed: { Icon: X, words: t.states.failed, className: "text-bad" },
+  skipped: { Icon: CircleDashed, words: t.states.skipped, className: "text-warn" },
+  claimed: { Icon: Check, words: t.theAgentSaysItIs, className: "text-ink-3" },
 };
 
 /** How a step stands: sign, colour and word. `brief` keeps the word for who cannot see the sign. */

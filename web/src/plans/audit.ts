@@ -1,5 +1,7 @@
 // Plan against actual, as the server tells it from recorded calls: read over REST, and put into words.
+
 import { useQuery } from "@tanstack/react-query";
+import { t } from "../texts/plans";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { type PlanStep, readPlan } from "../wire/nouns";
@@ -13,7 +15,8 @@ export type DoneCall = Schemas["DoneShape"];
 export function useAudit(chatId: string, wanted: boolean, moment: number) {
   return useQuery({
     queryKey: ["audit", chatId, moment],
-    queryFn: async () => (await given(api.GET("/context/{chat_id}/audit", { params: { path: { chat_id: chatId } } }))).plans,
+    queryFn: async () =>
+      (await given(api.GET("/context/{chat_id}/audit", { params: { path: { chat_id: chatId } } }))).plans,
     enabled: wanted,
     placeholderData: (before) => before,
     gcTime: 10_000, // one entry a moment: the old ones are of no use
@@ -32,20 +35,22 @@ export function finishedSteps(plan: ComparedPlan): number {
 
 /** What is being done, or comes next. */
 export function currentStep(plan: ComparedPlan): StepAudit | null {
-  return plan.steps.find(({ status }) => status === "running") ?? plan.steps.find(({ status }) => status === "open") ?? null;
+  return (
+    plan.steps.find(({ status }) => status === "running") ?? plan.steps.find(({ status }) => status === "open") ?? null
+  );
 }
 
 /** Whose word let a call in. */
 export function allowedWords(allowedBy: string | null): string {
   switch (allowedBy?.split(":", 1)[0]) {
     case "approval":
-      return "you allowed it";
+      return t.youAllowedIt;
     case "plan":
-      return "allowed by the plan";
+      return t.allowedByThePlan;
     case "rule":
-      return "allowed by a rule";
+      return t.allowedByARule;
     case "default":
-      return "allowed by default";
+      return t.allowedByDefault;
     default:
       return "";
   }

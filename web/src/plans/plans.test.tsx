@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { expectAccessible, show } from "../testing/room";
-import { type ComparedPlan, type DoneCall, type StepAudit, allowedWords, currentStep, finishedSteps } from "./audit";
+import { allowedWords, type ComparedPlan, currentStep, type DoneCall, finishedSteps, type StepAudit } from "./audit";
 import { Compared } from "./PlanAgainstActual";
 import { Checklist } from "./PlanDock";
 
@@ -21,7 +21,16 @@ const done = (parts: Partial<DoneCall> = {}): DoneCall => ({
 });
 
 const step = (id: string, status: string, parts: Partial<StepAudit> = {}): StepAudit =>
-  ({ id, intended: { action: `Step ${id}`, paths: ["hello.txt"] }, done: [], status, check: null, untouched: [], seconds: 0, ...parts }) as StepAudit;
+  ({
+    id,
+    intended: { action: `Step ${id}`, paths: ["hello.txt"] },
+    done: [],
+    status,
+    check: null,
+    untouched: [],
+    seconds: 0,
+    ...parts,
+  }) as StepAudit;
 
 const PLAN: ComparedPlan = {
   message_id: "p",
@@ -45,7 +54,16 @@ const PLAN: ComparedPlan = {
 
 it("stands what was meant beside what was done, and marks what was outside", async () => {
   const { container } = show(<Compared plan={PLAN} />);
-  for (const words of ["Step 1", "No such file.", "Never touched: bye.txt", "Outside the plan", "2 more calls only read.", "the agent says it is done", "grep -q hi hello.txt passed.", "you allowed it"]) {
+  for (const words of [
+    "Step 1",
+    "No such file.",
+    "Not changed: bye.txt",
+    "Outside the plan",
+    "2 more calls only read files.",
+    "the agent says it is done",
+    "grep -q hi hello.txt passed.",
+    "you allowed it",
+  ]) {
     expect(container.textContent).toContain(words);
   }
   await expectAccessible(container);
@@ -53,11 +71,17 @@ it("stands what was meant beside what was done, and marks what was outside", asy
 
 it("says how much of its budget was used", () => {
   const { container } = show(<Compared plan={{ ...PLAN, budget: { calls: 3, seconds: 600, cost: 2 } }} />);
-  expect(container.textContent).toContain("Budget: 1 of 3 changes and commands · 12 s of 10 min · an unknown part of $2");
+  expect(container.textContent).toContain(
+    "Budget: 1 of 3 changes and commands · 12 s of 10 min · an unknown part of $2",
+  );
 });
 
 it("shows a status and a tool that it does not know by their own names", () => {
-  show(<Compared plan={{ ...PLAN, steps: [step("1", "postponed", { done: [done({ tool: "their_tool", status: "odd" })] })] }} />);
+  show(
+    <Compared
+      plan={{ ...PLAN, steps: [step("1", "postponed", { done: [done({ tool: "their_tool", status: "odd" })] })] }}
+    />,
+  );
   expect(screen.getByText("postponed")).toBeTruthy();
   expect(screen.getByText("their_tool", { exact: false })).toBeTruthy();
 });
@@ -78,13 +102,26 @@ it("counts what is done, and knows what comes next", () => {
   expect(finishedSteps(PLAN)).toBe(2);
   expect(currentStep(PLAN)).toBeNull();
   expect(currentStep({ ...PLAN, steps: [step("1", "done"), step("2", "open")] })?.id).toBe("2");
-  expect(["approval:1", "rule:2", "default", null].map(allowedWords)).toEqual(["you allowed it", "allowed by a rule", "allowed by default", ""]);
+  expect(["approval:1", "rule:2", "default", null].map(allowedWords)).toEqual([
+    "you allowed it",
+    "allowed by a rule",
+    "allowed by default",
+    "",
+  ]);
 });
 
 it("says every status in plain words, and why a plan is blocked", () => {
   const steps = ["open", "running", "done", "claimed", "failed", "skipped"].map((status) => step(status, status));
   const { container } = show(<Compared plan={{ ...PLAN, status: "blocked", state: "blocked", steps }} />);
-  for (const words of ["not done", "at work", "done", "the agent says it is done", "failed", "skipped", "the agent stopped while steps were open"]) {
+  for (const words of [
+    "not done",
+    "at work",
+    "done",
+    "the agent says it is done",
+    "failed",
+    "skipped",
+    "the agent stopped while steps were open",
+  ]) {
     expect(container.textContent).toContain(words);
   }
 });

@@ -6,7 +6,11 @@ import { lookOf } from "./theme";
 export function RoleBadge({ role, className }: { role: string | null; className?: string }) {
   const { Icon, title, colour, tooltip } = lookOf(useRoles(), role);
   return (
-    <span data-colour={colour} title={tooltip} className={clsx("inline-flex min-w-0 items-center gap-1.5 text-[13px] font-semibold text-role", className)}>
+    <span
+      data-colour={colour}
+      title={tooltip}
+      className={clsx("inline-flex min-w-0 items-center gap-1.5 text-[13px] font-semibold text-role", className)}
+    >
       <span className="inline-flex size-5 shrink-0 items-center justify-center rounded-md bg-role-soft">
         <Icon size={13} strokeWidth={2.4} aria-hidden />
       </span>

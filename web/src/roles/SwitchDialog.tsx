@@ -1,6 +1,7 @@
+import { useRoles } from "../state/queries";
+import { t } from "../texts/roles";
 import { Button } from "../ui/Button";
 import { Dialog, wantsFocus } from "../ui/Dialog";
-import { useRoles } from "../state/queries";
 import { lookOf } from "./theme";
 
 interface Props {
@@ -14,14 +15,14 @@ interface Props {
 export function SwitchDialog({ role, words, onConfirm, onClose }: Props) {
   const { title, colour, Icon } = lookOf(useRoles(), role);
   return (
-    <Dialog title={`Switch to ${title}?`} open={role !== null} onClose={onClose}>
+    <Dialog title={t.switchTo(title)} open={role !== null} onClose={onClose}>
       <p className="text-sm text-ink-2">{words}</p>
-      <p className="mt-2 text-sm text-ink-2">What is done stays done; open approvals and questions are withdrawn.</p>
+      <p className="mt-2 text-sm text-ink-2">{t.whatIsDoneStaysDone}</p>
       <div className="mt-5 flex justify-end gap-2">
-        <Button onClick={onClose}>Keep working</Button>
+        <Button onClick={onClose}>{t.keepWorking}</Button>
         <span data-colour={colour}>
           <Button look="role" icon={<Icon size={15} aria-hidden />} onClick={onConfirm} ref={wantsFocus}>
-            Stop and switch
+            {t.stopAndSwitch}
           </Button>
         </span>
       </div>

@@ -1,7 +1,7 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
-import { ROLES, expectAccessible, show } from "../testing/room";
+import { expectAccessible, ROLES, show } from "../testing/room";
 import { RoleSelector } from "./RoleSelector";
 import { SwitchDialog } from "./SwitchDialog";
 import { lookOf } from "./theme";
@@ -25,7 +25,7 @@ it("shows a team's own role, whatever its colour and icon", async () => {
 
 it("gives a role whose definition is gone a neutral look", () => {
   expect(lookOf(ROLES, "vanished")).toMatchObject({ colour: "grey", title: "Vanished" });
-  expect(lookOf(ROLES, "vanished").tooltip).toContain("is gone");
+  expect(lookOf(ROLES, "vanished").tooltip).toContain("no longer exists");
   expect(lookOf([], "planner").tooltip).toBe(""); // not read yet is not gone
 });
 

@@ -1,5 +1,17 @@
 // A role's look. Colour and icon are words from GET /roles; a word that this page does not know gets a neutral look, never an error.
-import { ClipboardCheck, CircleHelp, Compass, FlaskConical, type LucideIcon, PencilRuler, Search, User, Zap } from "lucide-react";
+
+import {
+  CircleHelp,
+  ClipboardCheck,
+  Compass,
+  FlaskConical,
+  type LucideIcon,
+  PencilRuler,
+  Search,
+  User,
+  Zap,
+} from "lucide-react";
+import { t } from "../texts/roles";
 import type { Role } from "../wire/nouns";
 
 const ICONS: Record<string, LucideIcon> = {
@@ -28,7 +40,7 @@ export function lookOf(roles: readonly Role[], name: string | null): RoleLook {
     title: titleOf(name ?? "agent"),
     colour: role?.colour ?? "grey",
     Icon: ICONS[role?.icon ?? "question-mark"] ?? User,
-    tooltip: role?.tooltip ?? (roles.length === 0 ? "" : `The definition of the role '${name ?? ""}' is gone. Choose another role to go on.`), // none at all: they are not read yet
+    tooltip: role?.tooltip ?? (roles.length === 0 ? "" : t.theDefinitionOfTheRole(name ?? "")), // none at all: they are not read yet
   };
 }
 
@@ -37,15 +49,7 @@ function titleOf(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-const MAY: Record<string, string> = {
-  read_files: "reads",
-  write_files: "changes",
-  create_files: "creates",
-  delete_files: "deletes",
-  execute_commands: "runs commands",
-};
-
 export function mayWords(role: Role): string {
-  const words = role.permissions.map((permission) => MAY[permission] ?? permission);
-  return words.length > 0 ? words.join(" · ") : "may do nothing";
+  const words = role.permissions.map((permission) => t.may[permission] ?? permission);
+  return words.length > 0 ? words.join(" · ") : t.mayDoNothing;
 }

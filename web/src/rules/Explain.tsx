@@ -1,14 +1,17 @@
 // Which rule decides a call, and why, before anybody makes it. Nothing is run.
+
 import { Scale } from "lucide-react";
-import { useState } from "react";
+import { useDeferredValue, useState } from "react";
 import { useChats } from "../state/sidebar";
+import { useToolDisplay } from "../state/tools";
+import { t } from "../texts/rules";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
 import { attempt } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { EffectMark } from "./EffectMark";
-import { TOOLS, subjectHint, supposedParameters } from "./supposed";
+import { subjectHint, supposedParameters } from "./supposed";
 import { ruleWords } from "./words";
 
 type Explained = components["schemas"]["ExplainedShape"];
@@ -16,20 +19,21 @@ type Explained = components["schemas"]["ExplainedShape"];
 export function Explain() {
   const { waiting, others } = useChats("");
   const chats = [...waiting, ...others];
-  const [tool, setTool] = useState<string>("update_file");
+  const [tool, setTool] = useState("");
   const [subject, setSubject] = useState("");
   const [chosen, setChosen] = useState<string | null>(null);
   const [told, setTold] = useState<Explained | null>(null);
+  const display = useToolDisplay(useDeferredValue(tool.trim()));
   const chatId = chosen ?? chats[0]?.id;
   const ask = () => {
     setTold(null);
-    const call = { tool: tool.trim(), parameters: supposedParameters(tool.trim(), subject), context_id: chatId };
+    const call = { tool: tool.trim(), parameters: supposedParameters(display, subject), context_id: chatId };
     void attempt(given(api.POST("/rules/explain", { body: { call } as never })).then(setTold));
   };
-  if (!chatId) return <p className="text-sm text-ink-3">A call belongs to a chat: start one, then ask here what would be decided in it.</p>;
+  if (!chatId) return <p className="text-sm text-ink-3">{t.aCallBelongsToA}</p>;
   return (
     <form
-      aria-label="Which rule decides?"
+      aria-label={t.whichRuleDecides}
       className="space-y-3 rounded-2xl border border-line bg-surface p-4"
       onSubmit={(event) => {
         event.preventDefault();
@@ -37,16 +41,28 @@ export function Explain() {
       }}
     >
       <p className="flex items-center gap-2 text-sm font-medium">
-        <Scale size={15} aria-hidden className="text-ink-3" /> Which rule decides?
+        <Scale size={15} aria-hidden className="text-ink-3" /> {t.whichRuleDecides}
       </p>
       <div className="grid gap-3 sm:grid-cols-2">
-        <Field label="Tool of the call">
-          <input required list="tools" value={tool} onChange={({ target }) => setTool(target.value)} className={`${INPUT} font-mono`} />
+        <Field label={t.toolOfTheCall}>
+          <input
+            required
+            placeholder={t.toolHint}
+            value={tool}
+            onChange={({ target }) => setTool(target.value)}
+            className={`${INPUT} font-mono`}
+          />
         </Field>
-        <Field label="File, command, or parameters as JSON">
-          <input required placeholder={subjectHint(tool)} value={subject} onChange={({ target }) => setSubject(target.value)} className={`${INPUT} font-mono`} />
+        <Field label={t.fileCommandOrParametersAs}>
+          <input
+            required
+            placeholder={subjectHint(display)}
+            value={subject}
+            onChange={({ target }) => setSubject(target.value)}
+            className={`${INPUT} font-mono`}
+          />
         </Field>
-        <Field label="In the chat">
+        <Field label={t.inTheChat}>
           <select value={chatId} onChange={({ target }) => setChosen(target.value)} className={INPUT}>
             {chats.map(({ id, title }) => (
               <option key={id} value={id}>
@@ -57,15 +73,10 @@ export function Explain() {
         </Field>
         <div className="flex items-end">
           <Button type="submit" disabled={!tool.trim() || !subject.trim()}>
-            Explain
+            {t.explain}
           </Button>
         </div>
       </div>
-      <datalist id="tools">
-        {TOOLS.map((name) => (
-          <option key={name} value={name} />
-        ))}
-      </datalist>
       {told && <Verdict told={told} />}
     </form>
   );
@@ -77,7 +88,9 @@ export function Verdict({ told }: { told: Explained }) {
       <EffectMark effect={told.effect} />
       <div className="min-w-0">
         <p className="break-words">{told.why}</p>
-        <p className="mt-0.5 text-xs break-words text-ink-3">{told.rule ? `The rule: ${ruleWords(told.rule)}` : "No rule of yours spoke."}</p>
+        <p className="mt-0.5 text-xs break-words text-ink-3">
+          {told.rule ? t.theRule(ruleWords(told.rule)) : t.noRuleOfYoursSpoke}
+        </p>
       </div>
     </div>
   );

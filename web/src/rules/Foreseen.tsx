@@ -1,4 +1,5 @@
 import { ArrowRight } from "lucide-react";
+import { t } from "../texts/rules";
 import type { components } from "../wire/api.gen";
 import { EffectMark } from "./EffectMark";
 
@@ -12,9 +13,7 @@ export function Foreseen({ preview }: { preview: Preview }) {
   const shown = [...changed, ...preview.calls.filter(({ decided, would }) => decided === would)].slice(0, SHOWN);
   return (
     <div role="status" className="space-y-2 text-sm">
-      <p className="text-ink-2">
-        It would have decided {preview.matched} of the last {preview.looked_at} calls, {changed.length === 0 ? "none of them" : changed.length} differently.
-      </p>
+      <p className="text-ink-2">{t.wouldHaveDecided(preview.matched, preview.looked_at, changed.length)}</p>
       {preview.warnings.map((warning) => (
         <p key={warning} className="text-warn">
           {warning}
@@ -30,7 +29,7 @@ export function Foreseen({ preview }: { preview: Preview }) {
               {call.decided !== call.would && (
                 <>
                   <EffectMark effect={call.decided} />
-                  <ArrowRight size={13} aria-label="becomes" className="shrink-0 text-ink-3" />
+                  <ArrowRight size={13} aria-label={t.becomes} className="shrink-0 text-ink-3" />
                 </>
               )}
               <EffectMark effect={call.would} />

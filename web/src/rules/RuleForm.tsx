@@ -1,10 +1,11 @@
 import { useState } from "react";
-import type { components } from "../wire/api.gen";
-import { api, given } from "../wire/client";
 import { useWorkspaces } from "../state/queries";
+import { t } from "../texts/rules";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
 import { attempt, say } from "../ui/toasts";
+import type { components } from "../wire/api.gen";
+import { api, given } from "../wire/client";
 import { Foreseen, type Preview } from "./Foreseen";
 
 type Wish = components["schemas"]["NewRule"];
@@ -12,13 +13,19 @@ type Wish = components["schemas"]["NewRule"];
 /** A rule is tried on past calls before it is written. */
 export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel: () => void }) {
   const { data: workspaces = [] } = useWorkspaces();
-  const [tool, setTool] = useState("update_file");
+  const [tool, setTool] = useState("");
   const [resource, setResource] = useState("");
   const [effect, setEffect] = useState<Wish["effect"]>("ask");
   const [workspace, setWorkspace] = useState("");
   const [foreseen, setForeseen] = useState<Preview | null>(null);
-  const wish = (): Wish => ({ tool: tool.trim(), resource: resource.trim(), effect, ...(workspace ? { scope: "workspace", workspace } : { scope: "global" }) });
-  const preview = () => attempt(given(api.POST("/rules/preview", { body: { rule: wish() } as never })).then(setForeseen));
+  const wish = (): Wish => ({
+    tool: tool.trim(),
+    resource: resource.trim(),
+    effect,
+    ...(workspace ? { scope: "workspace", workspace } : { scope: "global" }),
+  });
+  const preview = () =>
+    attempt(given(api.POST("/rules/preview", { body: { rule: wish() } as never })).then(setForeseen));
   const add = () =>
     attempt(
       given(api.POST("/rules", { body: wish() as never })).then(({ warnings }) => {
@@ -35,7 +42,7 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
       }}
     >
       <div className="grid gap-3 sm:grid-cols-2">
-        <Field label="Effect">
+        <Field label={t.effect}>
           <select
             value={effect}
             onChange={({ target }) => {
@@ -44,36 +51,48 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
             }}
             className={INPUT}
           >
-            <option value="allow">allow</option>
-            <option value="ask">ask</option>
-            <option value="deny">deny</option>
+            <option value="allow">{t.effects.allow}</option>
+            <option value="ask">{t.effects.ask}</option>
+            <option value="deny">{t.effects.deny}</option>
           </select>
         </Field>
-        <Field label="Where">
+        <Field label={t.where}>
           <select value={workspace} onChange={({ target }) => setWorkspace(target.value)} className={INPUT}>
-            <option value="">everywhere</option>
+            <option value="">{t.everywhere}</option>
             {workspaces.map(({ root }) => (
               <option key={root}>{root}</option>
             ))}
           </select>
         </Field>
-        <Field label="Tool">
-          <input required value={tool} onChange={({ target }) => setTool(target.value)} className={`${INPUT} font-mono`} />
+        <Field label={t.tool}>
+          <input
+            required
+            placeholder={t.toolHint}
+            value={tool}
+            onChange={({ target }) => setTool(target.value)}
+            className={`${INPUT} font-mono`}
+          />
         </Field>
-        <Field label="File pattern or command">
-          <input required placeholder="/notes/*" value={resource} onChange={({ target }) => setResource(target.value)} className={`${INPUT} font-mono`} />
+        <Field label={t.filePatternOrCommand}>
+          <input
+            required
+            placeholder="/notes/*"
+            value={resource}
+            onChange={({ target }) => setResource(target.value)}
+            className={`${INPUT} font-mono`}
+          />
         </Field>
       </div>
       {foreseen && <Foreseen preview={foreseen} />}
       <div className="flex flex-wrap gap-2">
         <Button look="primary" type="submit" disabled={!resource.trim()}>
-          Add
+          {t.add}
         </Button>
         <Button disabled={!resource.trim()} onClick={() => void preview()}>
-          Try on past calls
+          {t.tryOnPastCalls}
         </Button>
         <Button look="quiet" onClick={onCancel}>
-          Cancel
+          {t.cancel}
         </Button>
       </div>
     </form>

@@ -1,11 +1,13 @@
 // Standing answers: what is always allowed, asked or denied, and how to take it back.
+
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
-import type { components } from "../wire/api.gen";
-import { api, given } from "../wire/client";
+import { t } from "../texts/rules";
 import { Button, IconButton } from "../ui/Button";
 import { attempt } from "../ui/toasts";
+import type { components } from "../wire/api.gen";
+import { api, given } from "../wire/client";
 import { EffectMark } from "./EffectMark";
 import { Explain } from "./Explain";
 import { RuleForm } from "./RuleForm";
@@ -14,7 +16,10 @@ type Rule = components["schemas"]["RuleShape"];
 
 export function Rules() {
   const queries = useQueryClient();
-  const { data: rules = [] } = useQuery({ queryKey: ["rules"], queryFn: async () => (await given(api.GET("/rules"))).rules });
+  const { data: rules = [] } = useQuery({
+    queryKey: ["rules"],
+    queryFn: async () => (await given(api.GET("/rules"))).rules,
+  });
   const [adding, setAdding] = useState(false);
   const again = () => queries.invalidateQueries({ queryKey: ["rules"] });
   const remove = async (id: string) => {
@@ -23,7 +28,11 @@ export function Rules() {
   };
   return (
     <div className="space-y-3">
-      {rules.length === 0 && !adding && <p className="rounded-2xl border border-dashed border-line-strong px-4 py-3 text-sm text-ink-2">No rules yet: reading passes, everything else asks.</p>}
+      {rules.length === 0 && !adding && (
+        <p className="rounded-2xl border border-dashed border-line-strong px-4 py-3 text-sm text-ink-2">
+          {t.noRulesYetReadingPasses}
+        </p>
+      )}
       {rules.length > 0 && (
         <ul className="divide-y divide-line rounded-2xl border border-line bg-surface">
           {rules.map((rule) => (
@@ -41,7 +50,7 @@ export function Rules() {
         />
       ) : (
         <Button icon={<Plus size={15} aria-hidden />} onClick={() => setAdding(true)}>
-          Add a rule
+          {t.addARule}
         </Button>
       )}
       <Explain />
@@ -49,7 +58,7 @@ export function Rules() {
   );
 }
 
-const PLACES = { session: "in one chat", workspace: "in one folder", global: "everywhere" } as const;
+const PLACES = { session: t.inOneChat, workspace: t.inOneFolder, global: "everywhere" } as const;
 
 function RuleLine({ rule, onRemove }: { rule: Rule; onRemove: () => void }) {
   return (
@@ -62,10 +71,14 @@ function RuleLine({ rule, onRemove }: { rule: Rule; onRemove: () => void }) {
         <span className="block truncate text-xs text-ink-3" title={rule.workspace ?? undefined}>
           {PLACES[rule.scope]}
           {rule.workspace && rule.scope === "workspace" ? `: ${rule.workspace}` : ""}
-          {rule.expires_at ? ` · until ${new Date(rule.expires_at).toLocaleString()}` : ""}
+          {rule.expires_at ? t.until(new Date(rule.expires_at).toLocaleString()) : ""}
         </span>
       </span>
-      <IconButton label={`Revoke: ${rule.effect} ${rule.tool} ${rule.resource}`} onClick={onRemove} className="hover:!text-bad">
+      <IconButton
+        label={t.revoke(rule.effect, rule.tool, rule.resource)}
+        onClick={onRemove}
+        className="hover:!text-bad"
+      >
         <Trash2 size={15} aria-hidden />
       </IconButton>
     </li>

@@ -5,9 +5,10 @@ import { useState } from "react";
 import { Inline } from "../messages/Inline";
 import * as acts from "../state/acts";
 import { usePresets, useProviders, useSettings } from "../state/queries";
+import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
 import { attempt } from "../ui/toasts";
-import { type Provider, loose, text } from "../wire/nouns";
+import { loose, type Provider, text } from "../wire/nouns";
 import { type NewProvider, ProviderForm } from "./ProviderForm";
 
 export function Answers() {
@@ -18,7 +19,8 @@ export function Answers() {
   const [testing, setTesting] = useState<string | null>(null);
   const [verdict, setVerdict] = useState<{ name: string; ok: boolean; message: string } | null>(null);
   const queries = useQueryClient();
-  const readAgain = () => Promise.all(["providers", "settings"].map((key) => queries.invalidateQueries({ queryKey: [key] })));
+  const readAgain = () =>
+    Promise.all(["providers", "settings"].map((key) => queries.invalidateQueries({ queryKey: [key] })));
   const choose = async (model: string) => {
     await attempt(acts.changeSettings({ model }));
     await readAgain();
@@ -42,7 +44,9 @@ export function Answers() {
     setVerdict(null);
     await readAgain();
   };
-  const own = new Set((Array.isArray(settings?.["providers"]) ? settings["providers"] : []).map((entry) => text(loose(entry)["name"])));
+  const own = new Set(
+    (Array.isArray(settings?.["providers"]) ? settings["providers"] : []).map((entry) => text(loose(entry)["name"])),
+  );
   return (
     <div className="space-y-3">
       <ul className="divide-y divide-line overflow-hidden rounded-2xl border border-line bg-surface">
@@ -59,15 +63,20 @@ export function Answers() {
       </ul>
       {verdict && (
         <p role="status" className={clsx("text-sm", verdict.ok ? "text-good" : "text-bad")}>
-          {verdict.ok ? `${verdict.name} is ready: ` : `${verdict.name} did not answer: `}
+          {verdict.ok ? t.isReady(verdict.name) : t.didNotAnswer(verdict.name)}
           {verdict.message}
         </p>
       )}
       {adding ? (
-        <ProviderForm presets={presets} busy={testing !== null} onConnect={(provider) => void connect(provider)} onCancel={() => setAdding(false)} />
+        <ProviderForm
+          presets={presets}
+          busy={testing !== null}
+          onConnect={(provider) => void connect(provider)}
+          onCancel={() => setAdding(false)}
+        />
       ) : (
         <Button icon={<Plus size={15} aria-hidden />} onClick={() => setAdding(true)}>
-          Connect a model
+          {t.connectAModel}
         </Button>
       )}
     </div>
@@ -85,38 +94,50 @@ interface LineProps {
 
 function ProviderLine({ provider, testing, onChoose, onTest, onRemove }: LineProps) {
   const ready = provider.status === "ready";
-  const model = provider.kind === "guide" ? provider.name : provider.models[0] ? `${provider.name}/${provider.models[0]}` : provider.name;
+  const model =
+    provider.kind === "guide"
+      ? provider.name
+      : provider.models[0]
+        ? `${provider.name}/${provider.models[0]}`
+        : provider.name;
   return (
     <li className="px-4 py-3.5">
       <div className="flex flex-wrap items-center gap-2">
         <span className="font-medium">{provider.name}</span>
-        <span className={clsx("inline-flex items-center gap-1 rounded-full px-2 py-0.5 text-xs font-medium", ready ? "bg-good-soft text-good" : "bg-warn-soft text-warn")}>
+        <span
+          className={clsx(
+            "inline-flex items-center gap-1 rounded-full px-2 py-0.5 text-xs font-medium",
+            ready ? "bg-good-soft text-good" : "bg-warn-soft text-warn",
+          )}
+        >
           {ready ? <Check size={12} aria-hidden /> : <CircleAlert size={12} aria-hidden />}
           {provider.status}
         </span>
         <span className="ml-auto flex flex-wrap items-center gap-2">
           {provider.kind !== "guide" && provider.kind !== "local" && (
-            <Button look="quiet" aria-label={`Test ${provider.name}`} disabled={testing} onClick={onTest}>
-              {testing ? "Testing…" : "Test"}
+            <Button look="quiet" aria-label={t.test(provider.name)} disabled={testing} onClick={onTest}>
+              {testing ? t.testing : t.test2}
             </Button>
           )}
           {onRemove && (
-            <Button look="quiet" aria-label={`Remove ${provider.name}`} onClick={onRemove}>
-              Remove
+            <Button look="quiet" aria-label={t.remove(provider.name)} onClick={onRemove}>
+              {t.remove2}
             </Button>
           )}
           {provider.default ? (
-            <span className="text-sm text-ink-2">answers by default</span>
+            <span className="text-sm text-ink-2">{t.answersByDefault}</span>
           ) : (
-            <Button onClick={() => onChoose(model)}>
-              Let it answer by default
-            </Button>
+            <Button onClick={() => onChoose(model)}>{t.letItAnswerByDefault}</Button>
           )}
         </span>
       </div>
       {provider.base_url && <p className="truncate font-mono text-xs text-ink-3">{provider.base_url}</p>}
-      <p className="mt-1 text-sm text-ink-2"><Inline text={provider.hint} /></p>
-      {provider.kind !== "guide" && provider.models.length > 0 && <p className="mt-1 text-xs break-words text-ink-3">Models: {provider.models.join(", ")}</p>}
+      <p className="mt-1 text-sm text-ink-2">
+        <Inline text={provider.hint} />
+      </p>
+      {provider.kind !== "guide" && provider.models.length > 0 && (
+        <p className="mt-1 text-xs break-words text-ink-3">{t.models(provider.models.join(", "))}</p>
+      )}
     </li>
   );
 }

@@ -1,4 +1,5 @@
 // How much a client key may use: what is left empty is not limited.
+import { t } from "../texts/settings";
 import { Field, INPUT } from "../ui/Field";
 import { Fold } from "../ui/Fold";
 
@@ -9,9 +10,9 @@ export interface KeyLimits {
 }
 
 const LIMITS = [
-  { limit: "requests_per_minute", label: "Requests a minute", whole: true, most: 100_000 },
-  { limit: "tokens_per_day", label: "Tokens a day", whole: true, most: 1e12 },
-  { limit: "spend_per_day", label: "US dollars a day", whole: false, most: 1_000_000 },
+  { limit: "requests_per_minute", label: t.requestsAMinute, whole: true, most: 100_000 },
+  { limit: "tokens_per_day", label: t.tokensADay, whole: true, most: 1e12 },
+  { limit: "spend_per_day", label: t.usDollarsADay, whole: false, most: 1_000_000 },
 ] as const;
 
 /** Null if one of them cannot be meant. Pure. */
@@ -29,26 +30,40 @@ export function readLimits(typed: Readonly<Record<string, string>>): KeyLimits |
 
 export function limitWords({ requests_per_minute, tokens_per_day, spend_per_day }: KeyLimits): string[] {
   return [
-    requests_per_minute ? `${requests_per_minute.toLocaleString()} a minute` : "",
-    tokens_per_day ? `${tokens_per_day.toLocaleString()} tokens a day` : "",
-    spend_per_day ? `$${spend_per_day.toLocaleString(undefined, { minimumFractionDigits: 2 })} a day` : "",
+    requests_per_minute ? t.aMinute(requests_per_minute.toLocaleString()) : "",
+    tokens_per_day ? t.tokensADay2(tokens_per_day.toLocaleString()) : "",
+    spend_per_day ? t.aDay(spend_per_day.toLocaleString(undefined, { minimumFractionDigits: 2 })) : "",
   ].filter(Boolean);
 }
 
-export function KeyLimitFields({ typed, fits, onType }: { typed: Readonly<Record<string, string>>; fits: boolean; onType: (limit: string, words: string) => void }) {
+export function KeyLimitFields({
+  typed,
+  fits,
+  onType,
+}: {
+  typed: Readonly<Record<string, string>>;
+  fits: boolean;
+  onType: (limit: string, words: string) => void;
+}) {
   return (
-    <Fold summary="Limits">
+    <Fold summary={t.limits}>
       {() => (
         <div className="space-y-2 py-1">
           <div className="grid gap-3 sm:grid-cols-3">
             {LIMITS.map(({ limit, label }) => (
               <Field key={limit} label={label}>
-                <input inputMode="decimal" placeholder="no limit" value={typed[limit] ?? ""} onChange={({ target }) => onType(limit, target.value)} className={INPUT} />
+                <input
+                  inputMode="decimal"
+                  placeholder={t.noLimit}
+                  value={typed[limit] ?? ""}
+                  onChange={({ target }) => onType(limit, target.value)}
+                  className={INPUT}
+                />
               </Field>
             ))}
           </div>
           <p role="status" className="text-xs text-ink-3">
-            {fits ? "A program over its limit is refused until the limit lifts." : "Limits are numbers above zero; requests and tokens are whole ones."}
+            {fits ? t.aProgramOverItsLimit : t.limitsAreNumbersAboveZero}
           </p>
         </div>
       )}

@@ -1,14 +1,16 @@
 // Client keys: for programs that use the passthrough under /v1. A key is shown once, when it is made; here only its name stays.
+
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { KeyRound, Trash2 } from "lucide-react";
 import { useState } from "react";
+import { t } from "../texts/settings";
 import { Button, IconButton } from "../ui/Button";
 import { Copy } from "../ui/Copy";
 import { INPUT } from "../ui/Field";
-import { KeyLimitFields, type KeyLimits, limitWords, readLimits } from "./KeyLimits";
 import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
+import { KeyLimitFields, type KeyLimits, limitWords, readLimits } from "./KeyLimits";
 
 type ClientKey = components["schemas"]["KeyShape"];
 export type NewKey = components["schemas"]["NewKey"];
@@ -26,7 +28,8 @@ export function Keys() {
     return done;
   };
   const revoke = async ({ id, name }: ClientKey) => {
-    if (await attempt(given(api.DELETE("/keys/{key_id}", { params: { path: { key_id: id } } })))) say(`The key '${name}' opens nothing any more.`);
+    if (await attempt(given(api.DELETE("/keys/{key_id}", { params: { path: { key_id: id } } }))))
+      say(t.theKeyOpensNothingAny(name));
     if (made?.id === id) setMade(null);
     await again();
   };
@@ -41,12 +44,12 @@ export function Keys() {
               <span className="min-w-0 flex-1">
                 <span className="block truncate">{key.name}</span>
                 <span className="block truncate text-xs text-ink-3">
-                  since {new Date(key.created_at).toLocaleDateString()} · {key.today.requests} {key.today.requests === 1 ? "request" : "requests"} today
+                  {t.sinceAndToday(new Date(key.created_at), key.today.requests)}
                   {limitWords(key.limits).map((words) => ` · ${words}`)}
                 </span>
                 {key.hint && <span className="block text-xs text-warn">{key.hint}</span>}
               </span>
-              <IconButton label={`Revoke the key ${key.name}`} onClick={() => void revoke(key)} className="hover:!text-bad">
+              <IconButton label={t.revokeTheKey(key.name)} onClick={() => void revoke(key)} className="hover:!text-bad">
                 <Trash2 size={15} aria-hidden />
               </IconButton>
             </li>
@@ -63,16 +66,17 @@ export function Secret({ made, onDone }: { made: NewKey; onDone: () => void }) {
   return (
     <div role="status" className="rounded-2xl border border-good/40 bg-good-soft/60 p-4 text-sm">
       <p className="mb-2">
-        The key for <strong className="font-semibold">{made.name}</strong>. Copy it now: it is shown this once and stored nowhere.
+        {t.theKeyFor} <strong className="font-semibold">{made.name}</strong>
+        {t.copyItNowItIs}
       </p>
       <div className="flex items-center gap-1 rounded-lg border border-line-strong bg-paper pl-3">
-        <code aria-label="The new key" className="min-w-0 flex-1 py-2 font-mono text-[13px] break-all">
+        <code aria-label={t.theNewKey} className="min-w-0 flex-1 py-2 font-mono text-[13px] break-all">
           {made.key}
         </code>
-        <Copy text={made.key} label="Copy the key" />
+        <Copy text={made.key} label={t.copyTheKey} />
       </div>
       <div className="mt-3 flex justify-end">
-        <Button onClick={onDone}>I have it</Button>
+        <Button onClick={onDone}>{t.iHaveIt}</Button>
       </div>
     </div>
   );
@@ -96,12 +100,23 @@ export function KeyForm({ onMake }: { onMake: (name: string, limits: KeyLimits) 
       }}
     >
       <div className="flex gap-2">
-        <input aria-label="What the key is for" placeholder="What is it for? For instance: editor" maxLength={100} value={name} onChange={({ target }) => setName(target.value)} className={INPUT} />
+        <input
+          aria-label={t.whatTheKeyIsFor}
+          placeholder={t.whatIsItForFor}
+          maxLength={100}
+          value={name}
+          onChange={({ target }) => setName(target.value)}
+          className={INPUT}
+        />
         <Button type="submit" icon={<KeyRound size={15} aria-hidden />} disabled={!name.trim() || !limits}>
-          Make a key
+          {t.makeAKey}
         </Button>
       </div>
-      <KeyLimitFields typed={typed} fits={limits !== null} onType={(limit, words) => setTyped({ ...typed, [limit]: words })} />
+      <KeyLimitFields
+        typed={typed}
+        fits={limits !== null}
+        onType={(limit, words) => setTyped({ ...typed, [limit]: words })}
+      />
     </form>
   );
 }

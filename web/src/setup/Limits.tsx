@@ -2,13 +2,14 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import * as acts from "../state/acts";
 import { useSettings } from "../state/queries";
+import { t } from "../texts/settings";
 import { attempt } from "../ui/toasts";
 
 const KNOBS = [
-  { name: "max_steps", label: "Tool calls in a turn", unit: "" },
-  { name: "turn_seconds", label: "Work in a turn", unit: "seconds" },
-  { name: "command_timeout", label: "A command may run", unit: "seconds" },
-  { name: "provider_timeout", label: "A model may be silent", unit: "seconds" },
+  { name: "max_steps", label: t.toolCallsInATurn, unit: "" },
+  { name: "turn_seconds", label: t.workInATurn, unit: t.seconds },
+  { name: "command_timeout", label: t.aCommandMayRun, unit: t.seconds },
+  { name: "provider_timeout", label: t.aModelMayBeSilent, unit: t.seconds },
 ] as const;
 
 export function Limits() {
@@ -17,7 +18,13 @@ export function Limits() {
   return (
     <dl className="divide-y divide-line rounded-2xl border border-line bg-surface">
       {KNOBS.filter(({ name }) => name in settings).map(({ name, label, unit }) => (
-        <Knob key={`${name}:${String(settings[name])}`} name={name} label={label} unit={unit} value={String(settings[name])} />
+        <Knob
+          key={`${name}:${String(settings[name])}`}
+          name={name}
+          label={label}
+          unit={unit}
+          value={String(settings[name])}
+        />
       ))}
     </dl>
   );

@@ -1,9 +1,10 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Download, Trash2, X } from "lucide-react";
+import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
 import { attempt } from "../ui/toasts";
-import { api, given } from "../wire/client";
 import type { components } from "../wire/api.gen";
+import { api, given } from "../wire/client";
 
 export type Model = components["schemas"]["LocalModelShape"];
 
@@ -24,7 +25,7 @@ export function LocalModels() {
   };
   return (
     <div className="space-y-3">
-      {data.engine.hint && <p className="text-sm text-warn">What runs them is not installed yet. {data.engine.hint}</p>}
+      {data.engine.hint && <p className="text-sm text-warn">{t.whatRunsThemIsNot(data.engine.hint)}</p>}
       <ul className="divide-y divide-line overflow-hidden rounded-2xl border border-line bg-surface">
         {data.models.map((model) => (
           <ModelLine
@@ -32,7 +33,9 @@ export function LocalModels() {
             model={model}
             onPull={() => void act(given(api.POST("/models/local/{name}/pull", asked(model))))}
             onCancel={() => void act(given(api.POST("/models/local/{name}/cancel", asked(model))))}
-            onRemove={() => void act(given(api.DELETE("/models/local/{name}", { params: { path: { name: model.name } } })))}
+            onRemove={() =>
+              void act(given(api.DELETE("/models/local/{name}", { params: { path: { name: model.name } } })))
+            }
           />
         ))}
       </ul>
@@ -44,7 +47,17 @@ function asked({ name }: Model) {
   return { params: { path: { name } } };
 }
 
-export function ModelLine({ model, onPull, onCancel, onRemove }: { model: Model; onPull: () => void; onCancel: () => void; onRemove: () => void }) {
+export function ModelLine({
+  model,
+  onPull,
+  onCancel,
+  onRemove,
+}: {
+  model: Model;
+  onPull: () => void;
+  onCancel: () => void;
+  onRemove: () => void;
+}) {
   return (
     <li className="px-4 py-3.5">
       <div className="flex flex-wrap items-center gap-2">
@@ -53,24 +66,31 @@ export function ModelLine({ model, onPull, onCancel, onRemove }: { model: Model;
         <span className="ml-auto">
           {model.state === "pulling" ? (
             <Button look="quiet" icon={<X size={15} aria-hidden />} onClick={onCancel}>
-              Cancel
+              {t.cancel}
             </Button>
           ) : model.state === "ready" ? (
             <Button look="quiet" icon={<Trash2 size={15} aria-hidden />} onClick={onRemove}>
-              Remove
+              {t.remove2}
             </Button>
           ) : (
             <Button icon={<Download size={15} aria-hidden />} onClick={onPull}>
-              {model.fetched_bytes > 0 ? "Go on" : "Fetch"}
+              {model.fetched_bytes > 0 ? t.goOn : t.fetch}
             </Button>
           )}
         </span>
       </div>
-      {model.state === "pulling" && <progress className="mt-2 w-full" aria-label={`${model.title}: how much is here`} max={1} value={model.progress ?? 0} />}
+      {model.state === "pulling" && (
+        <progress
+          className="mt-2 w-full"
+          aria-label={t.howMuchIsHere(model.title)}
+          max={1}
+          value={model.progress ?? 0}
+        />
+      )}
       {model.error && <p className="mt-1 text-sm text-warn">{model.error}</p>}
       <p className="mt-1 text-sm text-ink-2">{model.limits}</p>
       <p className="mt-1 text-xs text-ink-3">
-        {megabytes(model.size_bytes)} on disk, {megabytes(model.memory_bytes)} of memory while it runs. Licence: {model.licence}.
+        {t.onDiskOfMemoryWhile(megabytes(model.size_bytes), megabytes(model.memory_bytes), model.licence)}
       </p>
     </li>
   );
@@ -79,13 +99,13 @@ export function ModelLine({ model, onPull, onCancel, onRemove }: { model: Model;
 function inWords(model: Model): string {
   switch (model.state) {
     case "absent":
-      return model.fetched_bytes > 0 ? `${Math.floor((model.progress ?? 0) * 100)} % fetched` : "not fetched";
+      return model.fetched_bytes > 0 ? t.fetched(Math.floor((model.progress ?? 0) * 100)) : t.notFetched;
     case "pulling":
       return `${Math.floor((model.progress ?? 0) * 100)} %`;
     case "ready":
-      return model.loaded ? "in memory" : "ready";
+      return model.loaded ? t.inMemory : t.ready;
     case "failed":
-      return "could not be fetched";
+      return t.couldNotBeFetched;
   }
 }
 

@@ -8,7 +8,13 @@ import { Plugins } from "./Plugins";
 afterEach(() => vi.restoreAllMocks());
 
 const PLUGINS = [
-  { name: "charts", version: "2.1", on: true, tools: 1, problems: ["'draw' asks for a permission that there is none of."] },
+  {
+    name: "charts",
+    version: "2.1",
+    on: true,
+    tools: 1,
+    problems: ["'draw' asks for a permission that there is none of."],
+  },
   { name: "gone", version: null, on: true, tools: 0, problems: ["It is not installed."] },
   { name: "words", version: "1.0", on: false, tools: 0, problems: [] as string[] },
 ];
@@ -17,10 +23,17 @@ const PLUGINS = [
 function house(plugins = PLUGINS) {
   const put = vi.fn();
   let found = plugins;
-  vi.spyOn(api, "GET").mockImplementation((async () => ({ data: { plugins_found: found }, response: new Response() })) as never);
+  vi.spyOn(api, "GET").mockImplementation((async () => ({
+    data: { plugins_found: found },
+    response: new Response(),
+  })) as never);
   vi.spyOn(api, "PUT").mockImplementation((async (_: string, { body }: { body: { plugins: string[] } }) => {
     put(body);
-    found = plugins.map((one) => ({ ...one, on: body.plugins.includes(one.name), tools: body.plugins.includes(one.name) ? 7 : 0 }));
+    found = plugins.map((one) => ({
+      ...one,
+      on: body.plugins.includes(one.name),
+      tools: body.plugins.includes(one.name) ? 7 : 0,
+    }));
     return { data: {}, response: new Response() };
   }) as never);
   return put;
@@ -39,9 +52,9 @@ it("says which plugins there are, what they bring and what is wrong", async () =
 it("switches one on and off and leaves the others as they are", async () => {
   const put = house();
   show(<Plugins />);
-  await userEvent.click(await screen.findByRole("button", { name: "words: switch on" }));
+  await userEvent.click(await screen.findByRole("button", { name: "words: turn on" }));
   expect(put).toHaveBeenLastCalledWith({ plugins: ["charts", "gone", "words"] });
-  const off = await screen.findByRole("button", { name: "words: switch off" });
+  const off = await screen.findByRole("button", { name: "words: turn off" });
   expect(document.activeElement).toBe(off);
   await userEvent.click(off);
   expect(put).toHaveBeenLastCalledWith({ plugins: ["charts", "gone"] });

@@ -1,10 +1,12 @@
 // Tools of third parties: which are installed, which are switched on, and why one cannot be used.
+
 import { useQueryClient } from "@tanstack/react-query";
 import clsx from "clsx";
 import { Check, CircleAlert, Minus } from "lucide-react";
 import { useState } from "react";
 import * as acts from "../state/acts";
 import { useSettings } from "../state/queries";
+import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
 import { attempt } from "../ui/toasts";
 import type { Plugin } from "../wire/nouns";
@@ -26,7 +28,13 @@ export function Plugins() {
   return (
     <ul className="divide-y divide-line overflow-hidden rounded-2xl border border-line bg-surface">
       {found.map((plugin) => (
-        <Line key={plugin.name} plugin={plugin} busy={busy === plugin.name} disabled={busy !== null} onTurn={() => void turn(plugin)} />
+        <Line
+          key={plugin.name}
+          plugin={plugin}
+          busy={busy === plugin.name}
+          disabled={busy !== null}
+          onTurn={() => void turn(plugin)}
+        />
       ))}
     </ul>
   );
@@ -35,7 +43,7 @@ export function Plugins() {
 function Nothing() {
   return (
     <p className="rounded-2xl border border-dashed border-line-strong px-4 py-3 text-sm text-ink-2">
-      No plugin is installed. A Python package with tools of your own stands here once it is installed beside the server.
+      {t.noPluginIsInstalledA}
     </p>
   );
 }
@@ -55,12 +63,17 @@ function Line({ plugin, busy, disabled, onTurn }: Props) {
         {plugin.version !== null && <span className="text-xs text-ink-3">{plugin.version}</span>}
         <State plugin={plugin} />
         {/* it stays in reach while it works: who pressed it by key keeps the focus */}
-        <Button className="ml-auto" aria-label={`${plugin.name}: ${plugin.on ? "switch off" : "switch on"}`} aria-disabled={disabled} onClick={() => !disabled && onTurn()}>
-          {busy ? "One moment…" : plugin.on ? "Switch off" : "Switch on"}
+        <Button
+          className="ml-auto"
+          aria-label={`${plugin.name}: ${plugin.on ? t.switchOff : t.switchOn}`}
+          aria-disabled={disabled}
+          onClick={() => !disabled && onTurn()}
+        >
+          {busy ? t.oneMoment : plugin.on ? t.switchOff2 : t.switchOn2}
         </Button>
       </div>
       {plugin.problems.length > 0 && (
-        <ul aria-label={`What is wrong with ${plugin.name}`} className="mt-1 space-y-1 text-sm text-ink-2">
+        <ul aria-label={t.whatIsWrongWith(plugin.name)} className="mt-1 space-y-1 text-sm text-ink-2">
           {plugin.problems.map((problem) => (
             <li key={problem} className="break-words">
               {problem}
@@ -73,12 +86,16 @@ function Line({ plugin, busy, disabled, onTurn }: Props) {
 }
 
 function State({ plugin: { on, version, tools, problems } }: { plugin: Plugin }) {
-  const counted = `${tools} ${tools === 1 ? "tool" : "tools"}`;
-  const words = version === null ? "not installed" : on ? counted : "off";
+  const words = version === null ? t.notInstalled : on ? t.tools(tools) : t.pluginOff;
   const wrong = version === null || problems.length > 0;
   const Icon = wrong ? CircleAlert : on ? Check : Minus;
   return (
-    <span className={clsx("inline-flex items-center gap-1 rounded-full px-2 py-0.5 text-xs font-medium", wrong ? "bg-warn-soft text-warn" : on ? "bg-good-soft text-good" : "bg-sunken text-ink-2")}>
+    <span
+      className={clsx(
+        "inline-flex items-center gap-1 rounded-full px-2 py-0.5 text-xs font-medium",
+        wrong ? "bg-warn-soft text-warn" : on ? "bg-good-soft text-good" : "bg-sunken text-ink-2",
+      )}
+    >
       <Icon size={12} aria-hidden />
       {words}
     </span>

@@ -1,11 +1,12 @@
 import { ShieldAlert, ShieldCheck } from "lucide-react";
 import { useSettings } from "../state/queries";
+import { t } from "../texts/settings";
 import { loose, text } from "../wire/nouns";
 
 const WORDS: Record<string, string> = {
-  full: "Commands run in a sandbox of their own.",
-  landlock: "Commands are held by the kernel's file rules alone.",
-  none: "Commands run without a sandbox: each one asks first.",
+  full: t.commandsRunInASandbox,
+  landlock: t.commandsAreHeldByThe,
+  none: t.commandsRunWithoutASandbox,
 };
 
 /** What holds a command here, and what does not: said as the server says it. */
@@ -17,14 +18,19 @@ export function Sandbox() {
   return (
     <div className="rounded-2xl border border-line bg-surface p-4 text-sm">
       <p className="flex items-center gap-2 font-medium">
-        {full ? <ShieldCheck size={17} aria-hidden className="text-good" /> : <ShieldAlert size={17} aria-hidden className="text-warn" />}
-        {WORDS[level] ?? `Level: ${level}`}
+        {full ? (
+          <ShieldCheck size={17} aria-hidden className="text-good" />
+        ) : (
+          <ShieldAlert size={17} aria-hidden className="text-warn" />
+        )}
+        {WORDS[level] ?? t.level(level)}
       </p>
-      <Lines title="It holds" lines={sandbox["enforces"]} />
-      <Lines title="It does not hold" lines={sandbox["does_not"]} />
-      <Lines title="Commands can read (setting sandbox_paths)" lines={sandbox["visible"]} />
-      <Lines title="Hidden from commands" lines={sandbox["hidden"]} />
-      <Lines title="Not visible" lines={sandbox["refused"]} />
+      <Lines title={t.itHolds} lines={sandbox["enforces"]} />
+      <Lines title={t.itDoesNotHold} lines={sandbox["does_not"]} />
+      <Lines title={t.commandsCanReadSettingSandbox} lines={sandbox["visible"]} />
+      <Lines title={t.commandsUseCaches} lines={sandbox["caches"]} />
+      <Lines title={t.hiddenFromCommands} lines={sandbox["hidden"]} />
+      <Lines title={t.notVisible} lines={sandbox["refused"]} />
     </div>
   );
 }

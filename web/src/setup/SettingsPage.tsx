@@ -1,131 +1,57 @@
-import { type ReactNode, useEffect, useRef } from "react";
-import { Rules } from "../rules/Rules";
-import { useWorkspaces } from "../state/queries";
-import { FolderForm } from "../chat/WorkspaceMenu";
+// The settings: one page each, with its own address. pages.tsx says which there are.
+import clsx from "clsx";
+import { useEffect } from "react";
 import { SidebarButton } from "../chat/SidebarButton";
-import { say } from "../ui/toasts";
-import { Trust } from "../workflows/Trust";
-import { Answers } from "./Answers";
-import { Appearance } from "./Appearance";
-import { Keys } from "./Keys";
-import { Limits } from "./Limits";
-import { LocalModels } from "./LocalModels";
-import { Plugins } from "./Plugins";
-import { Sandbox } from "./Sandbox";
+import { t } from "../texts/settings";
+import { PAGES, pageAt } from "./pages";
 
-/** `part` is the section that a link leads to. */
 export default function SettingsPage({ part, onSidebar }: { part: string | null; onSidebar: () => void }) {
-  useJump(part);
+  const page = pageAt(part);
+  useEffect(() => document.getElementById("settings-page")?.scrollTo?.(0, 0), [page]);
   return (
-    <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
-      <header className="sticky top-0 z-10 flex h-14 shrink-0 items-center gap-2 border-b border-line bg-paper px-2 sm:px-4">
+    <main className="flex h-full min-w-0 flex-1 flex-col">
+      <header className="flex h-14 shrink-0 items-center gap-2 border-b border-line bg-paper px-2 sm:px-4">
         <SidebarButton onClick={onSidebar} />
-        <h1 className="text-[15px] font-semibold">Settings</h1>
-        <Parts />
+        <h1 className="text-[15px] font-semibold">{t.settings}</h1>
       </header>
-      <div className="mx-auto w-full max-w-2xl space-y-10 px-4 pt-4 pb-16 sm:px-6">
-        <Section id="answers" title="Models" about="Models that agents work with. A key is stored for you alone and never shown again.">
-          <Answers />
-        </Section>
-        <Section id="local" title="A model on this machine" about="Small, slow and private: nothing it reads leaves the house.">
-          <LocalModels />
-        </Section>
-        <Section id="folders" title="Folders" about="Agents work in these folders and nowhere else. What a folder brings along to steer them is used once you trusted its content.">
-          <Folders />
-        </Section>
-        <Section id="rules" title="Rules" about="Standing answers. A denial wins over everything; where no rule speaks, you are asked.">
-          <Rules />
-        </Section>
-        <Section id="keys" title="Client keys" about="For editors and programs that use AnyCowork as a model server, at /v1. A key opens that and nothing else.">
-          <Keys />
-        </Section>
-        <Section id="plugins" title="Plugins" about="Tools of others. Nothing is used because it is installed; what you switch on runs in the sandbox and asks like every tool.">
-          <Plugins />
-        </Section>
-        <Section id="safety" title="Safety" about="What holds a command that an agent runs.">
-          <Sandbox />
-        </Section>
-        <Section id="limits" title="How far a turn may go" about="A turn that reaches a limit ends and says so.">
-          <Limits />
-        </Section>
-        <Section id="browser" title="This browser" about="Kept here, not on the server.">
-          <Appearance />
-        </Section>
+      <div className="flex min-h-0 flex-1 flex-col md:flex-row">
+        <Pages current={page.id} />
+        <div id="settings-page" className="min-h-0 min-w-0 flex-1 overflow-y-auto">
+          <div className="mx-auto w-full max-w-2xl space-y-10 px-4 pt-5 pb-16 sm:px-6">
+            {page.sections.map(({ title, about, Content }) => (
+              <section key={title} aria-label={title}>
+                <h2 className="font-semibold">{title}</h2>
+                <p className="mb-4 text-sm text-ink-2">{about}</p>
+                <Content />
+              </section>
+            ))}
+          </div>
+        </div>
       </div>
     </main>
   );
 }
 
-const PARTS: readonly (readonly [id: string, title: string])[] = [
-  ["answers", "Models"],
-  ["folders", "Folders"],
-  ["rules", "Rules"],
-  ["keys", "Client keys"],
-  ["plugins", "Plugins"],
-  ["safety", "Safety"],
-  ["limits", "Limits"],
-  ["browser", "This browser"],
-];
-
-/** The way to each part, always in reach. A link that is followed twice leads there twice. */
-function Parts() {
+/** Beside the page, or above it at phone width. */
+function Pages({ current }: { current: string }) {
   return (
-    <nav aria-label="Parts of the settings" className="ml-2 flex min-w-0 gap-1 overflow-x-auto">
-      {PARTS.map(([id, title]) => (
+    <nav
+      aria-label={t.partsOfTheSettings}
+      className="flex shrink-0 gap-1 overflow-x-auto border-line p-2 max-md:border-b md:w-52 md:flex-col md:overflow-y-auto md:border-r md:p-3"
+    >
+      {PAGES.map(({ id, title, Icon }) => (
         <a
           key={id}
           href={`#/settings/${id}`}
-          onClick={() => document.getElementById(id)?.scrollIntoView()}
-          className="inline-flex min-h-9 shrink-0 items-center rounded-lg px-2.5 text-sm whitespace-nowrap text-ink-2 outline-offset-[-2px] hover:bg-sunken hover:text-ink thumb:min-h-11"
+          aria-current={id === current ? "page" : undefined}
+          className={clsx(
+            "inline-flex min-h-9 shrink-0 items-center gap-2 rounded-lg px-2.5 text-sm whitespace-nowrap outline-offset-[-2px] thumb:min-h-11",
+            id === current ? "bg-sunken font-medium text-ink" : "text-ink-2 hover:bg-sunken hover:text-ink",
+          )}
         >
-          {title}
+          <Icon size={15} aria-hidden className="shrink-0 text-ink-3" /> {title}
         </a>
       ))}
     </nav>
-  );
-}
-
-/** Once per link: what is read later must not pull the reader back. */
-function useJump(part: string | null): void {
-  const jumped = useRef<string | null>(null);
-  useEffect(() => {
-    if (!part || jumped.current === part) return;
-    jumped.current = part;
-    document.getElementById(part)?.scrollIntoView();
-  }, [part]);
-}
-
-function Section({ id, title, about, children }: { id: string; title: string; about: string; children: ReactNode }) {
-  return (
-    <section id={id} aria-label={title} className="scroll-mt-18">
-      <h2 className="font-semibold">{title}</h2>
-      <p className="mb-4 text-sm text-ink-2">{about}</p>
-      {children}
-    </section>
-  );
-}
-
-export function Folders() {
-  const { data: workspaces = [] } = useWorkspaces(0);
-  return (
-    <div className="rounded-2xl border border-line bg-surface p-4">
-      <ul className="mb-4 space-y-1">
-        {workspaces.map(({ root, supplies }) => (
-          <li key={root}>
-            <p className="truncate font-mono text-[13px]">{root}</p>
-            {supplies.length > 0 && (
-              <ul aria-label={`Supplied by ${root}`} className="my-2 space-y-3 border-l border-line pl-3.5">
-                {supplies.map((file) => (
-                  <li key={file.path}>
-                    <Trust workspace={root} file={file} />
-                  </li>
-                ))}
-              </ul>
-            )}
-          </li>
-        ))}
-      </ul>
-      <FolderForm onAdded={(root) => say(`Added ${root}.`)} />
-    </div>
   );
 }

@@ -1,6 +1,7 @@
 import { KeyRound } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Logo } from "../chat/Sidebar";
+import { t } from "../texts/start";
 import { Button } from "../ui/Button";
 import { onSessionChange, signIn } from "../wire/session";
 
@@ -14,7 +15,7 @@ export function SignIn() {
     const signedIn = await signIn({ token: token.trim() });
     setBusy(false);
     if (signedIn === "yes") return location.reload(); // the address stays, and with it the chat
-    setProblem(signedIn === "no" ? "This token is not the right one." : "The server does not answer.");
+    setProblem(signedIn === "no" ? t.thisTokenIsNotThe : t.theServerDoesNotAnswer);
   };
   useEffect(() => onSessionChange(() => location.reload()), []);
   return (
@@ -28,15 +29,29 @@ export function SignIn() {
       >
         <div className="mb-6 flex items-center gap-3">
           <Logo />
-          <h1 className="text-xl font-semibold tracking-tight">AnyCowork</h1>
+          <h1 className="text-xl font-semibold tracking-tight">{t.anycowork}</h1>
         </div>
         <label htmlFor="token" className="text-sm text-ink-2">
-          Paste the server's token. It is in the file <code className="font-mono text-[13px]">token</code> of the data folder. On the server's machine, <code className="font-mono text-[13px]">anycowork open</code> opens this page signed in.
+          {t.pasteTheServersTokenIt} <code className="font-mono text-[13px]">{t.token}</code> {t.ofTheDataFolderOn}{" "}
+          <code className="font-mono text-[13px]">{t.anycoworkOpen}</code> {t.opensThisPageSignedIn}
         </label>
         <div className="mt-3 flex gap-2">
-          <input id="token" type="password" autoComplete="current-password" autoFocus value={token} onChange={({ target }) => setToken(target.value)} className="min-h-10 min-w-0 flex-1 rounded-lg border border-line-strong bg-surface px-3" />
-          <Button look="primary" type="submit" icon={<KeyRound size={15} aria-hidden />} disabled={busy || !token.trim()}>
-            Enter
+          <input
+            id="token"
+            type="password"
+            autoComplete="current-password"
+            autoFocus
+            value={token}
+            onChange={({ target }) => setToken(target.value)}
+            className="min-h-10 min-w-0 flex-1 rounded-lg border border-line-strong bg-surface px-3"
+          />
+          <Button
+            look="primary"
+            type="submit"
+            icon={<KeyRound size={15} aria-hidden />}
+            disabled={busy || !token.trim()}
+          >
+            {t.enter}
           </Button>
         </div>
         {problem && (

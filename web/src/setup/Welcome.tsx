@@ -1,41 +1,50 @@
 // Who answers, said at the start. While it is only the guide, the ways to a real model stand here; it can be put away.
+
 import { Compass, KeyRound, Server } from "lucide-react";
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
 import { setPreference, usePreference } from "../state/preferences";
+import { t } from "../texts/start";
 import { Button } from "../ui/Button";
 import type { Provider } from "../wire/nouns";
 
+const ConnectDialog = lazy(() => import("./ConnectDialog"));
+
 export function Welcome({ providers }: { providers: readonly Provider[] }) {
   const welcomed = usePreference("welcomed");
+  const [connecting, setConnecting] = useState(false);
   const answering = providers.find((one) => one.default);
   if (!answering) return null;
-  if (answering.kind !== "guide") return <Answering words={`${answering.name}${answering.models[0] ? ` · ${answering.models[0]}` : ""}`} />;
-  if (welcomed) return <Answering words="The built-in guide: no language model, it follows plain requests" />;
+  if (answering.kind !== "guide")
+    return <Answering words={`${answering.name}${answering.models[0] ? ` · ${answering.models[0]}` : ""}`} />;
+  if (welcomed) return <Answering words={t.theBuiltInGuideNo} />;
   return (
     <section aria-labelledby="welcome" className="mt-10 rounded-2xl border border-line bg-surface p-5 sm:p-6">
       <h2 id="welcome" className="font-semibold">
-        You can start right away
+        {t.youCanStartRightAway}
       </h2>
-      <p className="mt-1 text-sm text-ink-2">No account, no key. Nothing is changed before you have seen it and allowed it.</p>
+      <p className="mt-1 text-sm text-ink-2">{t.noAccountNoKeyNothing}</p>
       <ul className="mt-4 grid gap-3 sm:grid-cols-3">
-        <Way icon={<Compass size={17} aria-hidden />} title="The guide answers now">
-          Built in and honest: not a language model, but it follows plain requests like the ones above.
+        <Way icon={<Compass size={17} aria-hidden />} title={t.theGuideAnswersNow}>
+          {t.builtInAndHonestNot}
         </Way>
-        <Way icon={<KeyRound size={17} aria-hidden />} title="With a key">
-          Start with <code className="font-mono text-[12px]">OPENAI_API_KEY</code> set; <code className="font-mono text-[12px]">OPENAI_BASE_URL</code> names another server.
+        <Way icon={<KeyRound size={17} aria-hidden />} title={t.withAKey}>
+          {t.pasteAKey}
         </Way>
-        <Way icon={<Server size={17} aria-hidden />} title="With a local model">
-          Start Ollama, LM Studio or llama.cpp on this machine: it is found by itself.
+        <Way icon={<Server size={17} aria-hidden />} title={t.withALocalModel}>
+          {t.startOllamaLmStudioOr}
         </Way>
       </ul>
       <div className="mt-5 flex flex-wrap gap-2">
-        <Button look="primary" onClick={() => setPreference("welcomed", "yes")}>
-          Go on with the guide
+        <Button look="primary" onClick={() => setConnecting(true)}>
+          {t.connectAModel}
         </Button>
-        <a href="#/settings/answers" className="inline-flex min-h-9 items-center rounded-lg border border-line-strong/70 px-3 text-sm font-medium hover:bg-sunken">
-          Connect a model
-        </a>
+        <Button onClick={() => setPreference("welcomed", "yes")}>{t.goOnWithTheGuide}</Button>
       </div>
+      {connecting && (
+        <Suspense fallback={null}>
+          <ConnectDialog onClose={() => setConnecting(false)} />
+        </Suspense>
+      )}
     </section>
   );
 }
@@ -56,8 +65,8 @@ function Answering({ words }: { words: string }) {
   return (
     <p className="mt-8 text-center text-xs text-ink-3">
       {words} ·{" "}
-      <a href="#/settings/answers" className="underline underline-offset-2 hover:text-ink">
-        who answers
+      <a href="#/settings/models" className="underline underline-offset-2 hover:text-ink">
+        {t.whoAnswers}
       </a>
     </p>
   );

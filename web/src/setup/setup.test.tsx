@@ -7,11 +7,16 @@ import { KeyForm, type NewKey, Secret } from "./Keys";
 
 it("shows a new key once, with the word that it is stored nowhere", async () => {
   const onDone = vi.fn();
-  const { container } = show(<Secret made={{ id: "k", name: "editor", created_at: "2026-01-02T03:04:05Z", key: "ack_secret" } as NewKey} onDone={onDone} />);
+  const { container } = show(
+    <Secret
+      made={{ id: "k", name: "editor", created_at: "2026-01-02T03:04:05Z", key: "ack_secret" } as NewKey}
+      onDone={onDone}
+    />,
+  );
   expect(screen.getByLabelText("The new key").textContent).toBe("ack_secret");
-  expect(screen.getByRole("status").textContent).toContain("stored nowhere");
+  expect(screen.getByRole("status").textContent).toContain("it is not shown again");
   await expectAccessible(container);
-  await userEvent.click(screen.getByRole("button", { name: "I have it" }));
+  await userEvent.click(screen.getByRole("button", { name: "Done" }));
   expect(onDone).toHaveBeenCalledOnce();
 });
 
@@ -20,18 +25,22 @@ it("makes a key with the limits that were named, and none with those that cannot
   const { container } = show(<KeyForm onMake={onMake} />);
   await userEvent.type(screen.getByLabelText("What the key is for"), "editor");
   await userEvent.click(screen.getByRole("button", { name: "Limits" }));
-  await userEvent.type(screen.getByLabelText("Requests a minute"), "1.5");
-  expect(screen.getByRole<HTMLButtonElement>("button", { name: "Make a key" }).disabled).toBe(true);
-  await userEvent.clear(screen.getByLabelText("Requests a minute"));
-  await userEvent.type(screen.getByLabelText("Requests a minute"), "60");
-  await userEvent.type(screen.getByLabelText("US dollars a day"), "2.50");
+  await userEvent.type(screen.getByLabelText("Requests per minute"), "1.5");
+  expect(screen.getByRole<HTMLButtonElement>("button", { name: "Create key" }).disabled).toBe(true);
+  await userEvent.clear(screen.getByLabelText("Requests per minute"));
+  await userEvent.type(screen.getByLabelText("Requests per minute"), "60");
+  await userEvent.type(screen.getByLabelText("US dollars per day"), "2.50");
   await expectAccessible(container);
-  await userEvent.click(screen.getByRole("button", { name: "Make a key" }));
+  await userEvent.click(screen.getByRole("button", { name: "Create key" }));
   expect(onMake).toHaveBeenCalledWith("editor", { requests_per_minute: 60, spend_per_day: 2.5 });
 });
 
 it("reads limits strictly, and says them shortly", () => {
-  for (const words of ["0", "-1", "x", "NaN", "Infinity", "1e13"]) expect(readLimits({ tokens_per_day: words })).toBeNull();
+  for (const words of ["0", "-1", "x", "NaN", "Infinity", "1e13"])
+    expect(readLimits({ tokens_per_day: words })).toBeNull();
   expect(readLimits({ tokens_per_day: " 1000 ", spend_per_day: "" })).toEqual({ tokens_per_day: 1000 });
-  expect(limitWords({ requests_per_minute: 60, tokens_per_day: null, spend_per_day: 2.5 })).toEqual(["60 a minute", "$2.50 a day"]);
+  expect(limitWords({ requests_per_minute: 60, tokens_per_day: null, spend_per_day: 2.5 })).toEqual([
+    "60 per minute",
+    "$2.50 per day",
+  ]);
 });

@@ -1,16 +1,18 @@
 // What was changed in this chat, newest first, and the way back: looked at before it is taken, and undone with one press.
+
 import { History, Layers, Undo2 } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { DiffCount, DiffView } from "../messages/DiffView";
-import { lookOfTool, subjectOf } from "../messages/tools";
+import { useToolLook } from "../messages/tools";
+import { t } from "../texts/checkpoints";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Fold } from "../ui/Fold";
 import { clock } from "../ui/times";
 import { attempt, say } from "../ui/toasts";
-import { type Message, type ToolCall, readToolCall } from "../wire/nouns";
-import { type Restored, differenceOf, restore, useSnapshots } from "./acts";
-import { type Change, type Snapshot, type Stretch, changesOf, stretchesOf } from "./changes";
+import { type Message, readToolCall, type ToolCall } from "../wire/nouns";
+import { differenceOf, type Restored, restore, useSnapshots } from "./acts";
+import { type Change, changesOf, type Snapshot, type Stretch, stretchesOf } from "./changes";
 import { RestorePreview } from "./RestorePreview";
 
 const MANY = 4; // changes of a turn that stand in one line
@@ -27,40 +29,75 @@ interface Props {
 export default function Checkpoints({ chatId, messages, open, idle, moment, onClose }: Props) {
   const { snapshots, isPending, hasNextPage, fetchNextPage, isFetchingNextPage } = useSnapshots(chatId, open, moment);
   const [tried, setTried] = useState<{ id: string; would: Restored } | null>(null);
-  const tryOut = (id: string) => attempt(restore(chatId, id, { dry_run: true }).then((would) => setTried({ id, would })));
+  const tryOut = (id: string) =>
+    attempt(restore(chatId, id, { dry_run: true }).then((would) => setTried({ id, would })));
   const goBack = async (overwrite: string[]) => {
     const id = tried!.id;
     setTried(null);
     await attempt(
       restore(chatId, id, { overwrite }).then(({ undo_snapshot: undo }) =>
-        say("The files are as they were at that moment.", "info", undo ? { label: "Undo", run: () => void attempt(restore(chatId, undo, {})) } : undefined),
+        say(
+          t.theFilesAreAsThey,
+          "info",
+          undo ? { label: t.undo, run: () => void attempt(restore(chatId, undo, {})) } : undefined,
+        ),
       ),
     );
     onClose();
   };
   const stretches = stretchesOf(changesOf(snapshots), messages);
-  const line = (change: Change) => <ChangeLine key={change.before.id} chatId={chatId} change={change} call={callOf(messages, change.before.tool_call_id)} idle={idle} onBack={() => void tryOut(change.before.id)} />;
+  const line = (change: Change) => (
+    <ChangeLine
+      key={change.before.id}
+      chatId={chatId}
+      change={change}
+      call={callOf(messages, change.before.tool_call_id)}
+      idle={idle}
+      onBack={() => void tryOut(change.before.id)}
+    />
+  );
   return (
-    <Dialog title={tried ? "Go back to this moment?" : "Checkpoints"} open={open} onClose={() => (tried ? setTried(null) : onClose())} wide>
+    <Dialog
+      title={tried ? t.goBackToThisMoment : t.checkpoints}
+      open={open}
+      onClose={() => (tried ? setTried(null) : onClose())}
+      wide
+    >
       {tried ? (
-        <RestorePreview would={tried.would} onConfirm={(overwrite) => void goBack(overwrite)} onCancel={() => setTried(null)} />
+        <RestorePreview
+          would={tried.would}
+          onConfirm={(overwrite) => void goBack(overwrite)}
+          onCancel={() => setTried(null)}
+        />
       ) : (
         <>
-          <p className="mb-3 text-sm text-ink-2">{isPending ? "…" : stretches.length > 0 ? "Every change of this chat, and the way back to the moment before it." : "Nothing was changed in this chat yet."}</p>
+          <p className="mb-3 text-sm text-ink-2">
+            {isPending ? "…" : stretches.length > 0 ? t.everyChangeOfThisChat : t.nothingWasChangedInThis}
+          </p>
           <ol className="space-y-2">
             {stretches.map((stretch) =>
               stretch.changes.length < MANY ? (
                 stretch.changes.map(line)
               ) : (
-                <StretchLine key={stretch.changes[0]!.before.id} stretch={stretch} idle={idle} onBack={(id) => void tryOut(id)}>
+                <StretchLine
+                  key={stretch.changes[0]!.before.id}
+                  stretch={stretch}
+                  idle={idle}
+                  onBack={(id) => void tryOut(id)}
+                >
                   {line}
                 </StretchLine>
               ),
             )}
           </ol>
           {hasNextPage && (
-            <Button look="quiet" className="mt-3 w-full" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-              Show older changes
+            <Button
+              look="quiet"
+              className="mt-3 w-full"
+              disabled={isFetchingNextPage}
+              onClick={() => void fetchNextPage()}
+            >
+              {t.showOlderChanges}
             </Button>
           )}
         </>
@@ -70,12 +107,24 @@ export default function Checkpoints({ chatId, messages, open, idle, moment, onCl
 }
 
 function callOf(messages: readonly Message[], callId: string | null): ToolCall | null {
-  const found = callId ? messages.find(({ message_type, payload }) => message_type === "tool_call" && readToolCall(payload)?.id === callId) : null;
+  const found = callId
+    ? messages.find(({ message_type, payload }) => message_type === "tool_call" && readToolCall(payload)?.id === callId)
+    : null;
   return found ? readToolCall(found.payload) : null;
 }
 
 /** Many changes of one turn: taken back together, or looked at one by one. */
-function StretchLine({ stretch, idle, onBack, children }: { stretch: Stretch; idle: boolean; onBack: (id: string) => void; children: (change: Change) => ReactNode }) {
+function StretchLine({
+  stretch,
+  idle,
+  onBack,
+  children,
+}: {
+  stretch: Stretch;
+  idle: boolean;
+  onBack: (id: string) => void;
+  children: (change: Change) => ReactNode;
+}) {
   const { asked, changes } = stretch;
   const { before } = changes.at(-1)!; // the newest is first
   const count = (of: "additions" | "deletions") => changes.reduce((all, { after }) => all + (after?.[of] ?? 0), 0);
@@ -84,45 +133,79 @@ function StretchLine({ stretch, idle, onBack, children }: { stretch: Stretch; id
       <div className="flex flex-wrap items-center gap-x-2.5 gap-y-1 text-sm">
         <Layers size={15} aria-hidden className="shrink-0 text-ink-3" />
         <span title={asked} className="min-w-0 flex-1 basis-40 truncate font-medium">
-          {asked || "One turn"}
+          {asked || t.oneTurn}
         </span>
         <DiffCount added={count("additions")} removed={count("deletions")} />
         <time className="text-xs text-ink-3 tabular-nums">{clock(before.created_at)}</time>
         <BackButton before={before} idle={idle} onBack={() => onBack(before.id)}>
-          Go back to before all {changes.length}
+          {t.goBackToBeforeAll(changes.length)}
         </BackButton>
       </div>
-      <Fold summary={<span className="text-xs">{changes.length} changes, one by one</span>}>{() => <ol className="space-y-2">{changes.map(children)}</ol>}</Fold>
+      <Fold summary={<span className="text-xs">{t.changesOneByOne(changes.length)}</span>}>
+        {() => <ol className="space-y-2">{changes.map(children)}</ol>}
+      </Fold>
     </li>
   );
 }
 
-function BackButton({ before, idle, onBack, children }: { before: Snapshot; idle: boolean; onBack: () => void; children: ReactNode }) {
+function BackButton({
+  before,
+  idle,
+  onBack,
+  children,
+}: {
+  before: Snapshot;
+  idle: boolean;
+  onBack: () => void;
+  children: ReactNode;
+}) {
   return (
-    <Button icon={<Undo2 size={14} aria-hidden />} disabled={!idle || before.pruned} title={before.pruned ? "Its content made room for newer ones." : idle ? undefined : "Not while the agent works."} onClick={onBack}>
+    <Button
+      icon={<Undo2 size={14} aria-hidden />}
+      disabled={!idle || before.pruned}
+      title={before.pruned ? t.itsContentMadeRoomFor : idle ? undefined : t.notWhileTheAgentWorks}
+      onClick={onBack}
+    >
       {children}
     </Button>
   );
 }
 
-function ChangeLine({ chatId, change, call, idle, onBack }: { chatId: string; change: Change; call: ToolCall | null; idle: boolean; onBack: () => void }) {
+function ChangeLine({
+  chatId,
+  change,
+  call,
+  idle,
+  onBack,
+}: {
+  chatId: string;
+  change: Change;
+  call: ToolCall | null;
+  idle: boolean;
+  onBack: () => void;
+}) {
   const { before, after } = change;
-  const look = lookOfTool(call?.tool ?? "");
+  const look = useToolLook(call?.tool ?? "");
   const Icon = before.restores ? History : look.Icon;
   return (
     <li className="rounded-xl border border-line px-3 py-2.5">
       <div className="flex flex-wrap items-center gap-x-2.5 gap-y-1 text-sm">
         <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
         <span className="min-w-0 flex-1 truncate">
-          {before.restores ? "Went back" : look.did || "A change"} {call && <code className="font-mono text-[13px]">{subjectOf(call.parameters)}</code>}
+          {before.restores ? t.wentBack : look.did || t.aChange}{" "}
+          {call && <code className="font-mono text-[13px]">{look.subjectOf(call.parameters)}</code>}
         </span>
         {after && <DiffCount added={after.additions} removed={after.deletions} />}
         <time className="text-xs text-ink-3 tabular-nums">{clock(before.created_at)}</time>
         <BackButton before={before} idle={idle} onBack={onBack}>
-          Go back to before this
+          {t.goBackToBeforeThis}
         </BackButton>
       </div>
-      {after && !after.pruned && <Fold summary={<span className="text-xs">What changed</span>}>{() => <Difference chatId={chatId} snapshotId={after.id} />}</Fold>}
+      {after && !after.pruned && (
+        <Fold summary={<span className="text-xs">{t.whatChanged}</span>}>
+          {() => <Difference chatId={chatId} snapshotId={after.id} />}
+        </Fold>
+      )}
     </li>
   );
 }

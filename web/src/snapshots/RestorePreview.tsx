@@ -1,39 +1,55 @@
 import { TriangleAlert, Undo2 } from "lucide-react";
 import { useState } from "react";
 import { DiffView } from "../messages/DiffView";
+import { t } from "../texts/checkpoints";
 import { Button } from "../ui/Button";
 import type { Restored } from "./acts";
 
 /** What going back would do, before it is done. What someone else changed meanwhile is lost only if a person says so, file by file. */
-export function RestorePreview({ would, onConfirm, onCancel }: { would: Restored; onConfirm: (overwrite: string[]) => void; onCancel: () => void }) {
+export function RestorePreview({
+  would,
+  onConfirm,
+  onCancel,
+}: {
+  would: Restored;
+  onConfirm: (overwrite: string[]) => void;
+  onCancel: () => void;
+}) {
   const [overwrite, setOverwrite] = useState<readonly string[]>([]);
   const nothing = would.restored.length + would.deleted.length === 0;
   const ready = would.conflicts.every((path) => overwrite.includes(path));
-  const toggle = (path: string) => setOverwrite((now) => (now.includes(path) ? now.filter((one) => one !== path) : [...now, path]));
+  const toggle = (path: string) =>
+    setOverwrite((now) => (now.includes(path) ? now.filter((one) => one !== path) : [...now, path]));
   return (
     <div>
-      <p className="mb-2 text-sm text-ink-2">{nothing ? "The files are already as they were at that moment." : "These files would change. It can be undone."}</p>
+      <p className="mb-2 text-sm text-ink-2">{nothing ? t.theFilesAreAlreadyAs : t.theseFilesWouldChangeIt}</p>
       {would.conflicts.length > 0 && (
         <fieldset className="mb-3 rounded-xl bg-warn-soft px-4 py-3 text-sm">
-          <legend className="sr-only">Changed by someone else</legend>
+          <legend className="sr-only">{t.changedBySomeoneElse}</legend>
           <p className="mb-1 flex items-center gap-2 font-medium text-warn">
-            <TriangleAlert size={15} aria-hidden /> Changed by someone else meanwhile
+            <TriangleAlert size={15} aria-hidden /> {t.changedBySomeoneElseMeanwhile}
           </p>
           {would.conflicts.map((path) => (
             <label key={path} className="flex items-baseline gap-2 py-0.5">
               <input type="checkbox" checked={overwrite.includes(path)} onChange={() => toggle(path)} />
               <span className="min-w-0 break-words">
-                Overwrite <code className="font-mono text-[13px]">{path}</code> <span className="text-ink-2">{would.reasons[path]}</span>
+                {t.overwrite} <code className="font-mono text-[13px]">{path}</code>{" "}
+                <span className="text-ink-2">{would.reasons[path]}</span>
               </span>
             </label>
           ))}
         </fieldset>
       )}
-      {would.diff && <DiffView text={would.diff} label="What would change" />}
+      {would.diff && <DiffView text={would.diff} label={t.whatWouldChange} />}
       <footer className="sticky bottom-0 -mx-5 mt-2 -mb-5 flex justify-end gap-2 border-t border-line bg-surface px-5 py-3">
-        <Button onClick={onCancel}>Keep as it is</Button>
-        <Button look="primary" icon={<Undo2 size={15} aria-hidden />} disabled={nothing || !ready} onClick={() => onConfirm([...overwrite])}>
-          Go back
+        <Button onClick={onCancel}>{t.keepAsItIs}</Button>
+        <Button
+          look="primary"
+          icon={<Undo2 size={15} aria-hidden />}
+          disabled={nothing || !ready}
+          onClick={() => onConfirm([...overwrite])}
+        >
+          {t.goBack}
         </Button>
       </footer>
     </div>

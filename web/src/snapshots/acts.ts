@@ -9,7 +9,12 @@ export type Restored = components["schemas"]["RestoredShape"];
 export function useSnapshots(chatId: string, open: boolean, moment: number) {
   const query = useInfiniteQuery({
     queryKey: ["snapshots", chatId, moment],
-    queryFn: ({ pageParam }) => given(api.GET("/context/{chat_id}/snapshots", { params: { path: { chat_id: chatId }, query: { limit: 200, before: pageParam } } })),
+    queryFn: ({ pageParam }) =>
+      given(
+        api.GET("/context/{chat_id}/snapshots", {
+          params: { path: { chat_id: chatId }, query: { limit: 200, before: pageParam } },
+        }),
+      ),
     initialPageParam: null as number | null,
     getNextPageParam: ({ next }) => (next === null ? null : Number(next)),
     enabled: open,
@@ -23,7 +28,11 @@ export async function differenceOf(chatId: string, snapshotId: string): Promise<
   return (await given(api.GET("/context/{chat_id}/snapshots/{snapshot_id}/diff", { params }))).diff ?? "";
 }
 
-export async function restore(chatId: string, snapshotId: string, wish: { dry_run?: boolean; overwrite?: string[] }): Promise<Restored> {
+export async function restore(
+  chatId: string,
+  snapshotId: string,
+  wish: { dry_run?: boolean; overwrite?: string[] },
+): Promise<Restored> {
   const params = { path: { chat_id: chatId, snapshot_id: snapshotId } };
   return given(api.POST("/context/{chat_id}/snapshots/{snapshot_id}/restore", { params, body: wish as never }));
 }

@@ -28,7 +28,11 @@ export interface Stretch {
 
 /** Changes that one turn made, one after another, as the messages tell. Going back to somewhere stands by itself. */
 export function stretchesOf(changes: readonly Change[], messages: readonly Message[]): Stretch[] {
-  const turns = new Map(messages.filter(({ message_type }) => message_type === "tool_call").map(({ payload, turn_id }) => [readToolCall(payload)?.id, turn_id]));
+  const turns = new Map(
+    messages
+      .filter(({ message_type }) => message_type === "tool_call")
+      .map(({ payload, turn_id }) => [readToolCall(payload)?.id, turn_id]),
+  );
   const stretches: Stretch[] = [];
   for (const change of changes) {
     const turnId = turns.get(change.before.tool_call_id ?? "") ?? null;

@@ -1,8 +1,9 @@
 // What a person can do in a chat, each one request. The answer is seen through the events; here only a refusal comes back.
+
+import type { NewProvider } from "../setup/ProviderForm";
 import { api, given } from "../wire/client";
 import type { Budget, Chat, Decision, DisclosedItem, PlanEdits, PlanStep } from "../wire/nouns";
 import type { Autonomy } from "./reduce";
-import type { NewProvider } from "../setup/ProviderForm";
 
 const at = (chat_id: string) => ({ path: { chat_id } });
 
@@ -25,8 +26,41 @@ export interface SentImage {
 }
 
 export async function send(chatId: string, content: string, images: readonly SentImage[] = []): Promise<void> {
-  const body = images.length > 0 ? { content, images: images.map(({ media_type, data, name }) => ({ media_type, data, name })) } : { content };
+  const body =
+    images.length > 0
+      ? { content, images: images.map(({ media_type, data, name }) => ({ media_type, data, name })) }
+      : { content };
   await given(api.POST("/context/{chat_id}/messages", { params: at(chatId), body: body as never }));
+}
+
+/** Queues a message while the agent works, or with `now` gives it to the running turn. An idle chat sends it at once. */
+export async function queue(chatId: string, content: string, when: "idle" | "now"): Promise<void> {
+  await given(api.POST("/context/{chat_id}/messages", { params: at(chatId), body: { content, when } as never }));
+}
+
+export async function changeQueued(
+  chatId: string,
+  queuedId: string,
+  wish: { content: string } | { when: "now" },
+): Promise<void> {
+  const params = { path: { chat_id: chatId, queued_id: queuedId } };
+  await given(api.PATCH("/context/{chat_id}/queue/{queued_id}", { params, body: wish }));
+}
+
+export async function removeQueued(chatId: string, queuedId: string): Promise<void> {
+  const params = { path: { chat_id: chatId, queued_id: queuedId } };
+  await given(api.DELETE("/context/{chat_id}/queue/{queued_id}", { params }));
+}
+
+export type ExportFormat = "markdown" | "json" | "html";
+
+/** The whole chat as a file, and the name that the server gave it. */
+export async function exportChat(chatId: string, format: ExportFormat): Promise<{ file: Blob; name: string }> {
+  const params = { path: { chat_id: chatId }, query: { format } };
+  const asked = api.GET("/context/{chat_id}/export", { params, parseAs: "blob" });
+  const file = (await given(asked as never)) as Blob;
+  const told = (await asked).response.headers.get("content-disposition") ?? "";
+  return { file, name: /filename="([^"]+)"/.exec(told)?.[1] ?? `chat.${format === "markdown" ? "md" : format}` };
 }
 
 export async function stop(chatId: string): Promise<void> {
@@ -39,17 +73,28 @@ export async function continueTurn(chatId: string): Promise<void> {
 }
 
 export async function switchRole(chatId: string, role: string, confirm: boolean): Promise<void> {
-  await given(api.PUT("/context/{chat_id}/role", { params: { path: { chat_id: chatId } }, body: { role: role as never, confirm } }));
+  await given(
+    api.PUT("/context/{chat_id}/role", {
+      params: { path: { chat_id: chatId } },
+      body: { role: role as never, confirm },
+    }),
+  );
 }
 
 /** The standing rules that the decisions made; for a call with network also those about where it goes. */
 export async function decide(chatId: string, decisions: Decided[]): Promise<readonly unknown[]> {
-  const { approvals } = await given(api.POST("/context/{chat_id}/approvals", { params: at(chatId), body: { decisions } }));
+  const { approvals } = await given(
+    api.POST("/context/{chat_id}/approvals", { params: at(chatId), body: { decisions } }),
+  );
   return approvals.flatMap((decided) => decided.rules ?? []); // left out where none was made
 }
 
 /** What allowing a call grants, beyond the first page that came with the approval. */
-export async function restOfDisclosure(chatId: string, approvalId: string, have: number): Promise<readonly DisclosedItem[]> {
+export async function restOfDisclosure(
+  chatId: string,
+  approvalId: string,
+  have: number,
+): Promise<readonly DisclosedItem[]> {
   const items: DisclosedItem[] = [];
   for (let total = have + 1; have + items.length < total; ) {
     const params = { path: { chat_id: chatId, approval_id: approvalId }, query: { after: have + items.length } };
@@ -61,19 +106,34 @@ export async function restOfDisclosure(chatId: string, approvalId: string, have:
   return items;
 }
 
-export async function answer(chatId: string, messageId: string, given_: { value: string } | { custom: string }): Promise<void> {
+export async function answer(
+  chatId: string,
+  messageId: string,
+  given_: { value: string } | { custom: string },
+): Promise<void> {
   const params = { path: { chat_id: chatId, message_id: messageId } };
   await given(api.POST("/context/{chat_id}/questions/{message_id}/answer", { params, body: given_ }));
 }
 
-export async function approvePlan(chatId: string, messageId: string, edits: PlanEdits | null, disclosure: string | null = null): Promise<void> {
+export async function approvePlan(
+  chatId: string,
+  messageId: string,
+  edits: PlanEdits | null,
+  run: "chat" | "job",
+  disclosure: string | null = null,
+): Promise<void> {
   const params = { path: { chat_id: chatId, message_id: messageId } };
   const shown = disclosure ? { disclosure } : {};
-  const body = edits ? { steps: edits.steps.map(asJson), budget: named(edits.budget), run: "chat" as const, ...shown } : { run: "chat" as const, ...shown };
+  const body = edits
+    ? { steps: edits.steps.map(asJson), budget: named(edits.budget), run, ...shown }
+    : { run, ...shown };
   await given(api.POST("/context/{chat_id}/plans/{message_id}/approve", { params, body: body as never }));
 }
 
-export async function changeChat(chatId: string, change: { title?: string; model?: string; autonomy?: Autonomy }): Promise<Chat> {
+export async function changeChat(
+  chatId: string,
+  change: { title?: string; model?: string; autonomy?: Autonomy; pinned?: boolean; archived?: boolean },
+): Promise<Chat> {
   return given(api.PATCH("/context/{chat_id}", { params: { path: { chat_id: chatId } }, body: change }));
 }
 
@@ -91,7 +151,11 @@ export async function trust(workspace: string, path: string, sha256: string | nu
   await given(api.POST("/workspaces", { body: { trust: { workspace, path, sha256, ...said } } }));
 }
 
-export async function runWorkflow(chatId: string, name: string, parameters: Record<string, string | boolean>): Promise<void> {
+export async function runWorkflow(
+  chatId: string,
+  name: string,
+  parameters: Record<string, string | boolean>,
+): Promise<void> {
   const params = { path: { name } };
   await given(api.POST("/workflows/{name}/execute", { params, body: { context_id: chatId, parameters } }));
 }

@@ -3,7 +3,15 @@ import { approval, message } from "../testing/room";
 import { api } from "../wire/client";
 import { chatAt, link, openChat, useLive } from "./live";
 
-const CHAT = { id: "chat", title: "T", workspace: "/w", state: "idle", last_seq: 7, config: { agent_role: "actor", model_id: null }, waiting_for: { approvals: [], question: null } };
+const CHAT = {
+  id: "chat",
+  title: "T",
+  workspace: "/w",
+  state: "idle",
+  last_seq: 7,
+  config: { agent_role: "actor", model_id: null },
+  waiting_for: { approvals: [], question: null },
+};
 let follow: ReturnType<typeof vi.spyOn>;
 
 beforeEach(() => {
@@ -27,7 +35,10 @@ function server(answers: Record<string, unknown>): string[] {
 }
 
 it("opens a chat with two requests at once, and follows from the older of the two answers", async () => {
-  const asked = server({ "/context/{chat_id}/messages": { messages: [message()], last_seq: 9, next: null }, "/context/{chat_id}": CHAT });
+  const asked = server({
+    "/context/{chat_id}/messages": { messages: [message()], last_seq: 9, next: null },
+    "/context/{chat_id}": CHAT,
+  });
   const opening = openChat("chat");
   expect(asked).toEqual(["/context/{chat_id}/messages", "/context/{chat_id}"]); // neither waited for the other
   await opening;
@@ -38,14 +49,21 @@ it("opens a chat with two requests at once, and follows from the older of the tw
 
 it("asks what waits where something waits", async () => {
   const waiting = { ...CHAT, state: "awaiting_approval", waiting_for: { approvals: ["a1"], question: null } };
-  const asked = server({ "/context/{chat_id}/messages": { messages: [], last_seq: 7, next: null }, "/context/{chat_id}": waiting, "/context/{chat_id}/approvals": { approvals: [approval()] } });
+  const asked = server({
+    "/context/{chat_id}/messages": { messages: [], last_seq: 7, next: null },
+    "/context/{chat_id}": waiting,
+    "/context/{chat_id}/approvals": { approvals: [approval()] },
+  });
   await openChat("chat");
   expect(asked.at(-1)).toBe("/context/{chat_id}/approvals");
   expect(useLive.getState().view?.approvals).toMatchObject([{ id: "a1" }]);
 });
 
 it("does not open again what is open or opening", async () => {
-  const asked = server({ "/context/{chat_id}/messages": { messages: [], last_seq: 7, next: null }, "/context/{chat_id}": CHAT });
+  const asked = server({
+    "/context/{chat_id}/messages": { messages: [], last_seq: 7, next: null },
+    "/context/{chat_id}": CHAT,
+  });
   await Promise.all([openChat("chat"), openChat("chat")]);
   await openChat("chat");
   expect(asked).toHaveLength(2);
@@ -59,7 +77,10 @@ it("reads the chat from an address", () => {
 
 it("reads one page ahead, once the newest messages stand there", async () => {
   const messages = Array.from({ length: 100 }, (_, at) => message({ id: `m${at}` }));
-  const asked = server({ "/context/{chat_id}/messages": { messages, last_seq: 7, next: "m0" }, "/context/{chat_id}": CHAT });
+  const asked = server({
+    "/context/{chat_id}/messages": { messages, last_seq: 7, next: "m0" },
+    "/context/{chat_id}": CHAT,
+  });
   await openChat("chat");
   expect(asked).toHaveLength(2);
   await vi.advanceTimersByTimeAsync(300);

@@ -2,9 +2,9 @@
 import { create } from "zustand";
 import { api, given, Refusal } from "../wire/client";
 import { Link } from "../wire/link";
-import type { Approval, Message, WireEvent } from "../wire/nouns";
+import type { Approval, DecidedCall, Message, WireEvent } from "../wire/nouns";
 import type { StreamStatus } from "../wire/stream";
-import { type ChatView, type Thinking, opened, prepend, reduceAll, thinkingTimes } from "./reduce";
+import { type ChatView, opened, prepend, reduceAll, type Thinking, thinkingTimes } from "./reduce";
 
 const PAGE = 100;
 const LONG_PAGE = 500;
@@ -22,6 +22,8 @@ interface Live {
   title: string;
   workspace: string;
   model: string | null;
+  pinned: boolean;
+  archived: boolean;
 }
 
 const NOTHING: Live = {
@@ -35,9 +37,11 @@ const NOTHING: Live = {
   title: "",
   workspace: "",
   model: null,
+  pinned: false,
+  archived: false,
 };
 
-const NONE_WAIT: { approvals: Approval[] } = { approvals: [] };
+const NONE_WAIT: { approvals: Approval[]; decided: DecidedCall[] } = { approvals: [], decided: [] };
 
 export const useLive = create<Live>(() => NOTHING);
 export const link = new Link();
@@ -73,15 +77,18 @@ async function load(chatId: string): Promise<void> {
     given(api.GET("/context/{chat_id}/messages", { params: { ...path.params, query: { limit: PAGE } } })),
     given(api.GET("/context/{chat_id}", path)),
   ]);
-  const { approvals } = chat.waiting_for.approvals.length > 0 ? await given(api.GET("/context/{chat_id}/approvals", path)) : NONE_WAIT;
+  const { approvals, decided } =
+    chat.waiting_for.approvals.length > 0 ? await given(api.GET("/context/{chat_id}/approvals", path)) : NONE_WAIT;
   if (useLive.getState().chatId !== chatId) return;
   const lastSeq = Math.min(page.last_seq, chat.last_seq); // events after the older of the two answers make up for what it missed
   useLive.setState({
-    view: opened(chat, page.messages as Message[], approvals, lastSeq),
+    view: opened(chat, page.messages as Message[], approvals, lastSeq, decided),
     hasEarlier: page.messages.length === PAGE,
     title: chat.title,
     workspace: chat.workspace,
     model: chat.config.model_id,
+    pinned: chat.pinned,
+    archived: chat.archived,
   });
   leave = link.follow(chatId, lastSeq, {
     onEvents: (events) => receive(events.map(({ event }) => event)),
@@ -96,7 +103,13 @@ export async function readHead(): Promise<void> {
   if (!chatId || !view) return;
   try {
     const chat = await given(api.GET("/context/{chat_id}", { params: { path: { chat_id: chatId } } }));
-    if (useLive.getState().chatId === chatId) useLive.setState({ title: chat.title, model: chat.config.model_id });
+    if (useLive.getState().chatId === chatId)
+      useLive.setState({
+        title: chat.title,
+        model: chat.config.model_id,
+        pinned: chat.pinned,
+        archived: chat.archived,
+      });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     if (error.status === 404 && useLive.getState().chatId === chatId) useLive.setState({ problem: error });
@@ -133,7 +146,10 @@ async function readEarlier(limit: number): Promise<void> {
     const page = await given(api.GET("/context/{chat_id}/messages", asked));
     const now = useLive.getState();
     if (now.chatId !== chatId || !now.view) return;
-    useLive.setState({ view: prepend(now.view, page.messages as Message[]), hasEarlier: page.messages.length === limit });
+    useLive.setState({
+      view: prepend(now.view, page.messages as Message[]),
+      hasEarlier: page.messages.length === limit,
+    });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error; // the next scroll asks again
   } finally {

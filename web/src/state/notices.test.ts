@@ -21,7 +21,9 @@ beforeEach(() => {
 });
 
 it("names the tool and nothing of a file", () => {
-  const words = wordsFor(event("permission-request", 1, { approval: approval({ tool: "update_file", resource: "secret-plans.txt" }) }));
+  const words = wordsFor(
+    event("permission-request", 1, { approval: approval({ tool: "update_file", resource: "secret-plans.txt" }) }),
+  );
   expect(words).toBe("An approval is waiting: update_file");
 });
 

@@ -1,4 +1,5 @@
 // What a person should hear of while looking elsewhere. Names the tool, never what is in a file.
+import { t } from "../texts/state";
 import type { EndReason, WireEvent } from "../wire/nouns";
 import { chime } from "./chime";
 import { preference } from "./preferences";
@@ -7,7 +8,12 @@ export function notify(event: WireEvent): void {
   const words = document.hidden ? wordsFor(event) : null;
   if (words === null) return;
   if (preference("sound") === "on") chime();
-  if (preference("notifications") !== "on" || typeof Notification === "undefined" || Notification.permission !== "granted") return;
+  if (
+    preference("notifications") !== "on" ||
+    typeof Notification === "undefined" ||
+    Notification.permission !== "granted"
+  )
+    return;
   // The tag makes one notice of it, however many tabs are open.
   const notice = new Notification("AnyCowork", { body: words, tag: `${event.chat_id}:${event.seq}` });
   notice.onclick = () => {
@@ -18,21 +24,21 @@ export function notify(event: WireEvent): void {
 }
 
 const ENDED: Partial<Record<EndReason, string>> = {
-  planned: "A plan is waiting for your approval.",
-  limit: "The agent stopped at a limit. You can continue.",
-  interrupted: "The agent was interrupted. You can continue.",
-  blocked: "The plan is blocked. You can continue.",
-  failed: "The turn ended early.",
+  planned: t.aPlanIsWaitingFor,
+  limit: t.theAgentStoppedAtA,
+  interrupted: t.theAgentWasInterruptedYou,
+  blocked: t.thePlanIsBlockedYou,
+  failed: t.theTurnEndedEarly,
 };
 
 export function wordsFor(event: WireEvent): string | null {
   switch (event.type) {
     case "permission-request":
-      return `An approval is waiting: ${event.approval.tool}`;
+      return t.anApprovalIsWaiting(event.approval.tool);
     case "question":
-      return "The agent has a question for you.";
+      return t.theAgentHasAQuestion;
     case "turn-ended":
-      return ENDED[event.reason] ?? (event.reason === "stopped" ? null : "The agent has finished.");
+      return ENDED[event.reason] ?? (event.reason === "stopped" ? null : t.theAgentHasFinished);
     default:
       return null;
   }

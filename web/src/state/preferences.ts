@@ -1,7 +1,7 @@
 // What this browser remembers for its person: theme, notices, drafts. Never anything secret.
 import { useSyncExternalStore } from "react";
 
-type Name = "theme" | "notifications" | "sound" | "welcomed" | "sidebar" | "later" | "keys";
+type Name = "theme" | "notifications" | "sound" | "welcomed" | "sidebar" | "later" | "keys" | "language" | "groups";
 const PREFIX = "anycowork.";
 const watchers = new Set<() => void>();
 
@@ -65,4 +65,3 @@ export function keepDraft(chatId: string, words: string): void {
     // as above
   }
 }
-

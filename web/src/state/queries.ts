@@ -14,7 +14,12 @@ export function useRoles(): readonly Role[] {
 export function usePlanDisclosure(chatId: string, messageId: string | null): Disclosure | null {
   const { data } = useQuery({
     queryKey: ["plan disclosure", chatId, messageId],
-    queryFn: () => given(api.GET("/context/{chat_id}/plans/{message_id}/disclosure", { params: { path: { chat_id: chatId, message_id: messageId ?? "" } } })),
+    queryFn: () =>
+      given(
+        api.GET("/context/{chat_id}/plans/{message_id}/disclosure", {
+          params: { path: { chat_id: chatId, message_id: messageId ?? "" } },
+        }),
+      ),
     staleTime: Infinity,
     enabled: messageId !== null,
   });
@@ -31,7 +36,11 @@ export function useProviders() {
 
 /** Servers that can be connected by name. */
 export function usePresets() {
-  return useQuery({ queryKey: ["presets"], queryFn: async (): Promise<Preset[]> => (await given(api.GET("/providers"))).presets as Preset[], staleTime: Infinity });
+  return useQuery({
+    queryKey: ["presets"],
+    queryFn: async (): Promise<Preset[]> => (await given(api.GET("/providers"))).presets as Preset[],
+    staleTime: Infinity,
+  });
 }
 
 /** Whether the model that answers in this chat can be shown images; null is the one that answers by default. */
@@ -52,7 +61,11 @@ const AUTO = "auto"; // a provider that names no models is asked what it has
 
 /** `staleTime` 0 for who shows what the folders supply: files change under the page. */
 export function useWorkspaces(staleTime = SELDOM.staleTime) {
-  return useQuery({ queryKey: ["workspaces"], queryFn: async () => (await given(api.GET("/workspaces"))).workspaces, staleTime });
+  return useQuery({
+    queryKey: ["workspaces"],
+    queryFn: async () => (await given(api.GET("/workspaces"))).workspaces,
+    staleTime,
+  });
 }
 
 /** A chat, or where one would begin: a folder, or null for the default one. */
@@ -60,7 +73,8 @@ export type Ground = { chatId: string } | { workspace: string | null };
 
 /** What there is to run there; asked for when somebody looks, since files change under it. */
 export function useWorkflows(ground: Ground, wanted = true) {
-  const query = "chatId" in ground ? { context_id: ground.chatId } : ground.workspace ? { workspace: ground.workspace } : {};
+  const query =
+    "chatId" in ground ? { context_id: ground.chatId } : ground.workspace ? { workspace: ground.workspace } : {};
   return useQuery({
     queryKey: ["workflows", query],
     queryFn: () => given(api.GET("/workflows", { params: { query } })),
@@ -73,7 +87,8 @@ export function useWorkflows(ground: Ground, wanted = true) {
 export function useInstructions(chatId: string, wanted: boolean, moment: number) {
   return useQuery({
     queryKey: ["instructions", chatId, moment],
-    queryFn: async () => (await given(api.GET("/instructions", { params: { query: { context_id: chatId } } }))).instructions,
+    queryFn: async () =>
+      (await given(api.GET("/instructions", { params: { query: { context_id: chatId } } }))).instructions,
     staleTime: 0,
     placeholderData: (before, asked) => (asked?.queryKey[1] === chatId ? before : undefined),
     gcTime: 10_000, // one entry a moment: the old ones are of no use

@@ -5,7 +5,12 @@ import type { OpenChat, WireEvent } from "../wire/nouns";
 import { type ChatView, opened, prepend, reduceAll, thinkingTimes } from "./reduce";
 import { callStanding } from "./standing";
 
-const CHAT = { id: "chat", state: "idle", config: { agent_role: "planner" }, waiting_for: { approvals: [], question: null } } as unknown as OpenChat;
+const CHAT = {
+  id: "chat",
+  state: "idle",
+  config: { agent_role: "planner" },
+  waiting_for: { approvals: [], question: null },
+} as unknown as OpenChat;
 const start = (): ChatView => opened(CHAT, [], [], 0);
 const after = (...events: WireEvent[]): ChatView => reduceAll(start(), events);
 
@@ -22,30 +27,66 @@ describe("a chat's view", () => {
   });
 
   it("waits for approval, and goes on when nothing is left to decide", () => {
-    const asked = after(event("permission-request", 1, { approval: approval({ id: "a" }) }), event("permission-request", 2, { approval: approval({ id: "b" }) }));
+    const asked = after(
+      event("permission-request", 1, { approval: approval({ id: "a" }) }),
+      event("permission-request", 2, { approval: approval({ id: "b" }) }),
+    );
     expect(asked).toMatchObject({ state: "awaiting_approval", approvals: [{ id: "a" }, { id: "b" }] });
     const one = reduceAll(asked, [event("permission-decided", 3, { approval: { id: "a", state: "allowed" } })]);
     expect(one).toMatchObject({ state: "awaiting_approval", approvals: [{ id: "b" }] });
-    expect(reduceAll(one, [event("permission-decided", 4, { approval: { id: "b" } })])).toMatchObject({ state: "running", approvals: [] });
+    expect(reduceAll(one, [event("permission-decided", 4, { approval: { id: "b" } })])).toMatchObject({
+      state: "running",
+      approvals: [],
+    });
   });
 
   it("knows which call of a batch was denied while the others wait", () => {
     const asked = (id: string) => ({ approval: { id, tool_call_id: `c-${id}` } });
-    const view = after(event("permission-request", 1, asked("a")), event("permission-request", 2, asked("b")), event("permission-decided", 3, { call_id: "c-a", approval: { id: "a", state: "denied" } }));
+    const view = after(
+      event("permission-request", 1, asked("a")),
+      event("permission-request", 2, asked("b")),
+      event("permission-decided", 3, { call_id: "c-a", approval: { id: "a", state: "denied" } }),
+    );
     expect(view.state).toBe("awaiting_approval");
     expect(callStanding(view, new Set(["c-b"]), "c-a")).toBe("denied");
     expect(callStanding(view, new Set(["c-b"]), "c-b")).toBe("waiting");
   });
 
+  it("knows after a reload what was decided of a batch that still waits", () => {
+    const waiting = { ...CHAT, state: "awaiting_approval" as const };
+    const view = opened(waiting, [], [], 5, [
+      { tool_call_id: "c-a", state: "denied" },
+      { tool_call_id: "c-b", state: "allowed" },
+    ]);
+    expect(["c-a", "c-b", "c-c"].map((id) => callStanding(view, new Set(["c-c"]), id))).toEqual([
+      "denied",
+      "allowed",
+      "waiting",
+    ]);
+  });
+
   it("takes a new plan for the open one and the older for superseded", () => {
-    const view = after(event("plan-update", 1, { plan: { message_id: "p1", state: "open" } }), event("plan-update", 2, { plan: { message_id: "p2", state: "open" } }));
+    const view = after(
+      event("plan-update", 1, { plan: { message_id: "p1", state: "open" } }),
+      event("plan-update", 2, { plan: { message_id: "p2", state: "open" } }),
+    );
     expect(view.plans).toMatchObject({ p1: { state: "superseded" }, p2: { state: "open" } });
   });
 
   it("follows the status of a plan and of its steps, and keeps the approved text", () => {
     const view = after(
-      event("plan-update", 1, { plan: { message_id: "p1", status: "approved", state: "approved", goal: "g", steps: [{ id: "1", action: "a", status: "open" }] } }),
-      event("plan-update", 2, { plan: { message_id: "p1", status: "blocked", steps: [{ id: "1", status: "failed" }] } }),
+      event("plan-update", 1, {
+        plan: {
+          message_id: "p1",
+          status: "approved",
+          state: "approved",
+          goal: "g",
+          steps: [{ id: "1", action: "a", status: "open" }],
+        },
+      }),
+      event("plan-update", 2, {
+        plan: { message_id: "p1", status: "blocked", steps: [{ id: "1", status: "failed" }] },
+      }),
     );
     expect(view.plans["p1"]).toMatchObject({ state: "blocked", approved: { goal: "g" }, steps: { "1": "failed" } });
   });
@@ -73,7 +114,10 @@ describe("a chat's view", () => {
   it("drops the draft when its message has come, or the call it turned out to be", () => {
     const delta = event("reasoning-delta", 1, { message_id: "m", offset: 0, text: "hm" });
     const call = message({ id: "other", message_type: "tool_call" });
-    expect(after(delta, event("message", 2, { message: call }))).toMatchObject({ drafts: [], messages: [{ id: "other" }] });
+    expect(after(delta, event("message", 2, { message: call }))).toMatchObject({
+      drafts: [],
+      messages: [{ id: "other" }],
+    });
   });
 
   it("keeps a message of a type that it does not know", () => {
@@ -86,14 +130,20 @@ describe("a chat's view", () => {
   });
 
   it("tells how long was thought by those who watched", () => {
-    const before = after(event("reasoning-delta", 1, { message_id: "m", offset: 0, text: "hm" }), event("text-delta", 7, { message_id: "m", offset: 0, text: "So" }));
+    const before = after(
+      event("reasoning-delta", 1, { message_id: "m", offset: 0, text: "hm" }),
+      event("text-delta", 7, { message_id: "m", offset: 0, text: "So" }),
+    );
     const then = reduceAll(before, [event("message", 9, { message: message({ id: "m" }) })]);
     expect(thinkingTimes(before, then)).toEqual({ m: 6 });
   });
 
   it("takes older messages in front, each once", () => {
     const view = after(event("message", 1, { message: message({ id: "new" }) }));
-    expect(prepend(view, [message({ id: "old" }), message({ id: "new" })]).messages.map(({ id }) => id)).toEqual(["old", "new"]);
+    expect(prepend(view, [message({ id: "old" }), message({ id: "new" })]).messages.map(({ id }) => id)).toEqual([
+      "old",
+      "new",
+    ]);
   });
 });
 
@@ -105,7 +155,11 @@ interface Said {
   asks: boolean;
 }
 
-const said = fc.record({ words: fc.array(fc.string({ unit: "grapheme", minLength: 1 }), { maxLength: 4 }), thoughts: fc.array(fc.string({ minLength: 1 }), { maxLength: 3 }), asks: fc.boolean() });
+const said = fc.record({
+  words: fc.array(fc.string({ unit: "grapheme", minLength: 1 }), { maxLength: 4 }),
+  thoughts: fc.array(fc.string({ minLength: 1 }), { maxLength: 3 }),
+  asks: fc.boolean(),
+});
 
 function turn(replies: Said[], finished: boolean): WireEvent[] {
   const events: WireEvent[] = [];
@@ -114,7 +168,10 @@ function turn(replies: Said[], finished: boolean): WireEvent[] {
   add("turn-started", {});
   replies.forEach(({ words, thoughts, asks }, at) => {
     const id = `m${at}`;
-    for (const [type, pieces] of [["reasoning-delta", thoughts], ["text-delta", words]] as const) {
+    for (const [type, pieces] of [
+      ["reasoning-delta", thoughts],
+      ["text-delta", words],
+    ] as const) {
       let offset = 0;
       for (const piece of pieces) {
         add(type, { message_id: id, offset, text: piece });
@@ -151,4 +208,8 @@ describe("replay and live", () => {
       }),
     );
   });
+});
+
+it("has the meter read again when a turn ends: a stopped request tells of no usage", () => {
+  expect(after(event("turn-started", 4), event("turn-ended", 7, { reason: "stopped" })).spent).toBe(7);
 });

@@ -3,14 +3,17 @@
 import {
   type Approval,
   type ChatState,
+  type DecidedCall,
   type EndReason,
+  loose,
   type Message,
   type OpenChat,
   type Plan,
-  type WireEvent,
-  loose,
+  type Queued,
   readPlan,
+  readQueued,
   text,
+  type WireEvent,
 } from "../wire/nouns";
 import { type Run, type Runs, readRun } from "./runs";
 
@@ -75,12 +78,20 @@ export interface ChatView {
   steps: Readonly<Record<string, string>>;
   /** How far each workflow is, as the server told. */
   runs: Runs;
+  /** What was written while the agent works and is not sent yet, in the order in which it will be. */
+  queue: readonly Queued[];
 }
 
 /** Seconds of thinking per message. Only who watched knows them, so they are no part of the view. */
 export type Thinking = Readonly<Record<string, number>>;
 
-export function opened(chat: OpenChat, messages: readonly Message[], approvals: readonly Approval[], lastSeq: number): ChatView {
+export function opened(
+  chat: OpenChat,
+  messages: readonly Message[],
+  approvals: readonly Approval[],
+  lastSeq: number,
+  decided: readonly DecidedCall[] = [],
+): ChatView {
   return {
     id: chat.id,
     lastSeq,
@@ -91,7 +102,7 @@ export function opened(chat: OpenChat, messages: readonly Message[], approvals: 
     drafts: [],
     printed: {},
     approvals,
-    decided: {},
+    decided: Object.fromEntries(decided.map(({ tool_call_id, state }) => [tool_call_id, state])),
     question: chat.waiting_for.question,
     plans: {},
     spent: lastSeq,
@@ -101,6 +112,7 @@ export function opened(chat: OpenChat, messages: readonly Message[], approvals: 
     autonomy: chat.config.autonomy,
     steps: {},
     runs: {},
+    queue: chat.queue ?? [],
   };
 }
 
@@ -126,16 +138,48 @@ function changed(view: ChatView, event: WireEvent): ChatView {
       return withMessage(view, event.message as Message);
     case "text-delta":
     case "reasoning-delta":
-      if (event.call_id) return { ...view, printed: { ...view.printed, [event.call_id]: extended(view.printed[event.call_id] ?? NOTHING, event) } };
+      if (event.call_id)
+        return {
+          ...view,
+          printed: { ...view.printed, [event.call_id]: extended(view.printed[event.call_id] ?? NOTHING, event) },
+        };
+      if (event.task_id) return view; // a worker's words are read on the job's page, once they are a message
       return { ...view, drafts: withDelta(view.drafts, event) };
     case "turn-started":
-      return { ...view, state: "running", turn: { id: event.turn_id ?? "", startedAt: event.at }, ending: null, stopped: null };
+      return {
+        ...view,
+        state: "running",
+        turn: { id: event.turn_id ?? "", startedAt: event.at },
+        ending: null,
+        stopped: null,
+      };
     case "turn-ended":
-      return { ...view, state: "idle", turn: null, ending: event.reason, stopped: stoppedBy(event.reason, view.role), drafts: [], printed: {}, approvals: [], decided: {}, question: null };
+      return {
+        ...view,
+        state: "idle",
+        turn: null,
+        ending: event.reason,
+        spent: event.seq, // a request that was stopped tells nothing of its own
+        stopped: stoppedBy(event.reason, view.role),
+        drafts: [],
+        printed: {},
+        approvals: [],
+        decided: {},
+        question: null,
+      };
     case "permission-request":
-      return { ...view, state: "awaiting_approval", approvals: [...without(view.approvals, event.approval.id), event.approval] };
+      return {
+        ...view,
+        state: "awaiting_approval",
+        approvals: [...without(view.approvals, event.approval.id), event.approval],
+      };
     case "permission-decided":
-      return decided(view, text(loose(event.approval)["id"]), event.call_id ?? "", text(loose(event.approval)["state"]));
+      return decided(
+        view,
+        text(loose(event.approval)["id"]),
+        event.call_id ?? "",
+        text(loose(event.approval)["state"]),
+      );
     case "question":
       return { ...view, state: "awaiting_answer", question: text(loose(event.question)["message_id"]) };
     case "question-answered":
@@ -147,9 +191,13 @@ function changed(view: ChatView, event: WireEvent): ChatView {
     case "usage":
       return { ...view, spent: event.seq };
     case "tool-call":
-      return event.step_id && event.call_id ? { ...view, steps: { ...view.steps, [event.call_id]: event.step_id } } : view;
+      return event.step_id && event.call_id
+        ? { ...view, steps: { ...view.steps, [event.call_id]: event.step_id } }
+        : view;
     case "workflow-progress":
       return withRun(view, readRun(event.workflow));
+    case "queue-updated":
+      return { ...view, queue: withQueued(view.queue, readQueued(event.queued)) };
     case "tool-result":
       return { ...view, printed: withoutKey(view.printed, event.call_id ?? "") };
     case "task-started":
@@ -166,10 +214,19 @@ function changed(view: ChatView, event: WireEvent): ChatView {
   }
 }
 
+/** What steers stands first, then the oldest: ids are made in order. */
+function withQueued(queue: ChatView["queue"], told: ReturnType<typeof readQueued>): ChatView["queue"] {
+  if (!told) return queue;
+  const others = queue.filter(({ id }) => id !== told.id);
+  if (told.status !== "queued") return others;
+  const { status: _, ...queued } = told;
+  return [...others, queued].sort((a, b) => Number(b.steer) - Number(a.steer) || (a.id < b.id ? -1 : 1));
+}
+
 function withMessage(view: ChatView, message: Message): ChatView {
   const at = view.messages.findLastIndex(({ id }) => id === message.id);
   const messages = at < 0 ? [...view.messages, message] : view.messages.with(at, message);
-  const autonomy = message.role === "system" ? autonomyIn(message) ?? view.autonomy : view.autonomy;
+  const autonomy = message.role === "system" ? (autonomyIn(message) ?? view.autonomy) : view.autonomy;
   const drafts = message.role === "user" ? view.drafts : view.drafts.filter(({ turnId }) => turnId !== message.turn_id);
   return { ...view, messages, drafts, autonomy };
 }
@@ -206,7 +263,8 @@ function without(approvals: readonly Approval[], id: string): readonly Approval[
 function decided(view: ChatView, id: string, callId: string, state: string): ChatView {
   const approvals = without(view.approvals, id);
   const goesOn = view.state === "awaiting_approval" && approvals.length === 0;
-  const known = state === "allowed" || state === "denied" ? { ...view.decided, [callId]: state } as const : view.decided;
+  const known =
+    state === "allowed" || state === "denied" ? ({ ...view.decided, [callId]: state } as const) : view.decided;
   return { ...view, approvals, decided: known, state: goesOn ? "running" : view.state };
 }
 
@@ -217,7 +275,15 @@ function withPlan(plans: ChatView["plans"], update: Record<string, unknown>): Ch
   if (!id || !state) return plans;
   const standing: PlanStanding = { state, approved: null };
   if (state === "superseded") return { ...plans, [id]: standing };
-  if (state !== "open") return { ...plans, [id]: { state, approved: "goal" in update ? readPlan(update) : (plans[id]?.approved ?? null), steps: stepStatuses(update) } };
+  if (state !== "open")
+    return {
+      ...plans,
+      [id]: {
+        state,
+        approved: "goal" in update ? readPlan(update) : (plans[id]?.approved ?? null),
+        steps: stepStatuses(update),
+      },
+    };
   const older = Object.entries(plans).map(([key, plan]): [string, PlanStanding] => [
     key,
     plan.state === "open" ? { state: "superseded", approved: null } : plan,
@@ -271,7 +337,9 @@ export function thinkingTimes(before: ChatView, after: ChatView): Thinking {
   const times: Record<string, number> = {};
   for (const draft of before.drafts) {
     if (draft.reasoning.length === 0 || after.drafts.some(({ messageId }) => messageId === draft.messageId)) continue;
-    const spoken = after.messages.findLast(({ id, turn_id, role }) => id === draft.messageId || (turn_id === draft.turnId && role !== "user"));
+    const spoken = after.messages.findLast(
+      ({ id, turn_id, role }) => id === draft.messageId || (turn_id === draft.turnId && role !== "user"),
+    );
     const until = draft.thoughtUntil ?? spoken?.created_at ?? draft.startedAt;
     if (spoken) times[spoken.id] = Math.max(0, (Date.parse(until) - Date.parse(draft.startedAt)) / 1000);
   }

@@ -2,17 +2,35 @@ import { expect, it } from "vitest";
 import { message } from "../testing/room";
 import { rowHolding, rowsOf, withDrafts } from "./rows";
 
-const call = (id: string, more = {}) => message({ id: `m-${id}`, message_type: "tool_call", payload: { id, tool: "read_file", parameters: { path: "a" } }, ...more });
-const result = (id: string) => message({ id: `r-${id}`, role: "tool", message_type: "tool_result", content: "text", payload: { tool_call_id: id, status: "ok" } });
+const call = (id: string, more = {}) =>
+  message({
+    id: `m-${id}`,
+    message_type: "tool_call",
+    payload: { id, tool: "read_file", parameters: { path: "a" } },
+    ...more,
+  });
+const result = (id: string) =>
+  message({
+    id: `r-${id}`,
+    role: "tool",
+    message_type: "tool_result",
+    content: "text",
+    payload: { tool_call_id: id, status: "ok" },
+  });
 
 it("stands calls that follow each other together, each with its result", () => {
   const rows = rowsOf([call("1"), result("1"), call("2")]);
   expect(rows).toHaveLength(1);
-  expect(rows[0]).toMatchObject({ kind: "work", calls: [{ output: "text", result: { status: "ok" } }, { result: null }] });
+  expect(rows[0]).toMatchObject({
+    kind: "work",
+    calls: [{ output: "text", result: { status: "ok" } }, { result: null }],
+  });
 });
 
 it("starts a new stretch of work after words or thinking", () => {
-  expect(rowsOf([call("1"), message({ id: "words" }), call("2"), call("3", { reasoning: "hm" })]).map(({ kind }) => kind)).toEqual(["work", "message", "work", "work"]);
+  expect(
+    rowsOf([call("1"), message({ id: "words" }), call("2"), call("3", { reasoning: "hm" })]).map(({ kind }) => kind),
+  ).toEqual(["work", "message", "work", "work"]);
 });
 
 it("shows a result whose call is not there by itself", () => {
@@ -38,8 +56,20 @@ it("leaves the rows of messages alone while words stream in", () => {
 
 it("shows what is still being said as the message that it becomes", () => {
   const said = (text: string) => ({ text, length: text.length });
-  const draft = { messageId: "d", turnId: "t1", text: said("Half"), reasoning: said("Hm."), startedAt: "2026-01-01T00:00:00Z", thoughtUntil: "2026-01-01T00:00:02Z" };
+  const draft = {
+    messageId: "d",
+    turnId: "t1",
+    text: said("Half"),
+    reasoning: said("Hm."),
+    startedAt: "2026-01-01T00:00:00Z",
+    thoughtUntil: "2026-01-01T00:00:02Z",
+  };
   const [row] = withDrafts([], [draft], "planner");
-  expect(row).toMatchObject({ key: "d", saying: "speaking", thought: 2, message: { id: "d", content: "Half", reasoning: "Hm.", agent_role: "planner", turn_id: "t1" } });
+  expect(row).toMatchObject({
+    key: "d",
+    saying: "speaking",
+    thought: 2,
+    message: { id: "d", content: "Half", reasoning: "Hm.", agent_role: "planner", turn_id: "t1" },
+  });
   expect(withDrafts([], [{ ...draft, text: said("") }], "planner")[0]).toMatchObject({ saying: "thinking" });
 });

@@ -1,5 +1,5 @@
 // The transcript as rows: one per message, but calls of one stretch of work stand together with their results.
-import { type Message, type ToolCall, type ToolResult, readToolCall, readToolResult } from "../wire/nouns";
+import { type Message, readToolCall, readToolResult, type ToolCall, type ToolResult } from "../wire/nouns";
 import type { Draft, Said } from "./reduce";
 
 export interface Done {
@@ -18,6 +18,11 @@ export type Row =
 
 /** How far an answer is that still comes. */
 export type Saying = "thinking" | "speaking";
+
+/** Whether the chat shows it: what a job's workers do stands on the job's page, but their questions are the person's. */
+export function concernsThePerson({ task_id, message_type }: Message): boolean {
+  return !task_id || message_type === "question";
+}
 
 /** The messages' rows; they stay the same objects while words stream in. */
 export function rowsOf(messages: readonly Message[]): Row[] {
@@ -41,7 +46,10 @@ export function withPrinted(rows: readonly Row[], printed: Readonly<Record<strin
   if (Object.keys(printed).length === 0) return rows;
   return rows.map((row) => {
     if (row.kind !== "work" || !row.calls.some(({ call, result }) => !result && call.id in printed)) return row;
-    return { ...row, calls: row.calls.map((done) => (done.result ? done : { ...done, output: printed[done.call.id]?.text ?? "" })) };
+    return {
+      ...row,
+      calls: row.calls.map((done) => (done.result ? done : { ...done, output: printed[done.call.id]?.text ?? "" })),
+    };
   });
 }
 
@@ -65,14 +73,23 @@ function draftRow({ messageId, turnId, text, reasoning, startedAt, thoughtUntil 
     task_id: null,
     created_at: startedAt,
   };
-  return { kind: "draft", key: messageId, message, thought: thoughtUntil ? secondsBetween(startedAt, thoughtUntil) : null, saying: text.length === 0 ? "thinking" : "speaking" };
+  return {
+    kind: "draft",
+    key: messageId,
+    message,
+    thought: thoughtUntil ? secondsBetween(startedAt, thoughtUntil) : null,
+    saying: text.length === 0 ? "thinking" : "speaking",
+  };
 }
 
 /** The place of the row that shows this message, -1 if none does. A call stands in its stretch of work, a result with its call. */
 export function rowHolding(rows: readonly Row[], messageId: string): number {
   return rows.findIndex((row) => {
     if (row.key === messageId) return true;
-    return row.kind === "work" && row.calls.some(({ message, resultId }) => message.id === messageId || resultId === messageId);
+    return (
+      row.kind === "work" &&
+      row.calls.some(({ message, resultId }) => message.id === messageId || resultId === messageId)
+    );
   });
 }
 
@@ -85,7 +102,12 @@ function resultsByCall(messages: readonly Message[]): Map<string, { result: Tool
   return found;
 }
 
-function addCall(rows: Row[], message: Message, call: ToolCall, given: { result: ToolResult; message: Message } | undefined): void {
+function addCall(
+  rows: Row[],
+  message: Message,
+  call: ToolCall,
+  given: { result: ToolResult; message: Message } | undefined,
+): void {
   const done: Done = {
     message,
     call,

@@ -1,5 +1,5 @@
 // Where the runs of workflows stand: as the events told, or as far as the messages show it to who came later. Pure.
-import { type ChatState, type Message, loose, text } from "../wire/nouns";
+import { type ChatState, loose, type Message, text } from "../wire/nouns";
 
 export type RunStatus = "running" | "completed" | "failed" | "stopped" | "interrupted";
 
@@ -20,9 +20,23 @@ const STATUSES: readonly string[] = ["running", "completed", "failed", "stopped"
 export function readRun(value: unknown): Run | null {
   const run = loose(value);
   const { step, of } = run;
-  if (!text(run["run_id"]) || typeof step !== "number" || typeof of !== "number" || !STATUSES.includes(text(run["status"]))) return null;
+  if (
+    !text(run["run_id"]) ||
+    typeof step !== "number" ||
+    typeof of !== "number" ||
+    !STATUSES.includes(text(run["status"]))
+  )
+    return null;
   const error = text(loose(run["error"])["message"]) || null;
-  return { run_id: text(run["run_id"]), name: text(run["name"]), step, of, status: text(run["status"]) as RunStatus, title: text(run["title"]), error };
+  return {
+    run_id: text(run["run_id"]),
+    name: text(run["name"]),
+    step,
+    of,
+    status: text(run["status"]) as RunStatus,
+    title: text(run["title"]),
+    error,
+  };
 }
 
 /** The run that this message belongs to, as it stood when the message was written. */
@@ -36,7 +50,15 @@ export function isOrder({ role, content }: Message, { name }: Run): boolean {
 }
 
 /** Every run of the loaded messages. Each step's message tells how far it was; how it ended is told by what follows. */
-export function runsOf({ messages, runs, state }: { messages: readonly Message[]; runs: Runs; state: ChatState }): Runs {
+export function runsOf({
+  messages,
+  runs,
+  state,
+}: {
+  messages: readonly Message[];
+  runs: Runs;
+  state: ChatState;
+}): Runs {
   const found: Record<string, Run> = {};
   let last: string | null = null;
   for (const message of messages) {

@@ -1,10 +1,16 @@
 // The list of chats: read over REST, kept true by the events of all chats.
-import { type InfiniteData, type QueryClient, keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import {
+  type InfiniteData,
+  keepPreviousData,
+  type QueryClient,
+  useInfiniteQuery,
+  useQuery,
+} from "@tanstack/react-query";
 import { useMemo, useSyncExternalStore } from "react";
 import { create } from "zustand";
 import { api, given } from "../wire/client";
 import { ALL } from "../wire/hub";
-import { type Chat, type EndReason, type WireEvent, loose, text } from "../wire/nouns";
+import { type Chat, type EndReason, loose, text, type WireEvent } from "../wire/nouns";
 import { link, readHead } from "./live";
 import { notify } from "./notices";
 
@@ -17,25 +23,48 @@ export const CHATS = ["chats"];
 const LISTED = [...CHATS, "listed"];
 const AT_MOST = 500;
 
-/** The newest chats with these words in their titles, and apart from them all that wait for a person, however old: as lists and events together say. */
-export function useChats(words: string) {
+/** The newest chats with these words in their titles, and apart from them all that wait for a person, however old, and those
+ * that are pinned: as lists and events together say. Archived chats are shown apart, and found by words. */
+export function useChats(words: string, archived = false) {
   const heardOf = useHeard();
   const stalled = useQuery({
     queryKey: [...CHATS, "waiting", words],
-    queryFn: () => given(api.GET("/context", { params: { query: { limit: AT_MOST, q: words || null, state: ["awaiting_approval", "awaiting_answer"] } } })),
+    queryFn: () =>
+      given(
+        api.GET("/context", {
+          params: { query: { limit: AT_MOST, q: words || null, state: ["awaiting_approval", "awaiting_answer"] } },
+        }),
+      ),
+    placeholderData: keepPreviousData,
+  });
+  const fastened = useQuery({
+    queryKey: [...CHATS, "pinned", words],
+    queryFn: () =>
+      given(api.GET("/context", { params: { query: { limit: AT_MOST, q: words || null, pinned: true } } })),
     placeholderData: keepPreviousData,
   });
   const query = useInfiniteQuery({
-    queryKey: [...LISTED, words],
-    queryFn: ({ pageParam }): Promise<Page> => given(api.GET("/context", { params: { query: { limit: 50, q: words || null, cursor: pageParam } } })),
+    queryKey: [...LISTED, words, archived],
+    queryFn: ({ pageParam }): Promise<Page> => {
+      const kept = archived || !words ? archived : null;
+      const asked = { limit: 50, q: words || null, cursor: pageParam, archived: kept };
+      return given(api.GET("/context", { params: { query: asked } }));
+    },
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
   });
-  const [waiting, others] = useMemo(() => {
+  const [waiting, pinned, others] = useMemo(() => {
+    const now = (chat: Chat) => withHeard(chat, heardOf[chat.id] ?? []);
     const listed = (query.data?.pages ?? []).flatMap((page) => page.contexts);
-    return waitingFirst(listed, stalled.data?.contexts ?? [], (chat) => withHeard(chat, heardOf[chat.id] ?? []));
-  }, [query.data, stalled.data, heardOf]);
-  return { ...query, waiting, others };
+    const [first, rest] = waitingFirst(listed, archived ? [] : (stalled.data?.contexts ?? []), now);
+    const apart = new Set(first.map(({ id }) => id));
+    const kept = archived
+      ? []
+      : (fastened.data?.contexts ?? []).map(now).filter(({ id, archived: away }) => !away && !apart.has(id));
+    const shown = new Set(kept.map(({ id }) => id));
+    return [first, kept, rest.filter(({ id }) => !shown.has(id))];
+  }, [query.data, stalled.data, fastened.data, heardOf, archived]);
+  return { ...query, waiting, pinned, others };
 }
 
 /** Chats with these words in their titles, however old: for who types a few letters of one. */
@@ -95,10 +124,13 @@ function hinted(queries: QueryClient): void {
 }
 
 function heard(queries: QueryClient, event: WireEvent): void {
-  const known = queries.getQueriesData<InfiniteData<Page>>({ queryKey: LISTED }).some(([, list]) => list?.pages.some((page) => page.contexts.some(({ id }) => id === event.chat_id)));
+  const known = queries
+    .getQueriesData<InfiniteData<Page>>({ queryKey: LISTED })
+    .some(([, list]) => list?.pages.some((page) => page.contexts.some(({ id }) => id === event.chat_id)));
   useHeard.setState((all) => ({ ...all, [event.chat_id]: [...(all[event.chat_id] ?? []), event].slice(-KEPT) }));
   // A new chat, or one that just got its title from its first message.
-  if (!known || event.type === "turn-started") hinted(queries);
+  // A decision: whether other calls of the same reply still wait is in the record, not in the event.
+  if (!known || event.type === "turn-started" || event.type === "permission-decided") hinted(queries);
   notify(event);
 }
 
@@ -115,17 +147,25 @@ export function updated(chat: Chat, event: WireEvent): Chat {
       return { ...chat, state: event.state, waiting: "question", updated_at: event.at };
     case "question-answered":
       return chat.state === "awaiting_answer" ? { ...chat, state: "running", waiting: null } : chat;
-    case "permission-decided":
-      return chat.state === "awaiting_approval" && text(loose(event.approval)["state"]) === "allowed" ? { ...chat, state: "running", waiting: null } : chat;
+    case "tool-result": // a decided call runs once no other call of its reply waits
+      return chat.state === "awaiting_approval" ? { ...chat, state: "running", waiting: null } : chat;
     case "role-changed":
-      return { ...chat, waiting: chat.waiting === "continue" ? null : chat.waiting, config: { ...chat.config, agent_role: text(loose(event.role)["new_role"]) } };
+      return {
+        ...chat,
+        waiting: chat.waiting === "continue" ? null : chat.waiting,
+        config: { ...chat.config, agent_role: text(loose(event.role)["new_role"]) },
+      };
     default:
       return chat;
   }
 }
 
 /** Those that wait for a person, whichever list knew of them, and the others of the first; each as `now` says it is. Pure. */
-export function waitingFirst(listed: readonly Chat[], stalled: readonly Chat[], now: (chat: Chat) => Chat): [waiting: Chat[], others: Chat[]] {
+export function waitingFirst(
+  listed: readonly Chat[],
+  stalled: readonly Chat[],
+  now: (chat: Chat) => Chat,
+): [waiting: Chat[], others: Chat[]] {
   const here = new Set(listed.map(({ id }) => id));
   const chats = listed.map(now);
   const older = stalled.filter(({ id }) => !here.has(id)).map(now);

@@ -1,5 +1,5 @@
 // Where a plan or a question stands, read from the view: from its events where they were seen, else from the messages around it.
-import { type Plan, loose, readPlan, text } from "../wire/nouns";
+import { loose, type Plan, readPlan, text } from "../wire/nouns";
 import type { ChatView, PlanStanding } from "./reduce";
 
 export function planStanding(view: ChatView, messageId: string): PlanStanding {
@@ -36,7 +36,11 @@ export function openPlan(view: ChatView): string | null {
 }
 
 /** Where a call without a result stands. In a batch that still waits nothing runs: a decided call waits for the others. */
-export function callStanding(view: ChatView, waiting: ReadonlySet<string>, callId: string): "running" | "waiting" | "allowed" | "denied" {
+export function callStanding(
+  view: ChatView,
+  waiting: ReadonlySet<string>,
+  callId: string,
+): "running" | "waiting" | "allowed" | "denied" {
   if (waiting.has(callId)) return "waiting";
   const decided = view.decided[callId];
   if (decided === "denied") return "denied";

@@ -1,5 +1,5 @@
 // What jsdom lacks and a browser has.
-import { cleanup } from "@testing-library/react";
+import { cleanup, configure } from "@testing-library/react";
 import { afterEach } from "vitest";
 
 Object.assign(HTMLDialogElement.prototype, {
@@ -11,11 +11,13 @@ Object.assign(HTMLDialogElement.prototype, {
     queueMicrotask(() => this.dispatchEvent(new Event("close"))); // a browser says it later, too
   },
 });
-window.matchMedia ??= (query) => ({ matches: false, media: query, addEventListener() {}, removeEventListener() {} }) as unknown as MediaQueryList;
+window.matchMedia ??= (query) =>
+  ({ matches: false, media: query, addEventListener() {}, removeEventListener() {} }) as unknown as MediaQueryList;
 globalThis.ResizeObserver ??= class {
   observe() {}
   unobserve() {}
   disconnect() {}
 };
 
+configure({ asyncUtilTimeout: 20_000 }); // bounded, and not a race on a machine that is busy
 afterEach(() => cleanup());

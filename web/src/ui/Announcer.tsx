@@ -1,6 +1,8 @@
 // What a screen reader hears: the boundaries of the work, never each word as it is streamed.
+
 import { useEffect, useRef, useState } from "react";
 import type { ChatView } from "../state/reduce";
+import { t } from "../texts/ui";
 import type { EndReason } from "../wire/nouns";
 
 export function Announcer({ view }: { view: ChatView | null }) {
@@ -19,32 +21,38 @@ export function Announcer({ view }: { view: ChatView | null }) {
 }
 
 const ENDINGS: Partial<Record<EndReason, string>> = {
-  planned: "A plan is ready.",
-  interrupted: "The agent was interrupted. You can continue.",
-  stopped: "The agent was stopped.",
-  failed: "The turn ended early.",
-  limit: "The turn stopped at a limit. You can continue it.",
-  blocked: "The plan is blocked: steps are open. You can continue.",
+  planned: t.aPlanIsReady,
+  interrupted: t.theAgentWasInterruptedYou,
+  stopped: t.theAgentWasStopped,
+  failed: t.theTurnEndedEarly,
+  limit: t.theTurnStoppedAtA,
+  blocked: t.thePlanIsBlockedSteps,
 };
 
 export function boundary(before: ChatView, now: ChatView): string | null {
-  if (now.role !== before.role) return `The role is now ${now.role}.`;
+  if (now.role !== before.role) return t.theRoleIsNow(now.role);
   if (now.approvals.length > before.approvals.length) {
     const [approval] = now.approvals.slice(-1);
-    return `Approval needed: ${approval?.tool.replaceAll("_", " ")} ${approval?.resource}. ${now.approvals.length} waiting.`;
+    return t.approvalNeededWaiting(
+      approval?.tool.replaceAll("_", " ") ?? "",
+      approval?.resource ?? "",
+      now.approvals.length,
+    );
   }
+  if (now.approvals.length > 0 && now.approvals.length < before.approvals.length)
+    return t.stillWaiting(now.approvals.length);
   const run = now.state.startsWith("awaiting") ? null : runBoundary(before, now);
   if (run) return run;
   if (now.state === before.state) return null;
   switch (now.state) {
     case "running":
-      return "The agent is working.";
+      return t.theAgentIsWorking;
     case "awaiting_approval":
-      return "Waiting for your approval.";
+      return t.waitingForYourApproval;
     case "awaiting_answer":
-      return "The agent has a question for you.";
+      return t.theAgentHasAQuestion;
     case "idle":
-      return ENDINGS[now.ending ?? "answered"] ?? "The agent has finished.";
+      return ENDINGS[now.ending ?? "answered"] ?? t.theAgentHasFinished;
     default: {
       const unreachable: never = now.state;
       return unreachable;
@@ -56,6 +64,6 @@ export function boundary(before: ChatView, now: ChatView): string | null {
 function runBoundary(before: ChatView, now: ChatView): string | null {
   const run = Object.values(now.runs).find(({ run_id }) => now.runs[run_id] !== before.runs[run_id]);
   if (!run) return null;
-  if (run.status === "running") return `${run.name}: step ${run.step} of ${run.of}, ${run.title}.`;
-  return `${run.name} ${run.status === "completed" ? "has finished" : `ended: ${run.status}`}. ${run.error ?? ""}`.trim();
+  if (run.status === "running") return t.stepOf(run.name, run.step, run.of, run.title);
+  return `${run.status === "completed" ? t.runFinished(run.name) : t.runEnded(run.name, run.status)} ${run.error ?? ""}`.trim();
 }

@@ -1,4 +1,5 @@
 import { WifiOff } from "lucide-react";
+import { t } from "../texts/ui";
 import type { StreamStatus } from "../wire/stream";
 
 /** Said across the page while the server cannot be heard. What is typed is kept. */
@@ -7,7 +8,7 @@ export function Banner({ connection }: { connection: StreamStatus }) {
   return (
     <p role="status" className="flex items-center justify-center gap-2 bg-warn-soft px-4 py-1.5 text-sm text-warn">
       <WifiOff size={15} aria-hidden />
-      {navigator.onLine ? "The server does not answer." : "This device has no network."} Reconnecting; nothing will be missed.
+      {navigator.onLine ? t.theServerDoesNotAnswer : t.thisDeviceHasNoNetwork} {t.reconnecting}
     </p>
   );
 }

@@ -56,7 +56,10 @@ export function IconButton({ label, children, className, ...rest }: Props & { la
 
 export function Key({ children }: { children: ReactNode }) {
   return (
-    <kbd aria-hidden className="ml-1 hidden rounded border border-current/25 px-1 font-mono text-[11px] leading-4 font-normal opacity-75 sm:inline">
+    <kbd
+      aria-hidden
+      className="ml-1 hidden rounded border border-current/25 px-1 font-mono text-[11px] leading-4 font-normal opacity-75 sm:inline"
+    >
       {children}
     </kbd>
   );

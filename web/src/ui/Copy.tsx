@@ -1,5 +1,6 @@
 import { Check, Copy as CopyIcon } from "lucide-react";
 import { type MouseEvent, type ReactNode, useState } from "react";
+import { t } from "../texts/ui";
 import { IconButton } from "./Button";
 
 interface Props {
@@ -10,7 +11,7 @@ interface Props {
   className?: string;
 }
 
-export function Copy({ text, label = "Copy", icon = <CopyIcon size={15} aria-hidden />, className = "" }: Props) {
+export function Copy({ text, label = t.copy, icon = <CopyIcon size={15} aria-hidden />, className = "" }: Props) {
   const [done, setDone] = useState(false);
   const copy = async ({ currentTarget }: MouseEvent<HTMLElement>) => {
     const words = typeof text === "string" ? text : text();
@@ -20,7 +21,7 @@ export function Copy({ text, label = "Copy", icon = <CopyIcon size={15} aria-hid
     setTimeout(() => setDone(false), 1500);
   };
   return (
-    <IconButton label={done ? "Copied" : label} onClick={(event) => void copy(event)} className={className}>
+    <IconButton label={done ? t.copied : label} onClick={(event) => void copy(event)} className={className}>
       {done ? <Check size={15} aria-hidden /> : icon}
     </IconButton>
   );

@@ -1,8 +1,10 @@
 // The browser's own modal dialog: it keeps the focus, closes on Escape and gives the focus back.
+
 import clsx from "clsx";
 import { X } from "lucide-react";
 import { type ReactNode, useId, useLayoutEffect, useRef } from "react";
 import { createPortal } from "react-dom";
+import { t } from "../texts/ui";
 import { IconButton } from "./Button";
 import { Toaster } from "./Toaster";
 
@@ -39,7 +41,9 @@ function Shown({ title, onClose, children, wide = false, page = false, bare = fa
       onClick={(event) => event.target === event.currentTarget && onClose()}
       className={clsx(
         "m-auto w-[calc(100vw-2rem)] overflow-hidden rounded-2xl border border-line bg-surface p-0 text-ink shadow-2xl",
-        page ? "h-[calc(100dvh-2rem)] max-h-none max-w-7xl" : ["mt-[12vh] max-h-[76vh]", wide ? "max-w-2xl" : "max-w-md"],
+        page
+          ? "h-[calc(100dvh-2rem)] max-h-none max-w-7xl"
+          : ["mt-[12vh] max-h-[76vh]", wide ? "max-w-2xl" : "max-w-md"],
       )}
     >
       <div className={clsx("flex flex-col", page ? "h-full" : "max-h-[76vh]")}>
@@ -47,11 +51,15 @@ function Shown({ title, onClose, children, wide = false, page = false, bare = fa
           <h2 id={titleId} className="text-base font-semibold">
             {title}
           </h2>
-          <IconButton label="Close" onClick={onClose} className="-mr-2">
+          <IconButton label={t.close} onClick={onClose} className="-mr-2">
             <X size={17} aria-hidden />
           </IconButton>
         </header>
-        <div className={clsx("min-h-0", page ? "flex flex-1 flex-col" : "overflow-y-auto", bare ? "" : "px-5 pt-2 pb-5")}>{children}</div>
+        <div
+          className={clsx("min-h-0", page ? "flex flex-1 flex-col" : "overflow-y-auto", bare ? "" : "px-5 pt-2 pb-5")}
+        >
+          {children}
+        </div>
       </div>
       <Toaster />
     </dialog>,

@@ -1,7 +1,7 @@
 // Something that is there when wanted. Opens by button; what is folded is not rendered at all.
 import clsx from "clsx";
 import { ChevronRight } from "lucide-react";
-import { type ReactNode, createContext, useContext, useId, useState } from "react";
+import { createContext, type ReactNode, useContext, useId, useState } from "react";
 
 interface Props {
   summary: ReactNode;
@@ -34,7 +34,11 @@ export function Fold({ summary, children, initiallyOpen = false, className, disa
         onClick={turn}
         className="group flex min-h-8 thumb:min-h-10 w-full min-w-0 items-center gap-1.5 rounded-lg px-1.5 py-1 text-left text-sm text-ink-2 hover:bg-sunken hover:text-ink disabled:cursor-default disabled:hover:bg-transparent"
       >
-        <ChevronRight size={14} aria-hidden className={clsx("shrink-0 text-ink-3 transition-transform", open && "rotate-90", disabled && "opacity-0")} />
+        <ChevronRight
+          size={14}
+          aria-hidden
+          className={clsx("shrink-0 text-ink-3 transition-transform", open && "rotate-90", disabled && "opacity-0")}
+        />
         {summary}
       </button>
       {open && (

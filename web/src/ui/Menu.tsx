@@ -1,7 +1,7 @@
 // Menus that open under their button. Not modal: the page behind stays as it is.
 import clsx from "clsx";
 import { DropdownMenu } from "radix-ui";
-import { type ReactNode, type RefObject, createContext, use, useRef } from "react";
+import { createContext, type ReactNode, type RefObject, use, useRef } from "react";
 
 interface Props {
   trigger: ReactNode;
@@ -31,7 +31,10 @@ export function Menu({ trigger, label, children, align = "start", className }: P
           align={align}
           sideOffset={6}
           collisionPadding={8}
-          className={clsx("rise z-40 max-h-[70vh] min-w-52 overflow-y-auto rounded-xl border border-line bg-surface p-1.5 text-sm text-ink shadow-xl", className)}
+          className={clsx(
+            "rise z-40 max-h-[70vh] min-w-52 overflow-y-auto rounded-xl border border-line bg-surface p-1.5 text-sm text-ink shadow-xl",
+            className,
+          )}
         >
           <Chosen value={chosen}>{children}</Chosen>
         </DropdownMenu.Content>
@@ -40,9 +43,18 @@ export function Menu({ trigger, label, children, align = "start", className }: P
   );
 }
 
-const ITEM = "flex cursor-pointer items-center thumb:min-h-11 gap-2.5 rounded-lg px-2.5 py-2 outline-none select-none data-highlighted:bg-sunken data-disabled:opacity-45";
+const ITEM =
+  "flex cursor-pointer items-center thumb:min-h-11 gap-2.5 rounded-lg px-2.5 py-2 outline-none select-none data-highlighted:bg-sunken data-disabled:opacity-45";
 
-export function MenuItem({ children, onSelect, danger = false }: { children: ReactNode; onSelect: () => void; danger?: boolean }) {
+export function MenuItem({
+  children,
+  onSelect,
+  danger = false,
+}: {
+  children: ReactNode;
+  onSelect: () => void;
+  danger?: boolean;
+}) {
   const chosen = use(Chosen);
   const choose = () => {
     if (chosen) chosen.current = onSelect;
@@ -55,7 +67,15 @@ export function MenuItem({ children, onSelect, danger = false }: { children: Rea
   );
 }
 
-export function MenuChoice({ value, onChoose, children }: { value: string; onChoose: (value: string) => void; children: ReactNode }) {
+export function MenuChoice({
+  value,
+  onChoose,
+  children,
+}: {
+  value: string;
+  onChoose: (value: string) => void;
+  children: ReactNode;
+}) {
   return (
     <DropdownMenu.RadioGroup value={value} onValueChange={onChoose}>
       {children}
@@ -63,7 +83,17 @@ export function MenuChoice({ value, onChoose, children }: { value: string; onCho
   );
 }
 
-export function MenuOption({ value, children, className, disabled = false }: { value: string; children: ReactNode; className?: string; disabled?: boolean }) {
+export function MenuOption({
+  value,
+  children,
+  className,
+  disabled = false,
+}: {
+  value: string;
+  children: ReactNode;
+  className?: string;
+  disabled?: boolean;
+}) {
   return (
     <DropdownMenu.RadioItem value={value} disabled={disabled} className={clsx(ITEM, className)}>
       {children}
@@ -72,7 +102,9 @@ export function MenuOption({ value, children, className, disabled = false }: { v
 }
 
 export function MenuLabel({ children }: { children: ReactNode }) {
-  return <DropdownMenu.Label className="px-2.5 pt-1.5 pb-1 text-xs font-medium text-ink-3">{children}</DropdownMenu.Label>;
+  return (
+    <DropdownMenu.Label className="px-2.5 pt-1.5 pb-1 text-xs font-medium text-ink-3">{children}</DropdownMenu.Label>
+  );
 }
 
 export function MenuLine() {

@@ -1,7 +1,9 @@
 // Everything by a few letters: chats, roles, places.
+
 import clsx from "clsx";
 import { CornerDownLeft } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useEffect, useState } from "react";
+import { t } from "../texts/ui";
 import { Dialog, wantsFocus } from "./Dialog";
 
 export interface Command {
@@ -22,7 +24,7 @@ interface Props {
 
 export function Palette({ open, commands, onWords, onClose }: Props) {
   return (
-    <Dialog title="Command palette" open={open} onClose={onClose} wide bare>
+    <Dialog title={t.commandPalette} open={open} onClose={onClose} wide bare>
       <Chooser
         commands={commands}
         onWords={onWords}
@@ -35,7 +37,11 @@ export function Palette({ open, commands, onWords, onClose }: Props) {
   );
 }
 
-function Chooser({ commands, onWords, onRun }: Pick<Props, "commands" | "onWords"> & { onRun: (command: Command) => void }) {
+function Chooser({
+  commands,
+  onWords,
+  onRun,
+}: Pick<Props, "commands" | "onWords"> & { onRun: (command: Command) => void }) {
   const [words, setWords] = useState("");
   const [at, setAt] = useState(0);
   const found = matching(commands, words).slice(0, 50);
@@ -60,8 +66,8 @@ function Chooser({ commands, onWords, onRun }: Pick<Props, "commands" | "onWords
         aria-expanded
         aria-controls="palette-list"
         aria-activedescendant={current ? `palette-${current.id}` : undefined}
-        aria-label="What do you want to do?"
-        placeholder="What do you want to do?"
+        aria-label={t.whatDoYouWantTo}
+        placeholder={t.whatDoYouWantTo}
         value={words}
         onChange={({ target }) => {
           setWords(target.value);
@@ -70,7 +76,7 @@ function Chooser({ commands, onWords, onRun }: Pick<Props, "commands" | "onWords
         onKeyDown={onKey}
         className="w-full border-b border-line bg-transparent px-5 py-4 outline-none placeholder:text-ink-3"
       />
-      <ul id="palette-list" role="listbox" aria-label="Commands" className="p-2">
+      <ul id="palette-list" role="listbox" aria-label={t.commands} className="p-2">
         {found.map((command) => (
           <li
             key={command.id}
@@ -78,7 +84,10 @@ function Chooser({ commands, onWords, onRun }: Pick<Props, "commands" | "onWords
             role="option"
             aria-selected={command === current}
             onClick={() => onRun(command)}
-            className={clsx("flex min-h-10 thumb:min-h-11 cursor-pointer items-center gap-3 rounded-lg px-3 text-sm", command === current && "bg-sunken")}
+            className={clsx(
+              "flex min-h-10 thumb:min-h-11 cursor-pointer items-center gap-3 rounded-lg px-3 text-sm",
+              command === current && "bg-sunken",
+            )}
           >
             <span className="text-ink-3">{command.icon}</span>
             <span className="min-w-0 flex-1 truncate">{command.words}</span>
@@ -87,7 +96,7 @@ function Chooser({ commands, onWords, onRun }: Pick<Props, "commands" | "onWords
           </li>
         ))}
       </ul>
-      {found.length === 0 && <p className="px-5 pb-5 text-sm text-ink-3">Nothing fits these words.</p>}
+      {found.length === 0 && <p className="px-5 pb-5 text-sm text-ink-3">{t.nothingFitsTheseWords}</p>}
     </div>
   );
 }

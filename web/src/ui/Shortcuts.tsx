@@ -1,26 +1,44 @@
 // The keys of the page, and the way to others: press a shortcut's keys anew. What is kept is this browser's own.
+
 import { RotateCcw } from "lucide-react";
 import { type KeyboardEvent, useState } from "react";
 import { setPreference, usePreference } from "../state/preferences";
+import { t } from "../texts/ui";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
-import { DECISION_KEYS, HOTKEYS, type Hotkey, NAMES, type Name, conflict, keysOf, pressed, setKeys, shown } from "./hotkeys";
+import {
+  conflict,
+  DECISION_KEYS,
+  HOTKEYS,
+  type Hotkey,
+  keysOf,
+  NAMES,
+  type Name,
+  pressed,
+  setKeys,
+  shown,
+} from "./hotkeys";
 
 export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => void }) {
   const changed = usePreference("keys");
   return (
-    <Dialog title="Keyboard shortcuts" open={open} onClose={onClose}>
+    <Dialog title={t.keyboardShortcuts} open={open} onClose={onClose}>
       <ul className="divide-y divide-line text-sm">
         {NAMES.map((name) => (
           <Shortcut key={name} name={name} />
         ))}
       </ul>
       {changed && changed !== "{}" && (
-        <Button look="quiet" className="mt-2 -ml-3" icon={<RotateCcw size={14} aria-hidden />} onClick={() => setPreference("keys", "{}")}>
-          All as they were
+        <Button
+          look="quiet"
+          className="mt-2 -ml-3"
+          icon={<RotateCcw size={14} aria-hidden />}
+          onClick={() => setPreference("keys", "{}")}
+        >
+          {t.allAsTheyWere}
         </Button>
       )}
-      <h3 className="mt-5 mb-1 text-sm font-semibold">When something waits for approval</h3>
+      <h3 className="mt-5 mb-1 text-sm font-semibold">{t.whenSomethingWaitsForApproval}</h3>
       <Keys keys={DECISION_KEYS} />
     </Dialog>
   );
@@ -51,13 +69,13 @@ function Shortcut({ name }: { name: Name }) {
       <span className="text-ink-2">{HOTKEYS[name].does}</span>
       <button
         type="button"
-        aria-label={`${HOTKEYS[name].does}: ${listening ? "Press keys… (Escape leaves it)" : `${shown(keys)}, change`}`}
+        aria-label={`${HOTKEYS[name].does}: ${listening ? t.pressKeysEscapeLeavesIt : t.change(shown(keys))}`}
         onClick={() => setListening(true)}
         onKeyDown={hear}
         onBlur={leave}
         className="min-h-8 rounded-md border border-line-strong bg-sunken px-2 font-mono text-xs whitespace-nowrap hover:border-ink-3"
       >
-        {listening ? "Press keys…" : shown(keys)}
+        {listening ? t.pressKeys : shown(keys)}
       </button>
       {against && (
         <span role="alert" className="w-full text-right text-xs text-bad">
@@ -75,7 +93,9 @@ function Keys({ keys }: { keys: readonly Hotkey[] }) {
         <div key={combination} className="flex items-center justify-between gap-4 py-2">
           <dt className="text-ink-2">{does}</dt>
           <dd>
-            <kbd className="rounded-md border border-line-strong bg-sunken px-1.5 py-0.5 font-mono text-xs whitespace-nowrap">{shown(combination)}</kbd>
+            <kbd className="rounded-md border border-line-strong bg-sunken px-1.5 py-0.5 font-mono text-xs whitespace-nowrap">
+              {shown(combination)}
+            </kbd>
           </dd>
         </div>
       ))}

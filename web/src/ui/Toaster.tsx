@@ -1,8 +1,9 @@
 import clsx from "clsx";
 import { CircleAlert, Info, X } from "lucide-react";
 import { useEffect, useId } from "react";
+import { t } from "../texts/ui";
 import { Button, IconButton } from "./Button";
-import { type Toast, dismiss, offerPlace, useToasts } from "./toasts";
+import { dismiss, offerPlace, type Toast, useToasts } from "./toasts";
 
 const NONE: readonly Toast[] = [];
 
@@ -12,7 +13,10 @@ export function Toaster() {
   useEffect(() => offerPlace(place), [place]);
   const toasts = useToasts(({ toasts: all, places }) => (places.at(-1) === place ? all : NONE));
   return (
-    <div role="status" className="pointer-events-none fixed inset-x-0 top-16 z-50 flex flex-col items-center gap-2 px-4">
+    <div
+      role="status"
+      className="pointer-events-none fixed inset-x-0 top-16 z-50 flex flex-col items-center gap-2 px-4"
+    >
       {toasts.map(({ id, words, kind, action }) => (
         <div
           key={id}
@@ -21,7 +25,13 @@ export function Toaster() {
             kind === "problem" ? "border-bad/40" : "border-line",
           )}
         >
-          <span className="mt-2">{kind === "problem" ? <CircleAlert size={16} className="text-bad" aria-hidden /> : <Info size={16} aria-hidden />}</span>
+          <span className="mt-2">
+            {kind === "problem" ? (
+              <CircleAlert size={16} className="text-bad" aria-hidden />
+            ) : (
+              <Info size={16} aria-hidden />
+            )}
+          </span>
           <p className="min-w-0 py-1.5 break-words">{words}</p>
           {action && (
             <Button
@@ -33,7 +43,7 @@ export function Toaster() {
               {action.label}
             </Button>
           )}
-          <IconButton label="Dismiss" onClick={() => dismiss(id)}>
+          <IconButton label={t.dismiss} onClick={() => dismiss(id)}>
             <X size={15} aria-hidden />
           </IconButton>
         </div>

@@ -3,8 +3,8 @@ import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
 import { setPreference } from "../state/preferences";
 import { expectAccessible, show } from "../testing/room";
-import { Shortcuts } from "./Shortcuts";
 import { conflict, keysOf, pressed, setKeys, useHotkeys } from "./hotkeys";
+import { Shortcuts } from "./Shortcuts";
 
 beforeEach(() => setPreference("keys", "{}"));
 
@@ -29,7 +29,7 @@ it("takes other keys for an act, and the old ones do nothing any more", async ()
   expect(stop).not.toHaveBeenCalled();
   fireEvent.keyDown(document.body, { key: "ß", code: "KeyS", altKey: true });
   expect(stop).toHaveBeenCalledOnce();
-  await userEvent.click(screen.getByRole("button", { name: "All as they were" }));
+  await userEvent.click(screen.getByRole("button", { name: "Reset all" }));
   expect(keysOf("stop")).toBe("Mod+.");
 });
 

@@ -1,6 +1,8 @@
 // The page's keys in one table: what the shortcuts dialog shows is what works.
+
 import { useEffect } from "react";
 import { preference, setPreference } from "../state/preferences";
+import { t } from "../texts/ui";
 import { loose, text } from "../wire/nouns";
 
 export interface Hotkey {
@@ -9,24 +11,24 @@ export interface Hotkey {
 }
 
 export const HOTKEYS = {
-  palette: { keys: "Mod+K", does: "Open the command palette" },
-  newChat: { keys: "Alt+N", does: "Start a new chat" },
-  composer: { keys: "/", does: "Write a message" },
-  stop: { keys: "Mod+.", does: "Stop the agent" },
-  continue: { keys: "Alt+C", does: "Continue a turn that stopped" },
-  autonomy: { keys: "Alt+M", does: "Choose how much asks" },
-  approvals: { keys: "Alt+A", does: "Go to what waits for approval" },
-  waiting: { keys: "Alt+W", does: "Go to the next chat that waits" },
-  role: { keys: "Alt+R", does: "Choose a role" },
-  sidebar: { keys: "Mod+B", does: "Show or hide the chats" },
-  shortcuts: { keys: "?", does: "Show these shortcuts" },
+  palette: { keys: "Mod+K", does: t.openTheCommandPalette },
+  newChat: { keys: "Alt+N", does: t.startANewChat },
+  composer: { keys: "/", does: t.writeAMessage },
+  stop: { keys: "Mod+.", does: t.stopTheAgent },
+  continue: { keys: "Alt+C", does: t.continueATurnThatStopped },
+  autonomy: { keys: "Alt+M", does: t.chooseHowMuchAsks },
+  approvals: { keys: "Alt+A", does: t.goToWhatWaitsFor },
+  waiting: { keys: "Alt+W", does: t.goToTheNextChat },
+  role: { keys: "Alt+R", does: t.chooseARole },
+  sidebar: { keys: "Mod+B", does: t.showOrHideTheChats },
+  shortcuts: { keys: "?", does: t.showTheseShortcuts },
 } as const satisfies Record<string, Hotkey>;
 
 export const DECISION_KEYS: readonly Hotkey[] = [
-  { keys: "Y or Enter", does: "Allow once (outside text fields)" },
-  { keys: "N", does: "Deny, with a word to the agent" },
-  { keys: "Shift+Y", does: "Show all that wait, then allow them" },
-  { keys: "↑ ↓", does: "Move between approvals" },
+  { keys: t.yOrEnter, does: t.allowOnceOutsideTextFields },
+  { keys: "N", does: t.denyWithAWordTo },
+  { keys: "Shift+Y", does: t.showAllThatWaitThen },
+  { keys: "↑ ↓", does: t.moveBetweenApprovals },
 ];
 
 export type Name = keyof typeof HOTKEYS;
@@ -40,9 +42,9 @@ export function keysOf(name: Name): string {
 
 /** What stands against these keys for this act; null if nothing. */
 export function conflict(name: Name, keys: string): string | null {
-  if (TAKEN.includes(keys)) return "These decide when something waits.";
+  if (TAKEN.includes(keys)) return t.theseDecideWhenSomethingWaits;
   const other = NAMES.find((one) => one !== name && keysOf(one) === keys);
-  return other ? `Already: ${HOTKEYS[other].does}` : null;
+  return other ? t.already(HOTKEYS[other].does) : null;
 }
 
 /** Null takes the act back to its own keys. */

@@ -1,4 +1,5 @@
 // A file that is dropped beside the message would replace the page by itself: it is held, and said where it belongs.
+import { t } from "../texts/ui";
 import { say } from "./toasts";
 
 /** From now on; call what is returned to let go. Whoever takes a dropped file stops its default before. */
@@ -7,7 +8,7 @@ export function holdStrayFiles(): () => void {
   const drop = (event: DragEvent) => {
     if (!hasFiles(event) || event.defaultPrevented) return;
     event.preventDefault();
-    say("Images are dropped on the message itself. Other files belong into the chat's folder: agents read them there.", "problem");
+    say(t.imagesAreDroppedOnThe, "problem");
   };
   window.addEventListener("dragover", over);
   window.addEventListener("drop", drop);

@@ -1,10 +1,11 @@
-// Times as people say them. Pure: "now" is given.
+// Times as people say them. Pure: t.now is given.
+import { t } from "../texts/ui";
 
 export function seconds(value: number): string {
-  if (value < 0.1) return "0.1 s";
-  if (value < 10) return `${value.toFixed(1)} s`;
-  if (value < 60) return `${Math.round(value)} s`;
-  return `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
+  if (value < 0.1) return t.shortest;
+  if (value < 10) return t.s(value.toFixed(1));
+  if (value < 60) return t.s(Math.round(value));
+  return t.minS(Math.floor(value / 60), Math.round(value % 60));
 }
 
 export function clock(iso: string): string {
@@ -15,9 +16,9 @@ export function clock(iso: string): string {
 export function ago(iso: string, now: number): string {
   const minutes = Math.floor((now - Date.parse(iso)) / 60_000);
   if (!Number.isFinite(minutes)) return "";
-  if (minutes < 1) return "now";
-  if (minutes < 60) return `${minutes} min`;
-  if (minutes < 60 * 24) return `${Math.floor(minutes / 60)} h`;
-  if (minutes < 60 * 24 * 7) return `${Math.floor(minutes / 60 / 24)} d`;
+  if (minutes < 1) return t.now;
+  if (minutes < 60) return t.min(minutes);
+  if (minutes < 60 * 24) return t.h(Math.floor(minutes / 60));
+  if (minutes < 60 * 24 * 7) return t.d(Math.floor(minutes / 60 / 24));
   return new Date(iso).toLocaleDateString([], { day: "numeric", month: "short" });
 }

@@ -1,5 +1,7 @@
 // Short words about what just happened or could not happen. Shown by Toaster, said by anyone.
+
 import { create } from "zustand";
+import { t } from "../texts/ui";
 import { Refusal } from "../wire/client";
 
 export interface Toast {
@@ -18,7 +20,10 @@ const SHOWN_MS = 6_000;
 let count = 0;
 
 /** `places` are where toasts could stand, the newest last: behind an open dialog nothing can be read or pressed. */
-export const useToasts = create<{ toasts: readonly Toast[]; places: readonly string[] }>(() => ({ toasts: [], places: [] }));
+export const useToasts = create<{ toasts: readonly Toast[]; places: readonly string[] }>(() => ({
+  toasts: [],
+  places: [],
+}));
 
 /** A place for toasts that shows them until it is left, or a newer one is there. */
 export function offerPlace(place: string): () => void {
@@ -45,7 +50,7 @@ export async function attempt(act: Promise<unknown>): Promise<boolean> {
     await act;
     return true;
   } catch (error) {
-    if (!(error instanceof Refusal)) say("That did not work, and this page does not know why.", "problem");
+    if (!(error instanceof Refusal)) say(t.thatDidNotWorkAnd, "problem");
     else say(error.message, SETTLED.has(error.code) ? "info" : "problem");
     return false;
   }

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { expect, it, vi } from "vitest";
 import { opened, reduceAll } from "../state/reduce";
 import { approval, event, expectAccessible, show } from "../testing/room";
+import { Refusal } from "../wire/client";
 import type { OpenChat } from "../wire/nouns";
 import { boundary } from "./Announcer";
 import { Banner } from "./Banner";
@@ -11,15 +12,24 @@ import { Calm } from "./Calm";
 import { Copy } from "./Copy";
 import { Dialog } from "./Dialog";
 import { Fold, Folds } from "./Fold";
-import { Palette, matching } from "./Palette";
-import { Shortcuts } from "./Shortcuts";
 import { matches } from "./hotkeys";
-import { Refusal } from "../wire/client";
+import { matching, Palette } from "./Palette";
+import { Shortcuts } from "./Shortcuts";
 import { Toaster } from "./Toaster";
 import { ago, seconds } from "./times";
 import { attempt, say, useToasts } from "./toasts";
 
-const VIEW = opened({ id: "chat", state: "idle", config: { agent_role: "planner" }, waiting_for: { approvals: [], question: null } } as unknown as OpenChat, [], [], 0);
+const VIEW = opened(
+  {
+    id: "chat",
+    state: "idle",
+    config: { agent_role: "planner" },
+    waiting_for: { approvals: [], question: null },
+  } as unknown as OpenChat,
+  [],
+  [],
+  0,
+);
 
 it("announces boundaries and no streamed word", () => {
   const running = reduceAll(VIEW, [event("turn-started", 1)]);
@@ -29,12 +39,21 @@ it("announces boundaries and no streamed word", () => {
   expect(boundary(running, speaking)).toBeNull();
   expect(boundary(speaking, asking)).toContain("Approval needed: create file hello.txt");
   const ended = (reason: string) => boundary(speaking, reduceAll(speaking, [event("turn-ended", 9, { reason })]));
-  expect([ended("answered"), ended("planned"), ended("interrupted")]).toEqual(["The agent has finished.", "A plan is ready.", "The agent was interrupted. You can continue."]);
+  expect([ended("answered"), ended("planned"), ended("interrupted")]).toEqual([
+    "The agent has finished.",
+    "A plan is ready.",
+    "The agent was interrupted. You can continue.",
+  ]);
 });
 
 it("finds commands by all their words, and runs them by keyboard", async () => {
   const run = vi.fn();
-  const commands = ["New chat", "Switch to Planner", "Planner notes"].map((words) => ({ id: words, words, icon: null, run: () => run(words) }));
+  const commands = ["New chat", "Switch to Planner", "Planner notes"].map((words) => ({
+    id: words,
+    words,
+    icon: null,
+    run: () => run(words),
+  }));
   expect(matching(commands, "planner").map(({ words }) => words)).toEqual(["Planner notes", "Switch to Planner"]);
   const { container } = show(<Palette open commands={commands} onClose={() => {}} />);
   await expectAccessible(container);
@@ -68,7 +87,11 @@ it("says that the server cannot be heard, and is silent otherwise", () => {
 it("says times as people do", () => {
   expect([seconds(0.01), seconds(6.04), seconds(42.4), seconds(125)]).toEqual(["0.1 s", "6.0 s", "42 s", "2 min 5 s"]);
   const now = Date.parse("2026-01-02T00:00:00Z");
-  expect([ago("2026-01-01T23:59:40Z", now), ago("2026-01-01T22:00:00Z", now), ago("nonsense", now)]).toEqual(["now", "2 h", ""]);
+  expect([ago("2026-01-01T23:59:40Z", now), ago("2026-01-01T22:00:00Z", now), ago("nonsense", now)]).toEqual([
+    "now",
+    "2 h",
+    "",
+  ]);
 });
 
 it("copies words, and says that it did", async () => {
@@ -154,4 +177,13 @@ it("says the same words once, however often they are true", () => {
   useToasts.setState({ toasts: [] });
   for (const words of ["The server does not answer.", "Saved.", "The server does not answer."]) say(words);
   expect(useToasts.getState().toasts.map(({ words }) => words)).toEqual(["Saved.", "The server does not answer."]);
+});
+
+it("announces how many calls still wait when one of several is decided", () => {
+  const two = reduceAll(VIEW, [
+    event("permission-request", 4, { approval: approval({ id: "a1" }) }),
+    event("permission-request", 5, { approval: approval({ id: "a2" }) }),
+  ]);
+  const one = reduceAll(two, [event("permission-decided", 6, { approval: { id: "a1", state: "allowed" } })]);
+  expect(boundary(two, one)).toBe("1 more is waiting.");
 });

@@ -2,7 +2,8 @@ import { afterEach, expect, it, vi } from "vitest";
 import { houseClock, houseNow } from "./houseClock";
 
 const NOON = Date.UTC(2026, 0, 1, 12);
-const answered = (date: string) => houseClock.onResponse!({ response: new Response(null, { headers: { date } }) } as never);
+const answered = (date: string) =>
+  houseClock.onResponse!({ response: new Response(null, { headers: { date } }) } as never);
 
 afterEach(() => vi.useRealTimers());
 

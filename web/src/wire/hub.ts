@@ -7,9 +7,16 @@ import { type Numbered, Stream, type StreamOptions, type StreamStatus } from "./
 export type Topic = string;
 export const ALL: Topic = "*";
 
-export type Wish = { do: "follow"; topic: Topic; after: number | null; pageKey: string | null } | { do: "leave"; topic: Topic } | { do: "nudge" } | { do: "bye" };
+export type Wish =
+  | { do: "follow"; topic: Topic; after: number | null; pageKey: string | null }
+  | { do: "leave"; topic: Topic }
+  | { do: "nudge" }
+  | { do: "bye" };
 
-export type News = { is: "events"; topic: Topic; events: Numbered[] } | { is: "hint"; topic: Topic } | { is: "status"; topic: Topic; status: StreamStatus };
+export type News =
+  | { is: "events"; topic: Topic; events: Numbered[] }
+  | { is: "hint"; topic: Topic }
+  | { is: "status"; topic: Topic; status: StreamStatus };
 
 export type Tell = (news: News) => void;
 

@@ -3,7 +3,11 @@ import { Hub, type News, type Topic, type Wish } from "./hub";
 import { pageKey } from "./session";
 import type { Numbered, StreamStatus } from "./stream";
 
-type Listener = { onEvents: (events: Numbered[]) => void; onStatus?: ((status: StreamStatus) => void) | undefined; onHint?: () => void };
+type Listener = {
+  onEvents: (events: Numbered[]) => void;
+  onStatus?: ((status: StreamStatus) => void) | undefined;
+  onHint?: () => void;
+};
 
 export class Link {
   #send: (wish: Wish) => void;
@@ -52,7 +56,10 @@ export class Link {
 function connected(tell: (news: News) => void): (wish: Wish) => void {
   if (typeof SharedWorker === "undefined") return ownHub(tell);
   try {
-    const worker = new SharedWorker(new URL("./hub.worker.ts", import.meta.url), { type: "module", name: "anycowork events" });
+    const worker = new SharedWorker(new URL("./hub.worker.ts", import.meta.url), {
+      type: "module",
+      name: "anycowork events",
+    });
     worker.port.onmessage = ({ data }: MessageEvent<News>) => tell(data);
     worker.port.start();
     return (wish) => worker.port.postMessage(wish);

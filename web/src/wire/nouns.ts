@@ -10,6 +10,7 @@ export type OpenChat = Schemas["OpenChat"];
 export type ChatState = Schemas["ChatState"];
 export type EndReason = Extract<WireEvent, { type: "turn-ended" }>["reason"];
 export type Approval = Schemas["ApprovalShape"];
+export type DecidedCall = Schemas["DecidedCallShape"];
 export type Disclosure = Schemas["DisclosureShape"];
 export type DisclosedItem = Schemas["DisclosedItemShape"];
 export type Decision = Schemas["Decision"];
@@ -21,6 +22,9 @@ export type Workflow = Schemas["WorkflowShape"];
 export type Parameter = Schemas["ParameterShape"];
 export type FileFault = Schemas["FileFaultShape"];
 export type MessageType = Schemas["MessageType"];
+export type Queued = Schemas["QueuedMessageShape"];
+export type SearchResults = Schemas["SearchResults"];
+export type SearchResult = Schemas["SearchResultShape"];
 export type Message = Schemas["MessageShape"] & { reasoning?: string | null };
 
 export interface Provider {
@@ -151,7 +155,12 @@ export function readPlan(value: unknown): Plan | null {
 function readBudget(value: unknown): Budget {
   const budget = loose(value);
   const amount = (of: unknown) => (typeof of === "number" && of > 0 ? of : null);
-  return { calls: amount(budget["calls"]), seconds: amount(budget["seconds"]), tokens: amount(budget["tokens"]), cost: amount(budget["cost"]) };
+  return {
+    calls: amount(budget["calls"]),
+    seconds: amount(budget["seconds"]),
+    tokens: amount(budget["tokens"]),
+    cost: amount(budget["cost"]),
+  };
 }
 
 function readStep(value: unknown, number: number): PlanStep {
@@ -235,7 +244,24 @@ export function readFault(value: unknown): Fault | null {
 export function readPictures(payload: unknown): Picture[] {
   const found = loose(payload)["images"];
   const side = (value: unknown) => (typeof value === "number" && value > 0 ? value : 1);
-  return (Array.isArray(found) ? found.map(loose) : []).map(({ name, width, height }) => ({ name: text(name), width: side(width), height: side(height) }));
+  return (Array.isArray(found) ? found.map(loose) : []).map(({ name, width, height }) => ({
+    name: text(name),
+    width: side(width),
+    height: side(height),
+  }));
+}
+
+/** A message of the queue, as an event tells of it; `status` says what became of it. */
+export function readQueued(value: unknown): (Queued & { status: string }) | null {
+  const found = loose(value);
+  if (!text(found["id"])) return null;
+  return {
+    id: text(found["id"]),
+    content: text(found["content"]),
+    steer: found["steer"] === true,
+    created_at: text(found["created_at"]),
+    status: text(found["status"]),
+  };
 }
 
 export function readProvider(value: unknown): Provider {

@@ -15,7 +15,8 @@ function over(...line: ("lost" | "answered")[]) {
     },
   });
   client.use(repeats(() => now));
-  const send = (content: string, address = "/messages") => client.request("post" as never, address as never, { body: { content } } as never).catch(() => {});
+  const send = (content: string, address = "/messages") =>
+    client.request("post" as never, address as never, { body: { content } } as never).catch(() => {});
   return { keys, send, later: (ms: number) => (now += ms) };
 }
 

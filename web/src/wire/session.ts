@@ -41,7 +41,13 @@ export async function signIn(by: { code: string } | { token: string }): Promise<
   const bearer: Record<string, string> = "token" in by ? { authorization: `Bearer ${by.token}` } : {};
   const body = JSON.stringify("code" in by ? { code: by.code } : {});
   const headers = { "content-type": "application/json", ...bearer };
-  const answer = await fetch("/session", { method: "POST", body, headers, credentials: "same-origin", cache: "no-store" }).catch(() => null);
+  const answer = await fetch("/session", {
+    method: "POST",
+    body,
+    headers,
+    credentials: "same-origin",
+    cache: "no-store",
+  }).catch(() => null);
   if (!answer) return "unreachable";
   if (!answer.ok) return "no";
   const { page_key: key } = (await answer.json()) as { page_key: string };
@@ -51,7 +57,9 @@ export async function signIn(by: { code: string } | { token: string }): Promise<
 
 /** Ends this browser's session, on the server and here. */
 export async function signOut(): Promise<void> {
-  await fetch("/session", { method: "DELETE", headers: pageKeyHeaders(), credentials: "same-origin" }).catch(() => null);
+  await fetch("/session", { method: "DELETE", headers: pageKeyHeaders(), credentials: "same-origin" }).catch(
+    () => null,
+  );
   keep(null);
   location.reload();
 }

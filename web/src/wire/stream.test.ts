@@ -107,8 +107,13 @@ function tabs() {
   });
   const tab = () => {
     const numbers: number[] = [];
-    const tell = (news: News) => void (news.is === "events" && numbers.push(...news.events.map(({ number }) => number)));
-    return { numbers, follow: (after: number | null) => hub.hear(tell, { do: "follow", topic: "chat", after, pageKey: null }), bye: () => hub.hear(tell, { do: "bye" }) };
+    const tell = (news: News) =>
+      void (news.is === "events" && numbers.push(...news.events.map(({ number }) => number)));
+    return {
+      numbers,
+      follow: (after: number | null) => hub.hear(tell, { do: "follow", topic: "chat", after, pageKey: null }),
+      bye: () => hub.hear(tell, { do: "bye" }),
+    };
   };
   return { streams, tab, hub };
 }
@@ -134,7 +139,10 @@ it("gives a tab that comes from further back everything, and the other nothing t
   two.follow(2);
   expect([streams.length, streams[0]!.closed, streams[1]!.options.after]).toEqual([2, true, 2]);
   streams[1]!.say(3, 4, 5, 6);
-  expect([one.numbers, two.numbers]).toEqual([[4, 5, 6], [3, 4, 5, 6]]);
+  expect([one.numbers, two.numbers]).toEqual([
+    [4, 5, 6],
+    [3, 4, 5, 6],
+  ]);
 });
 
 it("reads the events of all chats at their own address", () => {

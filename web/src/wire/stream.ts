@@ -71,7 +71,11 @@ export class Stream {
     const patience = new Patience(this.#options.silence ?? SILENCE_MS, this.#ended.signal);
     try {
       const response = await (this.#options.fetch ?? fetch)(this.#options.url, {
-        headers: { accept: "text/event-stream", ...(this.#last === null ? {} : { "last-event-id": String(this.#last) }), ...this.#options.headers?.() },
+        headers: {
+          accept: "text/event-stream",
+          ...(this.#last === null ? {} : { "last-event-id": String(this.#last) }),
+          ...this.#options.headers?.(),
+        },
         credentials: "same-origin",
         cache: "no-store",
         signal: patience.signal,

@@ -1,4 +1,7 @@
 /** A name that nothing else has. A page over plain HTTP is given no `randomUUID`, and a house of one's own is often reached that way. */
 export function unique(): string {
-  return crypto.randomUUID?.() ?? [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return (
+    crypto.randomUUID?.() ??
+    [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("")
+  );
 }

@@ -1,7 +1,9 @@
 // What a slash at the start of a message may become. The list stands above the field; the keys stay in the field.
+
 import clsx from "clsx";
 import { type KeyboardEvent, useState } from "react";
 import { type Ground, useWorkflows } from "../state/queries";
+import { t } from "../texts/workflows";
 import type { Workflow } from "../wire/nouns";
 import { matching, nameTyped } from "./choosing";
 import { keyOf, openWorkflows } from "./opening";
@@ -20,7 +22,13 @@ interface Completing {
 }
 
 /** `write` puts words into the field; `open` shows the form of the one that was chosen. */
-export function useCompletion(ground: Ground, words: string, offered: boolean, write: (words: string) => void, open = openForm): Completing {
+export function useCompletion(
+  ground: Ground,
+  words: string,
+  offered: boolean,
+  write: (words: string) => void,
+  open = openForm,
+): Completing {
   const typed = offered ? nameTyped(words) : null;
   const { data } = useWorkflows(ground, typed !== null);
   const [at, setAt] = useState(0);
@@ -59,7 +67,9 @@ export function useCompletion(ground: Ground, words: string, offered: boolean, w
         return false;
     }
   };
-  const aria = current ? ({ "aria-autocomplete": "list", "aria-controls": LIST, "aria-activedescendant": `${LIST}-${place}` } as const) : {};
+  const aria = current
+    ? ({ "aria-autocomplete": "list", "aria-controls": LIST, "aria-activedescendant": `${LIST}-${place}` } as const)
+    : {};
   return { found, at: place, choose, onKey, aria };
 }
 
@@ -77,9 +87,9 @@ export function Completion({ found, at, choose }: Pick<Completing, "found" | "at
   return (
     <div className="rise mb-2 overflow-hidden rounded-2xl border border-line-strong bg-surface shadow-lg">
       <p role="status" className="sr-only">
-        {found.length} {found.length === 1 ? "workflow" : "workflows"}: arrow keys choose, Enter opens, Tab completes.
+        {t.found(found.length)}
       </p>
-      <ul id={LIST} role="listbox" aria-label="Workflows" className="max-h-[42vh] overflow-y-auto p-1.5">
+      <ul id={LIST} role="listbox" aria-label={t.workflows} className="max-h-[42vh] overflow-y-auto p-1.5">
         {found.map((workflow, place) => (
           <li
             key={keyOf(workflow)}
@@ -88,11 +98,14 @@ export function Completion({ found, at, choose }: Pick<Completing, "found" | "at
             aria-selected={place === at}
             onMouseDown={(event) => event.preventDefault() /* the field keeps the focus */}
             onClick={() => choose(workflow)}
-            className={clsx("flex min-h-9 cursor-pointer items-baseline gap-3 rounded-lg px-3 py-1.5 text-sm", place === at && "bg-sunken")}
+            className={clsx(
+              "flex min-h-9 cursor-pointer items-baseline gap-3 rounded-lg px-3 py-1.5 text-sm",
+              place === at && "bg-sunken",
+            )}
           >
             <code className="shrink-0 font-mono text-[13px]">/{workflow.name}</code>
             <span className="min-w-0 flex-1 truncate text-ink-2">{workflow.description}</span>
-            {!workflow.trusted && <span className="shrink-0 text-xs text-warn">not trusted</span>}
+            {!workflow.trusted && <span className="shrink-0 text-xs text-warn">{t.notTrusted}</span>}
           </li>
         ))}
       </ul>

@@ -1,7 +1,9 @@
 // Every workflow of this chat by category, found by a few letters and chosen with the arrow keys.
+
 import clsx from "clsx";
 import { type KeyboardEvent, useEffect, useState } from "react";
 import { useRoles } from "../state/queries";
+import { t } from "../texts/workflows";
 import { wantsFocus } from "../ui/Dialog";
 import { Fold } from "../ui/Fold";
 import type { FileFault, Workflow } from "../wire/nouns";
@@ -41,8 +43,8 @@ export function List({ workflows, faults, role, onChoose }: Props) {
         aria-expanded
         aria-controls="workflow-list"
         aria-activedescendant={current ? idOf(current) : undefined}
-        aria-label="Find a workflow"
-        placeholder="Find a workflow"
+        aria-label={t.findAWorkflow}
+        placeholder={t.findAWorkflow}
         value={words}
         onChange={({ target }) => {
           setWords(target.value);
@@ -51,48 +53,75 @@ export function List({ workflows, faults, role, onChoose }: Props) {
         onKeyDown={onKey}
         className="sticky top-0 z-10 min-h-10 w-full rounded-lg border border-line-strong bg-paper px-3 text-sm placeholder:text-ink-3"
       />
-      <div id="workflow-list" role="listbox" aria-label="Workflows" className="-mx-2 mt-2">
+      <div id="workflow-list" role="listbox" aria-label={t.workflows} className="-mx-2 mt-2">
         {groups.map(({ name, workflows: members }) => (
           <div key={name} role="group" aria-label={name}>
             <p aria-hidden className="px-2 pt-2 pb-1 text-xs font-medium text-ink-3 capitalize">
               {name}
             </p>
             {members.map((workflow) => (
-              <Option key={keyOf(workflow)} workflow={workflow} role={role} current={workflow === current} onChoose={() => onChoose(workflow)} />
+              <Option
+                key={keyOf(workflow)}
+                workflow={workflow}
+                role={role}
+                current={workflow === current}
+                onChoose={() => onChoose(workflow)}
+              />
             ))}
           </div>
         ))}
       </div>
       {found.length === 0 && (
         <p role="status" className="py-3 text-sm text-ink-2">
-          {words ? "No workflow fits these words." : "There is no workflow here yet."}
+          {words ? t.noWorkflowFitsTheseWords : t.thereIsNoWorkflowHere}
         </p>
       )}
       {faults.length > 0 && <Faults faults={faults} />}
       <p className="mt-3 border-t border-line pt-3 text-xs text-ink-3">
-        Write your own: <code className="font-mono">anycowork workflow new NAME</code> makes a commented file to begin with. A team keeps its workflows in <code className="font-mono">.anycowork/workflows/</code> of the folder.
+        {t.writeYourOwn} <code className="font-mono">{t.anycoworkWorkflowNewName}</code> {t.makesACommentedFileTo}{" "}
+        <code className="font-mono">{t.anycoworkWorkflows}</code> {t.ofTheFolder}
       </p>
     </>
   );
 }
 
-function Option({ workflow, role, current, onChoose }: { workflow: Workflow; role: string; current: boolean; onChoose: () => void }) {
+function Option({
+  workflow,
+  role,
+  current,
+  onChoose,
+}: {
+  workflow: Workflow;
+  role: string;
+  current: boolean;
+  onChoose: () => void;
+}) {
   const roles = useRoles();
-  const note = !workflow.trusted ? "not trusted" : lacking(roles, role, workflow).length > 0 ? "another role" : null;
+  const note = !workflow.trusted ? t.notTrusted : lacking(roles, role, workflow).length > 0 ? t.anotherRole : null;
   return (
-    <div id={idOf(workflow)} role="option" aria-selected={current} onClick={onChoose} className={clsx("flex cursor-pointer items-start gap-3 rounded-lg px-2 py-2", current && "bg-sunken")}>
+    <div
+      id={idOf(workflow)}
+      role="option"
+      aria-selected={current}
+      onClick={onChoose}
+      className={clsx("flex cursor-pointer items-start gap-3 rounded-lg px-2 py-2", current && "bg-sunken")}
+    >
       <span className="min-w-0 flex-1">
         <span className="block font-mono text-[13px] font-medium break-all">{workflow.name}</span>
         <span className="block text-sm break-words text-ink-2">{workflow.description}</span>
       </span>
-      {note && <span className="mt-0.5 shrink-0 rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">{note}</span>}
+      {note && (
+        <span className="mt-0.5 shrink-0 rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">
+          {note}
+        </span>
+      )}
     </div>
   );
 }
 
 /** Files that give no workflow: said, not shouted. */
 function Faults({ faults }: { faults: readonly FileFault[] }) {
-  const count = faults.length === 1 ? "1 file gives no workflow" : `${faults.length} files give no workflow`;
+  const count = faults.length === 1 ? t.text1FileGivesNoWorkflow : t.filesGiveNoWorkflow(faults.length);
   return (
     <Fold className="mt-3 -ml-1.5" summary={count}>
       {() => (

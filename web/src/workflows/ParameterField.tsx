@@ -1,5 +1,7 @@
 // One parameter as the field that suits its type, with its help below and what is wrong with it.
+
 import { useId } from "react";
+import { t } from "../texts/workflows";
 import { wantsFocus } from "../ui/Dialog";
 import { INPUT } from "../ui/Field";
 import type { Parameter } from "../wire/nouns";
@@ -27,7 +29,15 @@ export function ParameterField({ parameter, value, fault, first, onChange }: Pro
   return (
     <div className="min-w-0 text-sm">
       <div className={isSwitch ? "flex items-center gap-2" : ""}>
-        {isSwitch && <input {...parts} type="checkbox" checked={value === true} onChange={({ target }) => onChange(target.checked)} className="size-4" />}
+        {isSwitch && (
+          <input
+            {...parts}
+            type="checkbox"
+            checked={value === true}
+            onChange={({ target }) => onChange(target.checked)}
+            className="size-4"
+          />
+        )}
         <label htmlFor={id} className="font-medium">
           {name.replaceAll("_", " ")}
           {required && !isSwitch && (
@@ -46,18 +56,29 @@ export function ParameterField({ parameter, value, fault, first, onChange }: Pro
       )}
       {fault && (
         <p id={`${id}-fault`} className="mt-1 text-sm break-words text-bad">
-          It {fault}.
+          {t.it(fault)}
         </p>
       )}
     </div>
   );
 }
 
-function input({ type, choices, required, default: given }: Parameter, value: string, parts: object, onChange: (value: string) => void) {
+function input(
+  { type, choices, required, default: given }: Parameter,
+  value: string,
+  parts: object,
+  onChange: (value: string) => void,
+) {
   if (choices)
     return (
-      <select {...parts} aria-required={required} value={value} onChange={({ target }) => onChange(target.value)} className={INPUT}>
-        {(value === "" || (!required && given == null)) && <option value="">{required ? "choose…" : "none"}</option>}
+      <select
+        {...parts}
+        aria-required={required}
+        value={value}
+        onChange={({ target }) => onChange(target.value)}
+        className={INPUT}
+      >
+        {(value === "" || (!required && given == null)) && <option value="">{required ? t.choose : "none"}</option>}
         {choices.map((choice) => (
           <option key={String(choice)}>{String(choice)}</option>
         ))}
@@ -71,7 +92,7 @@ function input({ type, choices, required, default: given }: Parameter, value: st
       inputMode={isNumber ? "decimal" : "text"}
       autoComplete="off"
       spellCheck={type === "string"}
-      placeholder={type === "path" ? "a file or folder" : undefined}
+      placeholder={type === "path" ? t.aFileOrFolder : undefined}
       value={value}
       onChange={({ target }) => onChange(target.value)}
       className={type === "path" ? `${INPUT} font-mono` : INPUT}

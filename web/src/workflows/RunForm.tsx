@@ -1,9 +1,11 @@
 // A workflow's own form: what it does, what it needs, its parameters. What does not fit is told at its field, in the server's words.
+
 import { Play } from "lucide-react";
 import { useState } from "react";
 import { lookOf } from "../roles/theme";
 import * as acts from "../state/acts";
 import { useRoles } from "../state/queries";
+import { t } from "../texts/workflows";
 import { Button } from "../ui/Button";
 import { wantsFocus } from "../ui/Dialog";
 import { Refusal } from "../wire/client";
@@ -68,36 +70,54 @@ export function RunForm({ chatId, workflow, role, busy, onSwitch, onStarted, onB
       ))}
       {refusal && (
         <p role="alert" className="text-sm break-words text-bad">
-          {atField ? "Some values do not fit: see above." : refusal.message}
+          {atField ? t.someValuesDoNotFit : refusal.message}
         </p>
       )}
       <Steps workflow={workflow} />
       <footer className="flex flex-wrap items-center gap-2">
-        <Button look="primary" type="submit" icon={<Play size={14} aria-hidden />} disabled={sending || busy} autoFocus={parameters.length === 0} ref={parameters.length === 0 ? wantsFocus : null}>
-          Run
+        <Button
+          look="primary"
+          type="submit"
+          icon={<Play size={14} aria-hidden />}
+          disabled={sending || busy}
+          autoFocus={parameters.length === 0}
+          ref={parameters.length === 0 ? wantsFocus : null}
+        >
+          {t.run}
         </Button>
         <Button look="quiet" onClick={onBack}>
-          All workflows
+          {t.allWorkflows}
         </Button>
-        {busy && <span className="text-sm text-ink-3">The agent is at work in this chat: stop it, or wait until it rests.</span>}
+        {busy && <span className="text-sm text-ink-3">{t.theAgentIsAtWork}</span>}
       </footer>
     </form>
   );
 }
 
 /** Said before it is tried: the server would refuse it. */
-function WrongRole({ workflow, role, onSwitch }: { workflow: Workflow; role: string; onSwitch: (role: string) => void }) {
+function WrongRole({
+  workflow,
+  role,
+  onSwitch,
+}: {
+  workflow: Workflow;
+  role: string;
+  onSwitch: (role: string) => void;
+}) {
   const roles = useRoles();
   const missing = lacking(roles, role, workflow);
   if (missing.length === 0) return null;
   return (
-    <div role="note" className="flex flex-wrap items-center gap-2 rounded-xl border border-dashed border-line-strong px-3 py-2.5 text-sm text-ink-2">
+    <div
+      role="note"
+      className="flex flex-wrap items-center gap-2 rounded-xl border border-dashed border-line-strong px-3 py-2.5 text-sm text-ink-2"
+    >
       <p className="w-full">
-        {lookOf(roles, role).title} may not run this: it needs {missing.map((need) => need.replaceAll("_", " ")).join(", ")}.
+        {t.mayNotRunThisIt(lookOf(roles, role).title, missing.map((need) => need.replaceAll("_", " ")).join(", "))}
       </p>
       {rolesFor(roles, workflow).map((name) => (
         <Button key={name} onClick={() => onSwitch(name)}>
-          Switch to {lookOf(roles, name).title}
+          {t.switchTo(lookOf(roles, name).title)}
         </Button>
       ))}
     </div>
@@ -107,7 +127,7 @@ function WrongRole({ workflow, role, onSwitch }: { workflow: Workflow; role: str
 function Steps({ workflow: { steps } }: { workflow: Workflow }) {
   return (
     <div className="text-sm text-ink-2">
-      <h3 className="font-medium">{steps.length === 1 ? "One step" : `${steps.length} steps`}</h3>
+      <h3 className="font-medium">{steps.length === 1 ? t.oneStep : t.steps(steps.length)}</h3>
       <ol className="list-decimal pl-5">
         {steps.map(({ title }, place) => (
           <li key={place} className="break-words">

@@ -1,21 +1,23 @@
 // How far a run is, in one line.
+
 import { CircleCheck, CircleSlash, CircleX, Hourglass, Workflow } from "lucide-react";
 import type { Run, RunStatus } from "../state/runs";
+import { t } from "../texts/workflows";
 
 const LOOKS: Record<RunStatus, { Icon: typeof Workflow; words: string; className: string }> = {
-  running: { Icon: Workflow, words: "running", className: "text-ink-2" },
-  completed: { Icon: CircleCheck, words: "completed", className: "text-good" },
-  failed: { Icon: CircleX, words: "failed", className: "text-bad" },
-  stopped: { Icon: CircleSlash, words: "stopped", className: "text-ink-2" },
-  interrupted: { Icon: CircleSlash, words: "interrupted", className: "text-warn" },
+  running: { Icon: Workflow, words: t.states.running, className: "text-ink-2" },
+  completed: { Icon: CircleCheck, words: t.states.completed, className: "text-good" },
+  failed: { Icon: CircleX, words: t.states.failed, className: "text-bad" },
+  stopped: { Icon: CircleSlash, words: t.states.stopped, className: "text-ink-2" },
+  interrupted: { Icon: CircleSlash, words: t.states.interrupted, className: "text-warn" },
 };
-const WAITS = { Icon: Hourglass, words: "waits for you", className: "text-warn" };
+const WAITS = { Icon: Hourglass, words: t.waitsForYou, className: "text-warn" };
 
 export function RunLine({ run, waits = false }: { run: Run; waits?: boolean }) {
   const { Icon, words, className } = waits && run.status === "running" ? WAITS : LOOKS[run.status];
-  const far = run.status === "completed" ? `${run.of} of ${run.of} steps` : `step ${run.step} of ${run.of}`;
+  const far = run.status === "completed" ? t.ofSteps(run.of, run.of) : t.stepOf(run.step, run.of);
   return (
-    <div role="note" aria-label="Workflow" className="min-w-0 text-sm text-ink-2">
+    <div role="note" aria-label={t.workflow} className="min-w-0 text-sm text-ink-2">
       <p className="flex items-baseline gap-2">
         <Icon size={14} aria-hidden className={`shrink-0 translate-y-0.5 ${className}`} />
         <span className="min-w-0 break-words">

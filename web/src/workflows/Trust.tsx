@@ -1,9 +1,11 @@
 // A file that came with the folder and steers agents: read it, then trust exactly what was read. A change asks again.
+
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { ShieldCheck, ShieldQuestion } from "lucide-react";
 import { useState } from "react";
 import { Output } from "../messages/Output";
 import * as acts from "../state/acts";
+import { t } from "../texts/workflows";
 import { Button } from "../ui/Button";
 import { Fold } from "../ui/Fold";
 import { api, given, Refusal } from "../wire/client";
@@ -40,12 +42,18 @@ export function Trust({ workspace, file, initiallyOpen = false, chatId }: Props)
   return (
     <div className="text-sm">
       <p className="flex flex-wrap items-center gap-x-2 gap-y-1">
-        {file.trusted ? <ShieldCheck size={16} aria-hidden className="shrink-0 text-good" /> : <ShieldQuestion size={16} aria-hidden className="shrink-0 text-warn" />}
+        {file.trusted ? (
+          <ShieldCheck size={16} aria-hidden className="shrink-0 text-good" />
+        ) : (
+          <ShieldQuestion size={16} aria-hidden className="shrink-0 text-warn" />
+        )}
         <code className="min-w-0 font-mono text-[13px] break-all">{file.path}</code>
         <code title={`SHA-256 ${file.sha256}`} className="font-mono text-xs text-ink-3">
           {file.sha256.slice(0, 12)}
         </code>
-        <span className={file.trusted ? "text-good" : "text-warn"}>{file.trusted ? "trusted" : "not trusted: it is not used"}</span>
+        <span className={file.trusted ? "text-good" : "text-warn"}>
+          {file.trusted ? "trusted" : t.notTrustedItIsNot}
+        </span>
       </p>
       <Fold className="-ml-1.5" initiallyOpen={initiallyOpen} summary="Look">
         {() => <Look workspace={workspace} file={file} />}
@@ -57,11 +65,11 @@ export function Trust({ workspace, file, initiallyOpen = false, chatId }: Props)
       )}
       {file.trusted ? (
         <Button look="quiet" className="-ml-3" disabled={busy} onClick={() => void say(null)}>
-          Trust it no longer
+          {t.trustItNoLonger}
         </Button>
       ) : (
         <Button disabled={busy} icon={<ShieldCheck size={15} aria-hidden />} onClick={() => void say(file.sha256)}>
-          Trust this content
+          {t.trustThisContent}
         </Button>
       )}
     </div>
@@ -71,19 +79,22 @@ export function Trust({ workspace, file, initiallyOpen = false, chatId }: Props)
 /** What is shown is what would be trusted, or nothing is shown. */
 function Look({ workspace, file: { path, sha256, kind } }: Pick<Props, "workspace" | "file">) {
   const read = kind === "instructions" ? instructionsOf : contentOf;
-  const { data, isPending } = useQuery({ queryKey: ["supplied", workspace, path, sha256], queryFn: () => read(workspace, path, sha256) });
-  if (isPending) return <p className="py-1 text-ink-3">Reading…</p>;
+  const { data, isPending } = useQuery({
+    queryKey: ["supplied", workspace, path, sha256],
+    queryFn: () => read(workspace, path, sha256),
+  });
+  if (isPending) return <p className="py-1 text-ink-3">{t.reading}</p>;
   if (data == null)
     return (
       <p className="py-1 break-words text-ink-2">
-        This page cannot show it. Open{" "}
+        {t.thisPageCannotShowIt}{" "}
         <code className="font-mono text-[13px] break-all">
           {workspace}/{path}
         </code>{" "}
-        before you trust it.
+        {t.beforeYouTrustIt}
       </p>
     );
-  return <Output text={data} label={`Content of ${path}`} />;
+  return <Output text={data} label={t.contentOf(path)} />;
 }
 
 /** Null where the server gives the text of another content or another file of that name. */

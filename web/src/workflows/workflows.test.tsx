@@ -29,13 +29,33 @@ const workflow = (parts: Partial<Workflow>): Workflow => ({
 const EXPLAIN = workflow({
   parameters: [
     { name: "path", type: "path", description: "the file to explain", required: true },
-    { name: "depth", type: "string", description: "how far to go", required: false, default: "brief", choices: ["brief", "thorough"] },
+    {
+      name: "depth",
+      type: "string",
+      description: "how far to go",
+      required: false,
+      default: "brief",
+      choices: ["brief", "thorough"],
+    },
     { name: "lines", type: "integer", description: "at most", required: false, default: 10 },
     { name: "draft", type: "boolean", description: "only a draft", required: false, default: true },
   ],
 });
-const CREATE = workflow({ name: "create_project", description: "Create a project.", category: "build", needs: ["read_files", "write_files"] });
-const RELEASE = workflow({ name: "release", description: "Tag a release.", category: "release", source: "workspace", trusted: false, path: ".anycowork/workflows/release.md", sha256: "b".repeat(64) });
+const CREATE = workflow({
+  name: "create_project",
+  description: "Create a project.",
+  category: "build",
+  needs: ["read_files", "write_files"],
+});
+const RELEASE = workflow({
+  name: "release",
+  description: "Tag a release.",
+  category: "release",
+  source: "workspace",
+  trusted: false,
+  path: ".anycowork/workflows/release.md",
+  sha256: "b".repeat(64),
+});
 const FAULT: FileFault = { source: "data", path: "half.md", line: 3, reason: "there is no tool 'fly'" };
 
 type Answer = { status?: number; body: unknown };
@@ -59,14 +79,20 @@ afterEach(() => vi.restoreAllMocks());
 
 function selector(parts: { at?: string; role?: string; busy?: boolean } = {}) {
   const on = { onSwitch: vi.fn(), onStarted: vi.fn(), onClose: vi.fn() };
-  const shown = show(<Workflows chatId="chat" workspace="/home/ann/project" role="planner" busy={false} at={null} {...parts} {...on} />);
+  const shown = show(
+    <Workflows chatId="chat" workspace="/home/ann/project" role="planner" busy={false} at={null} {...parts} {...on} />,
+  );
   return { ...shown, ...on };
 }
 
 it("groups by category, finds by words, and is chosen by keys", async () => {
   const { container } = selector();
   const field = await screen.findByRole("combobox", { name: "Find a workflow" });
-  expect(screen.getAllByRole("group").map((group) => group.getAttribute("aria-label"))).toEqual(["build", "release", "understand"]);
+  expect(screen.getAllByRole("group").map((group) => group.getAttribute("aria-label"))).toEqual([
+    "build",
+    "release",
+    "understand",
+  ]);
   await expectAccessible(container);
   await userEvent.type(field, "expl");
   expect(screen.getAllByRole("option")).toHaveLength(1);
@@ -78,7 +104,7 @@ it("groups by category, finds by words, and is chosen by keys", async () => {
 it("says what fits nothing, how to write one, and which files are at fault", async () => {
   selector();
   await userEvent.type(await screen.findByRole("combobox"), "zebra");
-  expect(screen.getByText("No workflow fits these words.").getAttribute("role")).toBe("status");
+  expect(screen.getByText("No workflow found.").getAttribute("role")).toBe("status");
   expect(screen.getByText("anycowork workflow new NAME")).toBeTruthy();
   await userEvent.click(screen.getByRole("button", { name: "1 file gives no workflow" }));
   expect(screen.getByText("half.md:3")).toBeTruthy();
@@ -100,7 +126,10 @@ it("makes a form of the parameters, and sends what stands in it", async () => {
 
 it("shows each fault at its field", async () => {
   const message = "The parameters of 'explain' do not fit.";
-  posted.mockReturnValue({ status: 422, body: { error: { code: "unfitting_parameters", message }, faults: [{ param: "path", message: "is missing" }] } });
+  posted.mockReturnValue({
+    status: 422,
+    body: { error: { code: "unfitting_parameters", message }, faults: [{ param: "path", message: "is missing" }] },
+  });
   const { onStarted } = selector({ at: keyOf(EXPLAIN) });
   fireEvent.submit(await screen.findByRole("form"));
   const field = await screen.findByRole("textbox", { name: /path/, description: /It is missing\./ });
@@ -150,7 +179,18 @@ it("shows no other content than the one that would be trusted", async () => {
 
 function composer() {
   const onSend = vi.fn(() => Promise.resolve(true));
-  const shown = show(<Composer chatId="chat" state="idle" placeholder="Message…" sent={[]} images={false} onSend={onSend} onStop={vi.fn()} />);
+  const shown = show(
+    <Composer
+      chatId="chat"
+      state="idle"
+      placeholder="Message…"
+      sent={[]}
+      images={false}
+      onSend={onSend}
+      onQueue={vi.fn(() => Promise.resolve(true))}
+      onStop={vi.fn()}
+    />,
+  );
   return { ...shown, onSend, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
 }
 
@@ -193,7 +233,14 @@ it("goes away with Escape and leaves the words", async () => {
 });
 
 it("tells a name from words, and a path", () => {
-  expect(["/", "/exp", "/exp src", "//etc", "/etc/hosts", "exp"].map(nameTyped)).toEqual(["", "exp", null, null, null, null]);
+  expect(["/", "/exp", "/exp src", "//etc", "/etc/hosts", "exp"].map(nameTyped)).toEqual([
+    "",
+    "exp",
+    null,
+    null,
+    null,
+    null,
+  ]);
 });
 
 it("puts names that begin so first", () => {

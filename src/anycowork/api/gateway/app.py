@@ -25,7 +25,7 @@ from anycowork.api.gateway.proxy_headers import (
 from anycowork.api.gateway.usage_events import UsageEventFilter
 from anycowork.api.middleware.auth import ONE_MODEL, principal_in
 from anycowork.api.middleware.body import ClientGone, read_body
-from anycowork.chats.services import LiveAnswerPort, UpstreamPort, UpstreamsPort
+from anycowork.chats.server_ports import LiveAnswerPort, UpstreamPort, UpstreamsPort
 from anycowork.domain import principals
 from anycowork.domain.errors import AnyCoworkError, NoAnswerInTime, NotFound, ProviderFault, RequestFault
 from anycowork.domain.limited_requests import LimitedRequest, read_limited, with_bounds
@@ -74,11 +74,11 @@ class Gateway:
             return
         body = await read_body(scope, receive, max_bytes=self._max_bytes)
         plain = await self._read_plain(scope, body)
-        wish = read_metered_request(plain)
-        line = self._upstreams.find(wish.model) or _no_provider()
+        metered_request = read_metered_request(plain)
+        line = self._upstreams.find(metered_request.model) or _no_provider()
         limited = await _read_limited(path, plain) if account and account.limits.bound_use else None
-        expected = limited.expected if limited else expected_usage(path, wish, len(plain))
-        with self._meter.reserved(account, expected, line.price(wish.model), name=principal.name) as metered:
+        expected = limited.expected if limited else expected_usage(path, metered_request, len(plain))
+        with self._meter.reserved(account, expected, line.price(metered_request.model), name=principal.name) as metered:
             sent = _as_it_came(scope, body)
             if limited and metered:
                 sent = _bounded(scope, plain, limited, granted=metered.expected.completion, line=line)

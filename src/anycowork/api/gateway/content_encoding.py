@@ -41,12 +41,12 @@ def _opened(body: bytes, max_bytes: int) -> bytes:
 
 def _inflated(body: bytes, form: int, max_bytes: int) -> bytes:
     parts: list[bytes] = []
-    room = max_bytes
+    remaining = max_bytes
     while body:  # a gzip file may be several, one after the other
         opening = zlib.decompressobj(wbits=form)
-        part = opening.decompress(body, room + 1)
-        room -= len(part)
-        if room < 0:
+        part = opening.decompress(body, remaining + 1)
+        remaining -= len(part)
+        if remaining < 0:
             raise TooLarge(f"The body is larger than {max_bytes} bytes once it is unpacked. Send less.")
         parts.append(part)
         body = opening.unused_data

@@ -10,11 +10,11 @@ from typing import assert_never
 
 import msgspec
 
-from anycowork.chats.services import KeyLedger
 from anycowork.domain.errors import KeyLimitReached, KeyUsedUp
 from anycowork.domain.metering import NANOS, Account, Excess, Expected, KeyLimit, Price, Reservation, Used
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.domain.store_ports import KeyLedger
 
 BYTES_PER_TOKEN = 4
 GUESSED_COMPLETION = 4096
@@ -37,14 +37,14 @@ class _Addressed(msgspec.Struct):
 
 
 UNREAD = MeteredRequest()
-_WISH = msgspec.json.Decoder(MeteredRequest)
+_REQUEST = msgspec.json.Decoder(MeteredRequest)
 _ADDRESS = msgspec.json.Decoder(_Addressed)
 
 
 def read_metered_request(body: bytes) -> MeteredRequest:
     """Ignore fields of a wrong type: the provider will report what is wrong with such a body."""
     try:
-        return _WISH.decode(body)
+        return _REQUEST.decode(body)
     except RecursionError:
         return UNREAD
     except ValueError:
@@ -58,13 +58,13 @@ def _model_named_in(body: bytes) -> str | None:
         return None
 
 
-def expected_usage(path: str, wish: MeteredRequest, size: int) -> Expected:
+def expected_usage(path: str, request: MeteredRequest, size: int) -> Expected:
     """Estimate the use from the body's size and its limits. A negative limit is ignored."""
     prompt = -(-size // BYTES_PER_TOKEN)
     if path == _WITHOUT_COMPLETION:
         return Expected(prompt, 0, bounded=True)
-    named = [bound for bound in (wish.max_tokens, wish.max_completion_tokens, wish.max_output_tokens) if bound]
-    answers = max(1, wish.n or 1)
+    named = [bound for bound in (request.max_tokens, request.max_completion_tokens, request.max_output_tokens) if bound]
+    answers = max(1, request.n or 1)
     if not named or min(named) < 0:
         return Expected(prompt, GUESSED_COMPLETION * answers, bounded=False)
     return Expected(prompt, max(named) * answers, bounded=True)
@@ -156,6 +156,6 @@ def _amount(limit: KeyLimit, amount: int) -> tuple[str, str]:
 
 def _next_day(now: str) -> tuple[str, int]:
     """Midnight in UTC, and the seconds until then."""
-    moment = datetime.fromisoformat(now)
-    midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    return f"{midnight:%Y-%m-%d} 00:00 UTC", max(1, int((midnight - moment).total_seconds()) + 1)
+    time = datetime.fromisoformat(now)
+    midnight = time.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    return f"{midnight:%Y-%m-%d} 00:00 UTC", max(1, int((midnight - time).total_seconds()) + 1)

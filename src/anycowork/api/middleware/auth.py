@@ -18,9 +18,18 @@ from starlette.types import Scope as Asked
 from anycowork.api.asgi import header, send_bytes
 from anycowork.api.middleware.allowed_hosts import AllowedHosts
 from anycowork.api.middleware.auth_throttle import AuthThrottle
-from anycowork.chats.services import ClientKeysPort, Sessions
+from anycowork.chats.server_ports import Sessions
 from anycowork.domain.errors import NotAllowed, Unauthenticated
-from anycowork.domain.principals import EDITOR_HEADER, Principal, PrincipalKind, Scope, acp_client
+from anycowork.domain.principals import (
+    EDITOR_HEADER,
+    MCP_HOST_HEADER,
+    Principal,
+    PrincipalKind,
+    Scope,
+    acp_client,
+    mcp_host,
+)
+from anycowork.domain.store_ports import ClientKeysPort
 
 OWNER = Principal(id="owner", kind=PrincipalKind.PERSON, name="The owner of this server")
 CLIENT_KEY_PREFIX = "sk-ac-"
@@ -33,6 +42,7 @@ SESSION = "/session"
 _COOKIE_SECONDS = 180 * 24 * 3600
 PAGE_KEY_HEADER = b"x-anycowork-page-key"
 _EDITOR_HEADER = EDITOR_HEADER.lower().encode()
+_MCP_HOST_HEADER = MCP_HOST_HEADER.lower().encode()
 
 
 def new_client_key() -> str:
@@ -69,20 +79,20 @@ class AuthMiddleware:
         *,
         credentials: Credentials,
         sessions: Sessions,
-        neighbourhood: AllowedHosts,
+        allowed_hosts: AllowedHosts,
         slowdown: AuthThrottle,
     ) -> None:
         self._app = app
         self._credentials, self._sessions = credentials, sessions
-        self._neighbourhood, self._slowdown = neighbourhood, slowdown
+        self._allowed_hosts, self._slowdown = allowed_hosts, slowdown
 
     async def __call__(self, scope: Asked, receive: Receive, send: Send) -> None:
         open_to_all = scope["path"] in _OPEN or _is_asset(scope)
         cookie = cookie_in(scope, self._sessions.cookie_name)
         if _is_asset(scope):
-            self._neighbourhood.check_host(scope)
+            self._allowed_hosts.check_host(scope)
         else:
-            self._neighbourhood.check(scope, by_cookie=cookie is not None and not open_to_all)
+            self._allowed_hosts.check(scope, by_cookie=cookie is not None and not open_to_all)
         if scope["path"] == "/" and scope["method"] == "GET" and (token := _query_token(scope)) is not None:
             await self._welcome(token, scope, send)
             return
@@ -154,9 +164,13 @@ def _is_asset(scope: Asked) -> bool:
 
 
 def _narrowed(scope: Asked, principal: Principal | None) -> Principal | None:
-    """The owner, or the editor that the owner's request names. The header only ever takes scopes away."""
+    """The owner, or the program that the owner's request names. A header only ever takes scopes away; with both, the fewest are left."""
+    if principal is not OWNER:
+        return principal
+    if (host := header(scope, _MCP_HOST_HEADER)) is not None:
+        return mcp_host(host)
     editor = header(scope, _EDITOR_HEADER)
-    return acp_client(editor) if principal is OWNER and editor is not None else principal
+    return acp_client(editor) if editor is not None else principal
 
 
 def _keep_to_passthrough(principal: Principal, path: str) -> None:

@@ -11,6 +11,7 @@ from anycowork.domain.json_depth import MAX_DEPTH, is_too_deep
 
 READ_SECONDS = 30.0
 LINGER_SECONDS = 5.0
+_LARGE = 64 << 10  # bytes: reading more takes long enough to block the loop
 _UNREAD = "body_unread"  # in the scope: more of a refused body is on its way
 _BODILESS = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 
@@ -47,7 +48,7 @@ class BodyLimit:
             return
         body = await read_body(scope, receive, max_bytes=self._max_bytes)
         if "json" in (header(scope, b"content-type") or ""):
-            check_json(body)
+            await asyncio.to_thread(check_json, body) if len(body) > _LARGE else check_json(body)
         scope["body"] = body
         await self._app(scope, _replay(body, receive), send)
 

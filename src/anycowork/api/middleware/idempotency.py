@@ -10,9 +10,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anycowork.api.asgi import JSON, header, send_bytes
 from anycowork.api.middleware.body import body_of
-from anycowork.chats.services import IdempotencyPort, RememberedAnswer
 from anycowork.domain.errors import Conflict, Invalid, StorageFault
 from anycowork.domain.principals import Principal
+from anycowork.domain.store_ports import IdempotencyPort, RememberedAnswer
 
 log = logging.getLogger("anycowork.api")
 

@@ -47,8 +47,14 @@ class DecisionsRequest(Boundary):
 @routes.get("/context/{chat_id}/approvals", response_model=ApprovalList, responses=error_responses(404, 422))
 async def list_approvals(chat_id: str, principal: Reader, services: ServicesDep) -> Response:
     await require_chat(services.store, chat_id)
+    pending = await services.store.approvals(chat_id)
+    decided = await services.store.decided_in_waiting_batches(chat_id) if pending else {}
     return json_response(
-        200, {"approvals": [approval.to_json() for approval in await services.store.approvals(chat_id)]}
+        200,
+        {
+            "approvals": [approval.to_json() for approval in pending],
+            "decided": [{"tool_call_id": call_id, "state": state.value} for call_id, state in decided.items()],
+        },
     )
 
 

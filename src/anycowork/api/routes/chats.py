@@ -44,6 +44,8 @@ class ChangeChatRequest(Boundary):
     model: Word | None = None
     system_prompt_id: Word | None = None
     autonomy: Annotated[Autonomy, Field(strict=False)] | None = None
+    pinned: bool | None = None
+    archived: bool | None = None
 
 
 @routes.post("/context", status_code=201, response_model=ChatShape, responses=error_responses(body=True))
@@ -77,8 +79,12 @@ async def list_chats(
     cursor: Annotated[str | None, Query(max_length=200)] = None,
     q: Annotated[str | None, Query(max_length=200, description="Words in the title.")] = None,
     state: Annotated[list[ChatState] | None, Query(max_length=10, description=_STATES)] = None,
+    pinned: Annotated[bool | None, Query(description="Only chats that are pinned, or are not.")] = None,
+    archived: Annotated[bool | None, Query(description="Only chats that are archived, or are not.")] = None,
 ) -> Response:
-    chats, following = await services.store.chats_page(limit=limit, cursor=cursor, q=q, states=frozenset(state or ()))
+    chats, following = await services.store.chats_page(
+        limit=limit, cursor=cursor, q=q, states=frozenset(state or ()), pinned=pinned, archived=archived
+    )
     turns = await services.store.newest_turns([chat.id for chat in chats])
     shown = [{**chat.to_json(), "waiting": waiting_of(chat, turns.get(chat.id))} for chat in chats]
     return json_response(200, {"contexts": shown, "next": following})
@@ -97,6 +103,7 @@ async def show_chat(chat_id: str, principal: Reader, services: ServicesDep) -> R
     also = {
         "waiting": waiting_of(chat, newest),
         "waiting_for": waiting,
+        "queue": [queued.to_json() for queued in await services.queue.waiting(chat_id)],
         "continuable": stopped.to_json() if stopped else None,
     }
     return json_response(200, {**chat.to_json(), **also})
@@ -112,6 +119,8 @@ async def change_chat(chat_id: str, wanted: ChangeChatRequest, principal: Sender
         model=wanted.model,
         system_prompt_id=prompt_id,
         autonomy=wanted.autonomy,
+        pinned=wanted.pinned,
+        archived=wanted.archived,
     )
     return json_response(200, chat.to_json())
 

@@ -10,10 +10,10 @@ from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.schemas.jobs import AgentList, JobList, JobShape, TaskShape
-from anycowork.chats.job_service import NewJob
+from anycowork.chats.job_drafts import NewJob
 from anycowork.chats.plans import PlanEdits
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.jobs import JobLimits, OnFailure
+from anycowork.domain.jobs import CommitMode, JobLimits, OnFailure
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget
 
@@ -43,7 +43,16 @@ class NewJobRequest(Boundary):
 
     request: Annotated[str, Field(min_length=1)] | None = None
     plan: Json | None = None
-    parallel: Annotated[int, Field(ge=1, le=64, description="Kept for later: tasks run one after another.")] = 1
+    parallel: Annotated[
+        int, Field(ge=1, le=64, description="How many tasks may write at the same time, each in its own copy.")
+    ] = 1
+    commit: Annotated[
+        CommitMode, Field(strict=False, description="'job': nothing reaches the workspace before a person kept it.")
+    ] = CommitMode.TASK
+    race: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=64)]],
+        Field(max_length=8, description="These agents do the same task; a person keeps one."),
+    ] = Field(default_factory=list)
     on_failure: Annotated[OnFailure, Field(strict=False)] = OnFailure.RETRY
     limits: JobLimitsRequest = JobLimitsRequest()
 
@@ -65,7 +74,15 @@ class RetryRequest(Boundary):
 async def create_job(chat_id: str, wanted: NewJobRequest, principal: Sender, services: ServicesDep) -> Response:
     """Nothing runs before a person approves the plan."""
     limits = JobLimits(wanted.limits.task.budget(), wanted.limits.job.budget())
-    new = NewJob(wanted.request, wanted.plan, wanted.on_failure, wanted.parallel, limits)
+    new = NewJob(
+        wanted.request,
+        wanted.plan,
+        wanted.on_failure,
+        wanted.parallel,
+        limits,
+        wanted.commit,
+        tuple(wanted.race),
+    )
     job = await services.jobs.create(principal, chat_id, new)
     return json_response(202, await services.jobs.show(job))
 
@@ -132,6 +149,14 @@ async def retry_task(job_id: str, wanted: RetryRequest, principal: Decider, serv
     """A failed task is tried again, and what was skipped because of it waits for it again."""
     job = await services.jobs.retry(principal, job_id, wanted.task_id)
     return json_response(202, await services.jobs.show(job))
+
+
+@routes.post(
+    "/jobs/{job_id}/replan", status_code=202, response_model=JobShape, responses=error_responses(404, 409, 422)
+)
+async def replan_job(job_id: str, principal: Decider, services: ServicesDep) -> Response:
+    """The planning agent plans the rest anew; nothing of it runs before a person approves."""
+    return json_response(202, await services.jobs.show(await services.jobs.replan(principal, job_id)))
 
 
 @routes.get("/agents", response_model=AgentList, responses=error_responses())

@@ -3,11 +3,11 @@
 from fastapi import Response
 
 from anycowork.api.dependencies import ServicesDep
-from anycowork.api.middleware.auth import Manager
+from anycowork.api.middleware.auth import Manager, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.mcp import McpServerList, McpServerShape
-from anycowork.domain.mcp_servers import McpServerConfig
+from anycowork.api.schemas.mcp import McpResourceList, McpServerList, McpServerShape
+from anycowork.domain.mcp_servers import McpServerChanges, McpServerConfig
 
 routes = Router(tags=["mcp"])
 
@@ -18,10 +18,22 @@ async def list_mcp_servers(principal: Manager, services: ServicesDep) -> Respons
     return json_response(200, {"servers": list(services.mcp.shown())})
 
 
+@routes.get("/mcp/resources", response_model=McpResourceList, responses=error_responses())
+async def list_mcp_resources(principal: Reader, services: ServicesDep) -> Response:
+    """Of all connected servers; to name one in a message. An agent reads it with the server's tool `resources_read`."""
+    return json_response(200, {"resources": list(services.mcp.resources())})
+
+
 @routes.post("/mcp/servers", status_code=201, response_model=McpServerShape, responses=error_responses(409, body=True))
 async def add_mcp_server(wanted: McpServerConfig, principal: Manager, services: ServicesDep) -> Response:
     """It connects in the background; `connect` waits for how that goes."""
     return json_response(201, await services.mcp.add(wanted))
+
+
+@routes.patch("/mcp/servers/{name}", response_model=McpServerShape, responses=error_responses(404, 422, 507, body=True))
+async def change_mcp_server(name: str, wanted: McpServerChanges, principal: Manager, services: ServicesDep) -> Response:
+    """Which of its tools are offered, and which you vouch for as read-only. It goes on running."""
+    return json_response(200, await services.mcp.change(name, wanted))
 
 
 @routes.delete(

@@ -13,10 +13,12 @@ from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.routes.workflows import unfitting
 from anycowork.api.schemas.chats import MessageList, SentShape
+from anycowork.chats.chat_service import SentMessage
 from anycowork.chats.lookup import require_chat
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid, NotFound, UnfittingParameters
 from anycowork.domain.images import MAX_IMAGES, MEDIA_TYPES, GivenImage, images_of
+from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.ports import MessagePage
 
 routes = Router(tags=["messages"])
@@ -35,16 +37,19 @@ class NewImage(Boundary):
 
 
 class NewMessage(Boundary):
+    """`when` says what happens while the agent works: `idle` queues the message, `now` gives it to the running turn between two steps."""
+
     content: Annotated[str, Field(min_length=1, examples=["What is in this folder?"])]
     images: list[NewImage] = Field(
         default_factory=list,
         max_length=MAX_IMAGES,
         description="Shown to models that can see; others are told of them.",
     )
+    when: Literal["idle", "now"] | None = Field(None, description="Without it a chat that is not idle answers 409.")
 
     @field_validator("content")
     @classmethod
-    def _says_something(cls, content: str) -> str:
+    def _require_text(cls, content: str) -> str:
         if not content.strip():
             raise ValueError("must not be empty")
         return content
@@ -60,9 +65,16 @@ async def send_message(chat_id: str, wanted: NewMessage, principal: Sender, serv
     """Starts a turn. The answer arrives as events and messages. `/name key=value` runs a workflow; `//` at the start stands for one slash."""
     try:
         images = [image.given() for image in wanted.images]
-        sent = await services.chats.send(principal, chat_id, wanted.content, images)
+        if wanted.when is None or images:
+            sent: SentMessage | QueuedMessage = await services.chats.send(principal, chat_id, wanted.content, images)
+        else:
+            sent = await services.queue.add(principal, chat_id, wanted.content, steer=wanted.when == "now")
     except UnfittingParameters as fault:
         return unfitting(fault)
+    if isinstance(sent, QueuedMessage):
+        turn = await services.store.current_turn(chat_id) if sent.steer else None
+        told = {"message_id": sent.id, "turn_id": turn.id} if turn else {"queued_id": sent.id}
+        return json_response(202, told)
     run = {"run_id": sent.run_id} if sent.run_id else {}
     return json_response(202, {"message_id": sent.message_id, "turn_id": sent.turn_id, **run})
 

@@ -1,7 +1,8 @@
 """Plans: written or edited by a person, and approved by one. Approving starts the work."""
 
+import asyncio
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Response
 from pydantic import Field
@@ -32,8 +33,10 @@ class RunAs(StrEnum):
 class NewPlan(Boundary):
     """`request` is what the plan is for, in the person's own words: a message of theirs before it."""
 
+    # Any: the whole body is known to be JSON, and looking at every value again would block the event loop for a long plan.
     plan: Annotated[
-        Json, Field(examples=[{"goal": "Greet", "steps": [{"action": "Write hello.txt", "paths": ["hello.txt"]}]}])
+        dict[str, Any],
+        Field(examples=[{"goal": "Greet", "steps": [{"action": "Write hello.txt", "paths": ["hello.txt"]}]}]),
     ]
     request: Annotated[str, Field(min_length=1)] | None = None
 
@@ -73,10 +76,17 @@ async def plan_disclosure(
     """What approving this plan as it stands grants, one page at a time."""
     await require_chat(services.store, chat_id)
     shown = await services.store.message(chat_id, message_id)
-    plan = read_plan(shown.payload or {}) if shown and shown.message_type is MessageType.PLAN else None
-    if plan is None:
+    is_plan = shown is not None and shown.message_type is MessageType.PLAN
+    page = await asyncio.to_thread(_disclosure, shown.payload or {}, after) if shown and is_plan else None
+    if page is None:
         raise NotFound("plan", message_id)
-    return json_response(200, disclose_plan(plan).to_json(after))
+    return json_response(200, page)
+
+
+def _disclosure(shown: Json, after: int) -> Json | None:
+    """One page of what the plan grants; None if it is no plan. Slow for a long plan."""
+    plan = read_plan(shown)
+    return None if plan is None else disclose_plan(plan).to_json(after)
 
 
 @routes.post(

@@ -73,14 +73,14 @@ async def restore(
 ) -> Response:
     """Takes the files back to that moment. What someone else changed meanwhile is a conflict: 409 with the list, and nothing changed."""
     given = wanted or RestoreRequest()
-    wish = RollbackRequest(
+    rollback_request = RollbackRequest(
         dry_run=given.dry_run,
         only=given.only,
         paths=None if given.paths is None else tuple(given.paths),
         overwrite=tuple(given.overwrite),
     )
     try:
-        found = await services.rollback.restore(principal, chat_id, snapshot_id, wish)
+        found = await services.rollback.restore(principal, chat_id, snapshot_id, rollback_request)
     except RestoreConflict as conflict:
         listed = {"conflicts": sorted(conflict.conflicts), "reasons": conflict.conflicts}
         return json_response(conflict.status, {**error_response(conflict).to_json(), **listed})

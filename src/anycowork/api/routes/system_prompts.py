@@ -23,17 +23,17 @@ from anycowork.prompts.tool_selection import LOOKED_AT, opening_request
 routes = Router(prefix="/v1/system-prompts", tags=["system prompts"])
 
 CONTENT_LIMIT = 50_000
-_SAYS_SOMETHING = r"\S"
+_NOT_BLANK = r"\S"
 
 
 class PromptText(Boundary):
-    name: Annotated[str, Field(min_length=1, max_length=200, pattern=_SAYS_SOMETHING, examples=["ServicesDep style"])]
+    name: Annotated[str, Field(min_length=1, max_length=200, pattern=_NOT_BLANK, examples=["ServicesDep style"])]
     content: Annotated[
         str,
         Field(
             min_length=1,
             max_length=CONTENT_LIMIT,
-            pattern=_SAYS_SOMETHING,
+            pattern=_NOT_BLANK,
             examples=["You write for a museum: short, plain, exact."],
         ),
     ]

@@ -22,10 +22,12 @@ async def chat_usage(chat_id: str, principal: Reader, services: ServicesDep) -> 
     chat = await require_chat(services.store, chat_id)
     usage = await services.store.chat_usage(chat_id)
     models = [{**asdict(used), "cost": services.settings.cost(used)} for used in usage.models]
-    return json_response(200, {"models": models, "window": usage.window, "context_tokens": _room(services, chat)})
+    return json_response(
+        200, {"models": models, "window": usage.window, "context_tokens": _history_budget(services, chat)}
+    )
 
 
-def _room(services: Services, chat: Chat) -> int | None:
+def _history_budget(services: Services, chat: Chat) -> int | None:
     try:
         return services.providers.context_tokens(chat.config.model_id)
     except NoSuchModel:

@@ -47,7 +47,7 @@ class WorkspaceRequest(Boundary):
 async def list_workspaces(principal: Reader, services: ServicesDep) -> Response:
     """With what each supplies: a file that is not trusted is not used."""
     shown = [
-        {"root": each.root, "created_at": each.created_at, "supplies": await _supplies(services, each.root)}
+        {"root": each.root, "created_at": each.created_at, "supplies": await _supplied_files(services, each.root)}
         for each in await services.roots.all()
     ]
     return json_response(200, {"workspaces": shown})
@@ -65,7 +65,7 @@ async def register_or_trust(wanted: WorkspaceRequest, principal: Manager, servic
         root = await services.roots.register(wanted.root, registered_by=principal.label())
     except BadWorkspace as error:
         raise BadWorkspace(error.message, param="root") from None
-    return json_response(201, {"root": root, "supplies": await _supplies(services, root)})
+    return json_response(201, {"root": root, "supplies": await _supplied_files(services, root)})
 
 
 @routes.get("/instructions", response_model=InstructionsPage, responses=error_responses(404, 422))
@@ -99,10 +99,10 @@ async def _trust(wanted: TrustRequest, principal: Principal, services: Services)
         )
     except BadWorkspace as error:
         raise BadWorkspace(error.message, param="trust.workspace") from None
-    return json_response(201, {"root": root, "supplies": await _supplies(services, root)})
+    return json_response(201, {"root": root, "supplies": await _supplied_files(services, root)})
 
 
-async def _supplies(services: Services, root: str) -> list[Json]:
+async def _supplied_files(services: Services, root: str) -> list[Json]:
     return [
         {"kind": one.kind, "path": one.path, "sha256": one.sha256, "trusted": one.trusted}
         for one in await services.trusted_files.in_root(root)

@@ -24,6 +24,8 @@ class ChatShape(Schema):
     config: ChatConfigShape
     state: ChatState
     last_seq: int
+    pinned: bool
+    archived: bool
     created_at: str
     updated_at: str
     waiting: Literal["approval", "question", "plan", "continue"] | None = Field(
@@ -46,6 +48,9 @@ class ContinuationShape(DescribedSchema):
 
 class OpenChat(ChatShape):
     waiting_for: WaitingFor
+    queue: list["QueuedMessageShape"] = Field(
+        description="What was written while the agent works, and is not sent yet."
+    )
     continuable: ContinuationShape | None = Field(description="There if the last turn can be continued.")
 
 
@@ -74,9 +79,28 @@ class MessageList(DescribedSchema):
 
 
 class SentShape(DescribedSchema):
-    message_id: str
-    turn_id: str
+    message_id: str | None = Field(None, description="Not there if the message was queued.")
+    turn_id: str | None = Field(None, description="Not there if the message was queued.")
+    queued_id: str | None = Field(None, description="There if the message was queued: the agent works.")
     run_id: str | None = Field(None, description="There if the message ran a workflow.")
+
+
+class QueuedMessageShape(DescribedSchema):
+    id: str
+    content: str
+    steer: bool = Field(description="The running turn takes it between two steps.")
+    created_at: str
+
+
+class QueueShape(DescribedSchema):
+    queue: list[QueuedMessageShape]
+
+
+class ChangedQueuedShape(DescribedSchema):
+    queued: QueuedMessageShape | None = Field(None, description="Not there if it was sent.")
+    message_id: str | None = None
+    turn_id: str | None = None
+    run_id: str | None = None
 
 
 class TurnStarted(DescribedSchema):

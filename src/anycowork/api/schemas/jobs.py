@@ -3,7 +3,8 @@
 from pydantic import Field
 
 from anycowork.api.schemas.base import DescribedSchema
-from anycowork.domain.jobs import JobStatus, OnFailure
+from anycowork.api.schemas.snapshots import FileDifferenceShape
+from anycowork.domain.jobs import CommitMode, JobStatus, OnFailure
 from anycowork.domain.messages import Json
 from anycowork.domain.plan_status import StepStatus
 from anycowork.domain.task_progress import TaskStatus
@@ -24,6 +25,8 @@ class JobErrorShape(DescribedSchema):
 
 class TaskShape(DescribedSchema):
     id: str = Field(description="The id of its plan step.")
+    agent: str | None = Field(description="Who works on it; null before it started.")
+    turn_id: str | None = Field(description="Its newest turn: the messages and calls of its log carry this id.")
     description: str
     dependencies: list[str]
     status: TaskStatus
@@ -66,7 +69,9 @@ class JobShape(JobSummaryShape):
     steps: list[JobStepShape]
     current_step_index: int = Field(description="How many steps are finished, whatever their order.")
     on_failure: OnFailure
-    parallel: int
+    parallel: int = Field(description="How many tasks may write at the same time, each in its own copy.")
+    commit: CommitMode
+    race: list[str]
     limits: LimitsShape
     usage: TaskUsageShape | None
 
@@ -74,6 +79,57 @@ class JobShape(JobSummaryShape):
 class JobList(DescribedSchema):
     jobs: list[JobSummaryShape]
     next: str | None = None
+
+
+class ConflictShape(DescribedSchema):
+    path: str
+    reason: str
+    state: str
+    task: str | None = Field(description="The task's version, cut if it is long; null if it has none.")
+    workspace: str | None = Field(description="The workspace's version.")
+
+
+class RaceTaskShape(DescribedSchema):
+    id: str
+    agent: str | None
+    status: TaskStatus
+    claimed: bool
+    result: str | None
+    error: JobErrorShape | None
+    usage: TaskUsageShape | None
+    diff: str
+    files: list[FileDifferenceShape]
+    conflicts: list[ConflictShape]
+
+
+class JobDiffShape(DescribedSchema):
+    job_id: str
+    diff: str
+    files: list[FileDifferenceShape]
+    conflicts: list[ConflictShape]
+    tasks: list[RaceTaskShape] = Field(description="Of a race; otherwise empty.")
+
+
+class AuditedTaskShape(DescribedSchema):
+    id: str
+    agent: str | None
+    status: StepStatus
+    attempts: int
+    intended: Json = Field(description="The step as it was approved.")
+    files: list[str] = Field(description="The files that its calls changed.")
+    commands: list[str]
+    done: list[Json] = Field(description="The calls that belong to the step.")
+    unplanned: list[Json] = Field(description="Changes and commands outside the step.")
+    untouched: list[str] = Field(description="Named by the step, and not changed.")
+    check: Json | None
+    usage: TaskUsageShape | None
+
+
+class JobAuditShape(DescribedSchema):
+    job_id: str
+    status: JobStatus
+    steps: list[AuditedTaskShape]
+    usage: TaskUsageShape | None
 
 
 class AgentLimitsShape(DescribedSchema):

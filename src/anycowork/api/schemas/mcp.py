@@ -38,6 +38,21 @@ class McpServerShape(DescribedSchema):
     problems: list[str] = Field(description="Which of its tools are not offered, and why.")
     log: list[str] = Field(description="The last lines that it printed.")
     tools: list[McpToolShape]
+    resources: int = Field(description="How many resources it offers.")
+    prompts: list[str] = Field(description="The prompts that it offers; each is a workflow, `<server>__<prompt>`.")
+
+
+class McpResourceShape(DescribedSchema):
+    server: str
+    uri: str
+    name: str
+    description: str
+    mime_type: str
+    template: bool = Field(description="Whether `uri` has parts in braces to fill in.")
+
+
+class McpResourceList(DescribedSchema):
+    resources: list[McpResourceShape]
 
 
 class McpServerList(DescribedSchema):

@@ -1,5 +1,7 @@
 """Approvals, rules, and what explains them."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from anycowork.api.schemas.base import DescribedSchema, Schema
@@ -50,8 +52,16 @@ class ApprovalShape(Schema):
     created_at: str
 
 
+class DecidedCallShape(DescribedSchema):
+    tool_call_id: str
+    state: Literal["allowed", "denied"]
+
+
 class ApprovalList(DescribedSchema):
     approvals: list[ApprovalShape]
+    decided: list[DecidedCallShape] = Field(
+        description="What was decided of calls whose batch still waits for other decisions."
+    )
 
 
 class RuleShape(DescribedSchema):

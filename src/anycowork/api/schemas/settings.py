@@ -17,9 +17,13 @@ class SandboxShape(DescribedSchema):
     visible: list[str] = Field(
         default_factory=list, description="Folders that commands can read besides the system's and their workspace."
     )
+    caches: list[str] = Field(
+        default_factory=list,
+        description="Package caches that they use; what they write there never reaches these folders.",
+    )
     hidden: list[str] = Field(default_factory=list, description="What is kept from commands inside these folders.")
     refused: list[str] = Field(
-        default_factory=list, description="Folders of PATH and sandbox_paths that they do not see."
+        default_factory=list, description="Folders of PATH and sandbox_paths, and package caches, that they do not see."
     )
 
 

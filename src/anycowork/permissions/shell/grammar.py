@@ -237,17 +237,22 @@ def _simple_command(words: list[WrittenWord], redirections: tuple[Redirection, .
     assigned = 0
     while assigned < len(words) and assigned_name(words[assigned].written):
         assigned += 1
-    _require_no_keyword([found.written for found in words[assigned:]])
+    _require_no_keyword(words[assigned:])
     return SimpleCommand(tuple(found.word for found in words), assigned, redirections, is_fed)
 
 
-def _require_no_keyword(written: list[str]) -> None:
-    if written[:1] == ["time"]:
-        written = written[2:] if written[1:2] == ["-p"] else written[1:]
-        if written and (written[0].startswith("-") or written[0] == "time" or assigned_name(written[0])):
+def _require_no_keyword(words: list[WrittenWord]) -> None:
+    if words and words[0].written == "time":
+        words = words[2:] if len(words) > 1 and words[1].written == "-p" else words[1:]
+        if words and (_is_option(words[0]) or words[0].written == "time" or assigned_name(words[0].written)):
             raise Unanalyzable("'time' comes before something other than a simple command")
-    if written and written[0] in _KEYWORDS:
-        raise Unanalyzable(f"it uses '{written[0]}', a bash construct that is not supported")
+    if words and words[0].written in _KEYWORDS:
+        raise Unanalyzable(f"it uses '{words[0].written}', a bash construct that is not supported")
+
+
+def _is_option(found: WrittenWord) -> bool:
+    """Whether it is an option, or a program whose name is written like one: `time \\-p` runs the program `-p`."""
+    return found.written.startswith("-") or found.word.value.startswith("-")
 
 
 _NOT_READ = {

@@ -278,6 +278,8 @@ def _shell(whole: CommandPart, words: Sequence[Word], parse: Parse, *, is_fed: b
             return _shell_text(whole, words, at + 1, parse, is_fed=is_fed)
         reads_input = reads_input or letters == "s"
         at += 1
+    if at < len(words) and not words[at].certain:  # it may be empty, and the next word an option
+        raise Unanalyzable("what the shell runs is only known when it runs")
     only = f"'{whole.name}' runs what it is given to read" if reads_input or at >= len(words) else None
     return replace(whole, doubts=doubts_about(whole.name, words), whole_text_only=only)
 

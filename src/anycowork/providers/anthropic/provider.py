@@ -136,7 +136,7 @@ class AnthropicProvider:
                 raise BrokenStream(f"{self.name} ended its answer without finishing it. Ask again.")
             tally.add(event)
             _collect(calls, event)
-            for chunk in _said(event):
+            for chunk in _event_chunks(event):
                 yield chunk
             if event.type == "message_delta" and event.delta.stop_reason:
                 finish = event.delta.stop_reason
@@ -204,7 +204,7 @@ class _Tally:
         return UsageChunk(prompt, self._out, cached=self._cached, reasoning=self._thought)
 
 
-def _said(event: "RawMessageStreamEvent") -> Iterator[Chunk]:
+def _event_chunks(event: "RawMessageStreamEvent") -> Iterator[Chunk]:
     if event.type != "content_block_delta":
         return
     if event.delta.type == "text_delta":
@@ -224,7 +224,9 @@ def _collect(calls: CallPieces, event: "RawMessageStreamEvent") -> None:
 
 
 def _system(request: ModelRequest) -> "list[TextBlockParam]":
-    words = "\n\n".join(said.content for said in request.messages if said.role == "system")
+    words = "\n\n".join(
+        prompt_message.content for prompt_message in request.messages if prompt_message.role == "system"
+    )
     if not words:
         return []
     return [{"type": "text", "text": well_formed(words), "cache_control": {"type": "ephemeral"}}]
@@ -233,25 +235,27 @@ def _system(request: ModelRequest) -> "list[TextBlockParam]":
 def _messages(request: ModelRequest) -> "list[MessageParam]":
     known = answered_calls(request.messages) if request.offers else frozenset()
     turns: list[MessageParam] = []
-    for said in request.messages:
-        words: list[TextBlockParam] = [{"type": "text", "text": text}] if (text := text_of(said, known)) else []
-        if said.role == "assistant":
-            turns.append({"role": "assistant", "content": [*words, *_called(said, known)]})
-        elif said.role == "user":
-            seen = _seen(said, request.image_bytes)
-            turns.append({"role": "user", "content": [*_results(said, known), *seen, *words]})
+    for prompt_message in request.messages:
+        words: list[TextBlockParam] = (
+            [{"type": "text", "text": text}] if (text := text_of(prompt_message, known)) else []
+        )
+        if prompt_message.role == "assistant":
+            turns.append({"role": "assistant", "content": [*words, *_called(prompt_message, known)]})
+        elif prompt_message.role == "user":
+            seen = _seen(prompt_message, request.image_bytes)
+            turns.append({"role": "user", "content": [*_results(prompt_message, known), *seen, *words]})
     return turns
 
 
-def _seen(said: PromptMessage, image_bytes: Mapping[str, bytes]) -> "Iterator[ImageBlockParam]":
-    for image, data in shown_images(said, image_bytes):
+def _seen(prompt_message: PromptMessage, image_bytes: Mapping[str, bytes]) -> "Iterator[ImageBlockParam]":
+    for image, data in shown_images(prompt_message, image_bytes):
         match image.media_type:
             case "image/png" | "image/jpeg" | "image/webp" | "image/gif" as media_type:
                 yield {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
 
 
-def _called(said: PromptMessage, known: frozenset[str]) -> "Iterator[ToolUseBlockParam]":
-    for part in said.parts:
+def _called(prompt_message: PromptMessage, known: frozenset[str]) -> "Iterator[ToolUseBlockParam]":
+    for part in prompt_message.parts:
         if part.call and (call_id := str(part.call.get("id"))) in known:
             given = part.call.get("parameters")
             name = str(part.call.get("tool"))
@@ -263,8 +267,8 @@ def _called(said: PromptMessage, known: frozenset[str]) -> "Iterator[ToolUseBloc
             }
 
 
-def _results(said: PromptMessage, known: frozenset[str]) -> "Iterator[ToolResultBlockParam]":
-    for part in said.parts:
+def _results(prompt_message: PromptMessage, known: frozenset[str]) -> "Iterator[ToolResultBlockParam]":
+    for part in prompt_message.parts:
         if part.answers and part.answers in known:
             yield {"type": "tool_result", "tool_use_id": part.answers, "content": well_formed(part.text)}
 

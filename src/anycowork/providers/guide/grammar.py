@@ -100,8 +100,8 @@ _WITH = (
 
 def _file(name: str = "path", kinds: str = "file|script") -> str:
     """Matches a file as people name it: `notes.txt`, "the file notes", "a new text file called notes"."""
-    said = rf"(?P<{name}_said>(?:{kinds})(?:\s+(?:called|named))?|called|named)"
-    return rf"{_THE}(?:(?:new|text|empty|whole|contents?\s+of)\s+)*{_THE}(?:{said}\s+)?(?P<{name}>{_WORD})"
+    introduction = rf"(?P<{name}_said>(?:{kinds})(?:\s+(?:called|named))?|called|named)"
+    return rf"{_THE}(?:(?:new|text|empty|whole|contents?\s+of)\s+)*{_THE}(?:{introduction}\s+)?(?P<{name}>{_WORD})"
 
 
 _FILES = rf"{_THE}(?:files?\s+)?(?P<paths>{_WORD}(?:{_AND}{_WORD})*)"

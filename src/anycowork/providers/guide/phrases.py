@@ -94,21 +94,34 @@ def exit_code(text: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def summary(told: Sequence[ResultSummary], left: Sequence[str]) -> str:
+def summary(results: Sequence[ResultSummary], left: Sequence[str]) -> str:
     """Summarises what was done, what failed, and what was left undone because of it."""
-    if len(told) == 1 and not left:
-        return told[0].words
-    lines = [f"{number}. {one.words}" for number, one in enumerate(told, 1)]
+    if len(results) == 1 and not left:
+        return results[0].words
+    lines = [f"{number}. {one.words}" for number, one in enumerate(results, 1)]
     if left:
         lines.append("Left undone:\n" + "\n".join(f"- {step}" for step in left))
-    failed = sum(not one.ok for one in told)
-    head = f"{failed} of {len(told)} steps did not work." if failed else f"All {len(told)} steps are done."
+    failed = sum(not one.ok for one in results)
+    head = f"{failed} of {len(results)} steps did not work." if failed else f"All {len(results)} steps are done."
     return "\n\n".join([head if not left else f"I stopped before the end. {head}", *lines])
 
 
+# What a result tells a model to do next begins with one of these. The person who reads the guide's answer is not that model.
+_FOR_MODELS = (
+    " Do not try ",
+    " Only the person can switch ",
+    ": read it with read_file first",
+    " Read it with read_file",
+)
+_DENIED = "The person denied this call ("
+
+
 def _reason(outcome: CallOutcome) -> str:
-    words = _short(outcome.text) or "no reason was given"
+    words = _short(_for_people(outcome.text)) or "no reason was given"
     match outcome.status:
+        case "denied" if words.startswith(_DENIED):
+            said = words.partition(" They said: ")[2]
+            return f"You did not allow it: {said}" if said else "You did not allow it."
         case "denied":
             return f"You did not allow it: {words}"
         case "refused":
@@ -117,6 +130,12 @@ def _reason(outcome: CallOutcome) -> str:
             return f"It was {outcome.status}: {words}"
         case _:
             return f"It failed: {words}"
+
+
+def _for_people(text: str) -> str:
+    for beginning in _FOR_MODELS:
+        text = text.partition(beginning)[0]
+    return text
 
 
 def _short(text: str) -> str:

@@ -10,7 +10,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.plan import FORMAT_VERSION, Plan, PlanStep
 from anycowork.domain.tasks import TaskGraph
 from anycowork.providers.guide.actions import act, ask, do
-from anycowork.providers.guide.conversation import CallOutcome, Heard
+from anycowork.providers.guide.conversation import CallOutcome, ScriptInput
 from anycowork.providers.guide.intents import (
     AppendLineIntent,
     CreateFileIntent,
@@ -58,20 +58,20 @@ def propose(goal: str, intents: Sequence[Intent]) -> Script:
 
 def execute(plan: Plan) -> Script:
     """Executes the approved steps in dependency order. If a step fails, it asks the person; it never skips one silently."""
-    told: list[ResultSummary] = []
+    results: list[ResultSummary] = []
     order = _in_order(plan)
     for position, step in enumerate(order):
         one = yield from _execute_step(step)
-        told.append(one)
+        results.append(one)
         if one.ok:
             continue
         left = order[position + 1 :]
         if not left or one.answered or (yield from ask(_go_on(step, one))) == "stop":
-            return summary(told, [later.action for later in left])
-    return summary(told, [])
+            return summary(results, [later.action for later in left])
+    return summary(results, [])
 
 
-def _execute_step(step: PlanStep) -> Generator[Move, Heard, ResultSummary]:
+def _execute_step(step: PlanStep) -> Generator[Move, ScriptInput, ResultSummary]:
     intents = _intents_of(step)
     if not intents:
         return ResultSummary(False, f"Not done: I do not understand the step “{step.action}”.")
@@ -105,10 +105,10 @@ def _in_order(plan: Plan) -> list[PlanStep]:
     return [steps[step_id] for step_id in order]
 
 
-def _go_on(step: PlanStep, told: ResultSummary) -> GuideQuestion:
+def _go_on(step: PlanStep, results: ResultSummary) -> GuideQuestion:
     return GuideQuestion(
         question=f"Step {step.step_number} of the plan did not work. Go on with the next one?",
-        context=told.words,
+        context=results.words,
         choices=(
             GuideChoice("go_on", "Go on", "Carry out the remaining steps all the same"),
             GuideChoice("stop", "Stop here", "Leave the remaining steps undone"),

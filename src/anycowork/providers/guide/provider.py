@@ -23,7 +23,10 @@ class Guide:
         for start in range(0, len(words), _PIECE):
             yield TextChunk(words[start : start + _PIECE])
             await asyncio.sleep(0)  # lets other tasks run between two chunks, as with a real model
-        yield UsageChunk(prompt=sum(_tokens(said.content) for said in request.messages), completion=_tokens(words))
+        yield UsageChunk(
+            prompt=sum(_tokens(prompt_message.content) for prompt_message in request.messages),
+            completion=_tokens(words),
+        )
         yield Finished("stop")
 
 

@@ -9,7 +9,7 @@ _QUOTED = re.compile(
     r"(?<!`)(?P<fence>`{3,}+)[^\n`]*\n(?P<block>.*?)\n?(?P=fence)(?!`)"
     r"|`(?P<tick>[^`\n]+)`"
     r'|"(?P<double>[^"\n]*)"'
-    r"|“(?P<curly>[^”\n]*)”"
+    r"|“(?P<curly>[^“”\n]*)”"
     r"|(?<!\w)'(?P<single>[^'\n]*)'(?!\w)",
     re.DOTALL,
 )

@@ -43,7 +43,7 @@ _BESIDES_LOOKING: dict[str, tuple[type, ...]] = {
 def reply(conversation: GuideConversation) -> str:
     """Returns the guide's next reply: text, or one JSON object. Never raises."""
     script = _script(conversation)
-    return inert(script) if isinstance(script, str) else next_words(script, conversation.heard)
+    return inert(script) if isinstance(script, str) else next_words(script, conversation.inputs)
 
 
 def _script(conversation: GuideConversation) -> Script | str:
@@ -81,13 +81,13 @@ def _by_role(role: str, request: Request, words: str) -> Script | str:
 
 def _act_on(intents: Sequence[Intent]) -> Script:
     """Executes intents one after the other, up to the first that fails."""
-    told: list[ResultSummary] = []
+    results: list[ResultSummary] = []
     for position, intent in enumerate(intents):
         one = yield from act(intent, approved=False)
-        told.append(one)
+        results.append(one)
         if not one.ok:
-            return summary(told, [phrase(later) for later in intents[position + 1 :]])
-    return summary(told, [])
+            return summary(results, [phrase(later) for later in intents[position + 1 :]])
+    return summary(results, [])
 
 
 def _review(intents: Sequence[Intent]) -> Script:

@@ -19,7 +19,7 @@ class Backoff:
     tries: int = 4
     first: float = 0.5
     cap: float = 30.0
-    patience: float = 60.0
+    max_wait: float = 60.0
     dice: Callable[[], float] = random.random
 
     def wait(self, attempt: int, retry_after: float | None) -> float | None:
@@ -27,7 +27,7 @@ class Backoff:
         if attempt >= self.tries:
             return None
         if retry_after is not None:
-            return retry_after if retry_after <= self.patience else None
+            return retry_after if retry_after <= self.max_wait else None
         return min(self.cap, self.first * 2.0 ** (attempt - 1)) * (0.5 + self.dice() / 2)
 
 

@@ -17,11 +17,11 @@ PR_SET_PDEATHSIG = 1
 def main() -> int:
     parent = os.getppid()
     die_with(parent)
-    said = _own_stdout()
+    to_parent = _own_stdout()
     options = json.loads(sys.stdin.readline())
     address = _serve(options)
-    said.write(json.dumps({"address": address}) + "\n")
-    said.flush()
+    to_parent.write(json.dumps({"address": address}) + "\n")
+    to_parent.flush()
     sys.stdin.read()  # until the parent closes it
     os._exit(0)  # the engine's threads have nothing to save
 

@@ -12,7 +12,7 @@ from anycowork.domain.errors import Invalid, ProviderFault, Unreachable
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.proxy_env import proxy_for
 from anycowork.providers.local.catalogue import LocalModel
-from anycowork.providers.local.folder import ModelFolder, NoRoomForModel, Weights
+from anycowork.providers.local.folder import ModelFolder, ModelTooLarge, Weights
 from anycowork.providers.local.memory import require_memory, total_memory
 from anycowork.providers.local.mirror import fetch_part
 
@@ -45,7 +45,7 @@ class ModelDownload:
             return ready
         require_memory(model, total_memory())
         part = model.mirror.part_bytes if model.mirror else 0
-        await asyncio.to_thread(self._folder.require_room, model, beside=part)
+        await asyncio.to_thread(self._folder.require_disk_space, model, beside=part)
         with self._folder.held(model):
             return await self._from_any_source(model, progress)
 
@@ -127,7 +127,7 @@ def _opened(partial: Path, at: int) -> FileIO:
         file = FileIO(partial, "r+" if partial.exists() else "w")
         file.seek(at)
     except OSError as error:
-        raise NoRoomForModel(f"{partial} cannot be written ({error.strerror}). Make its folder writable.") from None
+        raise ModelTooLarge(f"{partial} cannot be written ({error.strerror}). Make its folder writable.") from None
     return file
 
 
@@ -138,6 +138,6 @@ def _write(file: FileIO, piece: bytes) -> None:
         while left:
             left = left[file.write(left) :]
     except OSError as error:
-        raise NoRoomForModel(
+        raise ModelTooLarge(
             f"The model could not be written ({error.strerror}). Free some space, then pull again: what was fetched is kept."
         ) from None

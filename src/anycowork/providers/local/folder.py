@@ -19,7 +19,7 @@ _PIECE = 4 * MIB
 _OVERHEAD = 500 * MIB  # bytes of memory besides a person's own weights: the context and the program
 
 
-class NoRoomForModel(StorageFault):
+class ModelTooLarge(StorageFault):
     """The disk cannot hold it."""
 
     code = "no_room"
@@ -67,13 +67,13 @@ class ModelFolder:
         """Returns its full size when it is ready."""
         return _size(self.path / model.file) or _size(self.partial(model))
 
-    def require_room(self, model: LocalModel, *, beside: int = 0) -> None:
+    def require_disk_space(self, model: LocalModel, *, beside: int = 0) -> None:
         """Requires space for the missing part of the model, and `beside` more meanwhile. Raises: NoRoomForModel."""
         self._create_folder()
         missing = model.size_bytes - _size(self.partial(model)) + beside
         free = shutil.disk_usage(self.path).free
         if free < missing:
-            raise NoRoomForModel(
+            raise ModelTooLarge(
                 f"{model.title} needs {missing // MIB} MiB more in {self.path}, and only {free // MIB} MiB are free. "
                 "Free some space, then pull again: what was fetched is kept."
             )
@@ -112,7 +112,7 @@ class ModelFolder:
         if _size(self.path / model.file):
             raise Conflict(f"There is a model '{model.name}' already. Remove it first, or choose another name.")
         self.partial(model).unlink(missing_ok=True)
-        self.require_room(model)
+        self.require_disk_space(model)
         shutil.copyfile(source, self.partial(model))
         return self._install(self.partial(model), model)
 

@@ -10,7 +10,7 @@ from anycowork.providers.local.catalogue import DEFAULT, LocalModel
 from anycowork.providers.local.download import ModelDownload
 from anycowork.providers.local.folder import ModelFolder
 from anycowork.providers.local.provider import LocalProvider, local_config
-from anycowork.providers.local.supervisor import INSTALL, Supervisor, engine_installed
+from anycowork.providers.local.supervisor import Supervisor, engine_installed, install_command
 from anycowork.providers.registry import LOCAL, ProviderRegistry
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,10 @@ class LocalModels:
         self.offer()
         ready = {one.model.name for one in self._folder.ready()}
         return {
-            "engine": {"installed": engine_installed(), "hint": None if engine_installed() else f"Run: {INSTALL}"},
+            "engine": {
+                "installed": engine_installed(),
+                "hint": None if engine_installed() else f"Run: {install_command()}",
+            },
             "models": [self._described(model, ready) for model in self._folder.all()],
         }
 

@@ -62,7 +62,7 @@ class LocalProvider:
                     raise
 
     @asynccontextmanager
-    async def lend(self, model: str) -> AsyncIterator[Upstream]:
+    async def acquire(self, model: str) -> AsyncIterator[Upstream]:
         async with self._supervisor.running(self._weights(model)) as address:
             yield _upstream(address)
 

@@ -4,12 +4,14 @@ import asyncio
 import json
 import os
 import secrets
+import shlex
 import sys
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import field
+from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,11 +21,19 @@ from anycowork.providers.local.folder import Weights
 from anycowork.providers.local.memory import free_memory, require_memory, threads_now
 
 ENGINE = "xllamacpp"
-INSTALL = 'pip install "anycowork[local]"'
 CHILD = (sys.executable, "-P", str(Path(__file__).with_name("child.py")))
 LOAD_SECONDS, STOP_SECONDS = 180.0, 5.0
 MOST_CRASHES, WITHIN_SECONDS = 3, 600.0
 _PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR")  # and no keys
+
+
+def install_command() -> str:
+    """The command that installs the engine into the Python that runs this server, in the pinned version."""
+    try:
+        pins = [pin.partition(";")[0].strip() for pin in requires("anycowork") or () if pin.startswith(ENGINE)]
+    except PackageNotFoundError:
+        pins = []
+    return shlex.join([sys.executable, "-m", "pip", "install", *(pins or [ENGINE])])
 
 
 class NoEngine(ProviderFault):
@@ -145,7 +155,7 @@ class Supervisor:
 
     async def _start(self, weights: Weights) -> _Child:
         if self._command is CHILD and not engine_installed():
-            raise NoEngine(f"The engine for local models is not installed. Run: {INSTALL}")
+            raise NoEngine(f"The engine for local models is not installed. Run: {install_command()}")
         secret = secrets.token_urlsafe(32)
         options = {
             "path": str(weights.path),
@@ -176,8 +186,8 @@ class Supervisor:
             async with asyncio.timeout(LOAD_SECONDS):
                 process.stdin.write(json.dumps(options).encode() + b"\n")
                 await process.stdin.drain()
-                said = await process.stdout.readline()
-            return str(json.loads(said)["address"])
+                line = await process.stdout.readline()
+            return str(json.loads(line)["address"])
         except TimeoutError:
             raise Unreachable(f"The local model was not loaded within {LOAD_SECONDS:g} s. Try again.") from None
         except (OSError, ValueError, KeyError):

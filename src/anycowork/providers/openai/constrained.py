@@ -65,27 +65,27 @@ class Unwrapping:
 
     def _words(self) -> str:
         """Returns everything up to the closing quote or to an incomplete escape."""
-        said: list[str] = []
+        texts: list[str] = []
         at = 0
         while at < len(self._held):
             if self._held[at] == '"':
                 self._stage, self._held = _Stage.OVER, ""
-                return "".join(said)
+                return "".join(texts)
             if self._held[at] != "\\":
                 end = min(
                     (i for i in (self._held.find('"', at), self._held.find("\\", at)) if i >= 0),
                     default=len(self._held),
                 )
-                said.append(self._held[at:end])
+                texts.append(self._held[at:end])
                 at = end
                 continue
             escape = self._escape_at(at)
             if escape is None:
                 break
-            said.append(_character(escape))
+            texts.append(_character(escape))
             at += len(escape)
         self._held = self._held[at:]
-        return "".join(said)
+        return "".join(texts)
 
     def _escape_at(self, at: int) -> str | None:
         """Returns one complete escape (a surrogate pair counts as one); None if more must arrive."""

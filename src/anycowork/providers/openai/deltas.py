@@ -86,23 +86,23 @@ def _object(data: bytes) -> Json:
 def _read(event: Json, part: str) -> CompletionDelta:
     choices = event.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
-    said = choice.get(part) if isinstance(choice, dict) else None
+    delta = choice.get(part) if isinstance(choice, dict) else None
     finish = choice.get("finish_reason") if isinstance(choice, dict) else None
     return CompletionDelta(
-        chunks=tuple(_chunks(said)) if isinstance(said, dict) else (),
-        calls=tuple(_calls(said.get("tool_calls"))) if isinstance(said, dict) else (),
+        chunks=tuple(_chunks(delta)) if isinstance(delta, dict) else (),
+        calls=tuple(_calls(delta.get("tool_calls"))) if isinstance(delta, dict) else (),
         finish=finish if isinstance(finish, str) else None,
         usage=_usage(event.get("usage")),
         error=_words(event),
     )
 
 
-def _chunks(said: Json) -> Iterator[TextChunk | ReasoningChunk]:
+def _chunks(delta: Json) -> Iterator[TextChunk | ReasoningChunk]:
     # Some servers send the same reasoning under both names; one is enough.
-    reasoning = next((t for name in ("reasoning_content", "reasoning") if (t := _text(said.get(name)))), "")
+    reasoning = next((t for name in ("reasoning_content", "reasoning") if (t := _text(delta.get(name)))), "")
     if reasoning:
         yield ReasoningChunk(reasoning)
-    content = said.get("content")
+    content = delta.get("content")
     if text := _text(content):
         yield TextChunk(text)
     if isinstance(content, list):

@@ -53,7 +53,7 @@ class CallPieces:
 
 def answered_calls(messages: Sequence[PromptMessage]) -> frozenset[str]:
     """Returns the ids of calls that are shown together with their results: only these can be sent as calls."""
-    parts = [part for said in messages for part in said.parts]
+    parts = [part for prompt_message in messages for part in prompt_message.parts]
     made = {str(part.call["id"]) for part in parts if part.call and part.call.get("id")}
     return frozenset(made & {part.answers for part in parts if part.answers})
 
@@ -61,19 +61,19 @@ def answered_calls(messages: Sequence[PromptMessage]) -> frozenset[str]:
 def openai_messages(messages: Sequence[PromptMessage], image_bytes: Mapping[str, bytes]) -> list[Json]:
     """Returns messages in OpenAI's format: an assistant's `tool_calls`, each followed by a message of role `tool`."""
     known = answered_calls(messages)
-    return [shown for said in messages for shown in _openai(said, known, image_bytes)]
+    return [shown for prompt_message in messages for shown in _openai(prompt_message, known, image_bytes)]
 
 
-def _openai(said: PromptMessage, known: frozenset[str], image_bytes: Mapping[str, bytes]) -> Iterator[Json]:
-    calls = [part.call for part in said.parts if part.call and part.call.get("id") in known]
-    for part in said.parts:
+def _openai(prompt_message: PromptMessage, known: frozenset[str], image_bytes: Mapping[str, bytes]) -> Iterator[Json]:
+    calls = [part.call for part in prompt_message.parts if part.call and part.call.get("id") in known]
+    for part in prompt_message.parts:
         if part.answers in known:
             yield {"role": "tool", "tool_call_id": part.answers, "content": well_formed(part.text)}
-    words = text_of(said, known)
+    words = text_of(prompt_message, known)
     if calls:
         yield {"role": "assistant", "content": words or None, "tool_calls": [_openai_call(call) for call in calls]}
     elif words:
-        yield {"role": said.role, "content": openai_content(said, words, image_bytes)}
+        yield {"role": prompt_message.role, "content": openai_content(prompt_message, words, image_bytes)}
 
 
 def _openai_call(call: Json) -> Json:
@@ -81,11 +81,11 @@ def _openai_call(call: Json) -> Json:
     return {"id": call["id"], "type": "function", "function": {"name": call.get("tool"), "arguments": arguments}}
 
 
-def text_of(said: PromptMessage, known: frozenset[str]) -> str:
+def text_of(prompt_message: PromptMessage, known: frozenset[str]) -> str:
     """Returns the text that remains when calls and results are sent natively."""
-    if not known or not said.parts:  # the system prompt has no parts
-        return well_formed(said.content)
-    return "\n\n".join(well_formed(part.text) for part in said.parts if not _shown_apart(part, known))
+    if not known or not prompt_message.parts:  # the system prompt has no parts
+        return well_formed(prompt_message.content)
+    return "\n\n".join(well_formed(part.text) for part in prompt_message.parts if not _shown_apart(part, known))
 
 
 def _shown_apart(part: ContentPart, known: frozenset[str]) -> bool:

@@ -55,8 +55,8 @@ class Passthrough:
         for entries in answers:
             for entry in entries if not isinstance(entries, ProviderFault) else ():
                 union.setdefault(str(entry["id"]), entry)
-        house = self._registry.get(LOCAL)
-        for model in house.models if house else ():
+        local = self._registry.get(LOCAL)
+        for model in local.models if local else ():
             union.setdefault(model, _entry(LOCAL, model))
         faults = [answer for answer in answers if isinstance(answer, ProviderFault)]
         if faults and not union:
@@ -85,7 +85,7 @@ class UpstreamLine:
     """The line to one provider."""
 
     def __init__(self, upstream: Upstream, connections: Http1Pool, timeouts: Timeouts) -> None:
-        self._upstream, self._wires, self._timeouts = upstream, connections, timeouts
+        self._upstream, self._connections, self._timeouts = upstream, connections, timeouts
 
     async def post(self, path: str, body: bytes, headers: Sequence[HeaderPair]) -> "LiveAnswer":
         """Sends the request and returns the answer once its head has arrived; the caller closes it. Adds the provider's key.
@@ -121,12 +121,12 @@ class UpstreamLine:
         target = self._upstream.target()
         own = [(key.encode(), value.encode()) for key, value in self._upstream.headers().items()]
         try:
-            connection = await self._wires.acquire(target, seconds=limits.connect)
+            connection = await self._connections.acquire(target, seconds=limits.connect)
         except TimeoutError:
             raise NoAnswerInTime(f"{name} could not be connected to within {limits.connect:g} s.") from None
         except OSError as error:
             raise self._upstream.unreachable(error) from None
-        answer = LiveAnswer(connection, partial(self._wires.release, target, connection), name, limits.idle)
+        answer = LiveAnswer(connection, partial(self._connections.release, target, connection), name, limits.idle)
         try:
             await connection.ask(target, method, path, [*headers, *own], body, seconds=limits.first_byte)
         except TimeoutError:
@@ -144,13 +144,13 @@ class OnDemandLine:
     """The line to the built-in model, whose server is started on demand and kept while it answers."""
 
     def __init__(self, provider: OnDemandProvider, model: str, connections: Http1Pool) -> None:
-        self._lender, self._model, self._wires = provider, model, connections
+        self._provider, self._model, self._connections = provider, model, connections
 
     async def post(self, path: str, body: bytes, headers: Sequence[HeaderPair]) -> "LiveAnswer":
         """As `Line.post`."""
         async with AsyncExitStack() as stack:
-            upstream = await stack.enter_async_context(self._lender.lend(self._model))
-            answer = await UpstreamLine(upstream, self._wires, self._lender.timeouts).post(path, body, headers)
+            upstream = await stack.enter_async_context(self._provider.acquire(self._model))
+            answer = await UpstreamLine(upstream, self._connections, self._provider.timeouts).post(path, body, headers)
             answer.afterwards(stack.pop_all())
         return answer
 
@@ -166,21 +166,21 @@ class LiveAnswer:
     def __init__(self, connection: Http1Connection, release: Callable[[], None], name: str, idle: float) -> None:
         self.status = 0
         self.headers: Sequence[HeaderPair] = ()
-        self._wire, self._give_back, self._name, self._idle = connection, release, name, idle
+        self._connection, self._give_back, self._name, self._idle = connection, release, name, idle
         self._complete = False
         self._on_close = AsyncExitStack()
 
     def begin(self) -> None:
         """Called when the head has arrived."""
-        self.status, self.headers = self._wire.status, self._wire.headers
-        said = {name.lower(): value for name, value in self.headers}
+        self.status, self.headers = self._connection.status, self._connection.headers
+        by_name = {name.lower(): value for name, value in self.headers}
         self._watch = UsageWatch(
-            self.status, content_type=said.get(b"content-type", b""), encoding=said.get(b"content-encoding", b"")
+            self.status, content_type=by_name.get(b"content-type", b""), encoding=by_name.get(b"content-encoding", b"")
         )
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """Yields the body's bytes as they arrive. Raises: BrokenStream, NoAnswerInTime."""
-        read, idle, see = self._wire.read, self._idle, self._watch.see
+        read, idle, see = self._connection.read, self._idle, self._watch.see
         try:
             while piece := await read(seconds=idle):
                 see(piece)

@@ -133,10 +133,10 @@ class OpenAIProvider:
                 self._refused_fields[model] = refused
                 return response
             async with response:
-                said = await self._refusal(response)
-            named = _refused_field(response.status, said, asked)
+                refusal = await self._refusal(response)
+            named = _refused_field(response.status, refusal, asked)
             if named is None:
-                raise self._failure(response, said, model)
+                raise self._failure(response, refusal, model)
             refused |= {named}
 
     async def _post(self, body: Json) -> "aiohttp.ClientResponse":
@@ -170,9 +170,9 @@ class OpenAIProvider:
         except (TimeoutError, aiohttp.ClientError, OSError):
             return b""
 
-    def _failure(self, response: "aiohttp.ClientResponse", said: bytes, model: str) -> Exception:
-        fault = self._upstream.fault(response.status, said, model=model)
-        if waiting_may_help(response.status, said):
+    def _failure(self, response: "aiohttp.ClientResponse", refusal: bytes, model: str) -> Exception:
+        fault = self._upstream.fault(response.status, refusal, model=model)
+        if waiting_may_help(response.status, refusal):
             return TryAgain(fault, retry_after(response.headers))
         return fault
 
@@ -215,8 +215,8 @@ def _messages(request: ModelRequest) -> list[Json]:
     if request.offers:
         return openai_messages(request.messages, request.image_bytes)
     return [
-        {"role": said.role, "content": openai_content(said, well_formed(said.content), request.image_bytes)}
-        for said in request.messages
+        {"role": refusal.role, "content": openai_content(refusal, well_formed(refusal.content), request.image_bytes)}
+        for refusal in request.messages
     ]
 
 
@@ -228,11 +228,11 @@ def _without(body: Json, refused: frozenset[str]) -> Json:
     return kept
 
 
-def _refused_field(status: int, said: bytes, asked: Json) -> str | None:
+def _refused_field(status: int, refusal: bytes, asked: Json) -> str | None:
     """Returns the optional field of this request that the server's refusal names, if any."""
     if status not in (400, 422):
         return None
-    words = said.decode("utf-8", "replace")
+    words = refusal.decode("utf-8", "replace")
     return next((name for name in _OPTIONAL if name in asked and name in words), None)
 
 

@@ -81,23 +81,25 @@ class Upstream:
     def fault(self, status: int, body: bytes, *, model: str) -> ProviderFault:
         """Explains what this refusal means, and who can do something about it."""
         words, code = self.quoted(error_words(body)), error_code(body)
-        said = f" It says: {words}{'' if words[-1] in '.!?…' else '.'}" if words else ""
+        detail = f" It says: {words}{'' if words[-1] in '.!?…' else '.'}" if words else ""
         if status in (401, 403):
             # Its message is left out here: some servers repeat a part of the key.
             return BadKey(f"{self.name} refused the key ({status}). {self._key_advice()}")
         if code == "model_not_found" or (status == 404 and "model" in words.lower()):
-            return NoSuchModel(f"{self.name} has no model '{model}'.{said} Choose another model.")
+            return NoSuchModel(f"{self.name} has no model '{model}'.{detail} Choose another model.")
         if code in _OUT_OF_CREDIT:
-            return RateLimited(f"The account at {self.name} has no credit left.{said} Add some, or use another model.")
+            return RateLimited(
+                f"The account at {self.name} has no credit left.{detail} Add some, or use another model."
+            )
         if status == 429:
-            return RateLimited(f"{self.name} accepts no more requests for now (429).{said} Try again later.")
+            return RateLimited(f"{self.name} accepts no more requests for now (429).{detail} Try again later.")
         if status == 408 or status >= 500:
-            return Overloaded(f"{self.name} could not answer ({status}).{said} Try again later.")
+            return Overloaded(f"{self.name} could not answer ({status}).{detail} Try again later.")
         if status == 404 or 300 <= status < 400:
             return RejectedRequest(
-                f"{self.url('chat/completions')} is not there ({status}).{said} Check the base URL of {self.name}."
+                f"{self.url('chat/completions')} is not there ({status}).{detail} Check the base URL of {self.name}."
             )
-        return RejectedRequest(f"{self.name} rejected the request ({status}).{said}")
+        return RejectedRequest(f"{self.name} rejected the request ({status}).{detail}")
 
     def _key_advice(self) -> str:
         if self.key_env is None:

@@ -76,9 +76,11 @@ class UsageWatch:
             return expected
         return Used(expected.prompt, self._estimated() if expected.completion else 0, estimated=True)
 
-    def _at_least(self, expected: Used, told: Used) -> Used:
+    def _at_least(self, expected: Used, reported: Used) -> Used:
         seen = self._estimated() if expected.completion else 0
-        return Used(max(expected.prompt, told.prompt), max(expected.completion, told.completion, seen), estimated=True)
+        return Used(
+            max(expected.prompt, reported.prompt), max(expected.completion, reported.completion, seen), estimated=True
+        )
 
     def _estimated(self) -> int:
         if not self._streamed:
@@ -156,7 +158,7 @@ class _Inner(msgspec.Struct):
     usage: _Usage | None = None
 
 
-class _Said(msgspec.Struct):
+class _Completion(msgspec.Struct):
     """An answer or an event; the last event of a response carries the response, and Groq uses a separate field."""
 
     usage: _Usage | None = None
@@ -164,7 +166,7 @@ class _Said(msgspec.Struct):
     x_groq: _Inner | None = None
 
 
-_SAID = msgspec.json.Decoder(_Said)
+_COMPLETION = msgspec.json.Decoder(_Completion)
 _USAGE = msgspec.json.Decoder(_Usage)
 _KEY = re.compile(rb'"usage"\s*:\s*(?=\{)')
 
@@ -183,10 +185,10 @@ def read_usage(kept: bytes, *, whole: bool, streamed: bool) -> Used | None:
 
 def _usage_in(text: bytes) -> Used | None:
     try:
-        said = _SAID.decode(text)
+        decoded = _COMPLETION.decode(text)
     except (ValueError, RecursionError):
         return None
-    places = (said.usage, said.response and said.response.usage, said.x_groq and said.x_groq.usage)
+    places = (decoded.usage, decoded.response and decoded.response.usage, decoded.x_groq and decoded.x_groq.usage)
     return next((found for place in places if place and (found := place.used())), None)
 
 

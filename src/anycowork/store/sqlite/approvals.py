@@ -91,6 +91,16 @@ def of_call(connection: Connection, call_id: str) -> list[Approval]:
     return [_approval(row) for row in rows]
 
 
+def decided_in_waiting_batches(connection: Connection, chat_id: str) -> dict[str, ApprovalState]:
+    """Returns what a person decided of calls whose batch still waits for other decisions, by call."""
+    rows = connection.execute(
+        "SELECT tool_call_id, state FROM approvals WHERE chat_id = ? AND state IN ('allowed', 'denied')"
+        " AND batch_id IN (SELECT batch_id FROM approvals WHERE chat_id = ? AND state = 'pending') ORDER BY seq, ordinal",
+        (chat_id, chat_id),
+    )
+    return {call_id: ApprovalState(state) for call_id, state in rows}
+
+
 _Row = tuple[
     str,
     str,

@@ -16,6 +16,7 @@ from anycowork.domain.journal import (
     Compact,
     DecideApproval,
     RemoveChat,
+    RemoveQueued,
     RequireLease,
     RequireNoDenial,
     RequireState,
@@ -25,6 +26,7 @@ from anycowork.domain.journal import (
     Spend,
     Write,
 )
+from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Message
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
@@ -36,6 +38,7 @@ from anycowork.store.sqlite import (
     calls,
     chats,
     jobs,
+    message_queue,
     messages,
     questions_and_plans,
     records,
@@ -248,6 +251,10 @@ def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: in
             jobs.put_job(connection, write)
         case JobTask():
             jobs.put_task(connection, write)
+        case QueuedMessage():
+            message_queue.put(connection, write)
+        case RemoveQueued():
+            message_queue.remove(connection, chat_id, write.queued_id)
         case Message() | Call() | Spend() | Reserve() | Turn() | RemoveChat():
             raise AssertionError("handled by ChangeWriter._write")
         case _:

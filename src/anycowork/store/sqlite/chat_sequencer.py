@@ -51,7 +51,7 @@ class ChatSequence:
         return (self._waiting[0].first_seq if self._waiting else self.next_seq) - 1
 
     @property
-    def quiet(self) -> bool:
+    def is_idle(self) -> bool:
         return not self._waiting
 
 
@@ -71,7 +71,7 @@ class ChatSequencer:
     def horizon(self, chat_id: str) -> int | None:
         """Returns None if no record of this chat is pending."""
         line = self._lines.get(chat_id)
-        return None if line is None or line.quiet else line.horizon
+        return None if line is None or line.is_idle else line.horizon
 
     def last_shown(self, chat_id: str) -> int:
         """Returns the highest number that any reader has seen."""
@@ -80,5 +80,5 @@ class ChatSequencer:
 
     def forget(self, chat_id: str) -> None:
         line = self._lines.get(chat_id)
-        if line is not None and line.quiet:
+        if line is not None and line.is_idle:
             del self._lines[chat_id]

@@ -10,7 +10,7 @@ from anycowork.domain.errors import DatabaseDamaged, StorageFault
 from anycowork.domain.events import Record
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
-from anycowork.store.sqlite import chats, idempotency, ledger
+from anycowork.store.sqlite import chats, idempotency, ledger, turns
 from anycowork.store.sqlite.audit_heads import AuditHeads, heads_path
 from anycowork.store.sqlite.blobs import Blobs
 from anycowork.store.sqlite.change_writer import ChangeWriter
@@ -19,6 +19,7 @@ from anycowork.store.sqlite.compaction import compact
 from anycowork.store.sqlite.connection import BUSY_SECONDS, connect_to_read, connect_to_write, create_file, is_damaged
 from anycowork.store.sqlite.delta_buffer import DeltaBuffer
 from anycowork.store.sqlite.idempotency import SqliteIdempotency
+from anycowork.store.sqlite.job_turns import JobTurns
 from anycowork.store.sqlite.journal import SqliteJournal
 from anycowork.store.sqlite.ledger import SqliteKeyLedger
 from anycowork.store.sqlite.principals import SqlitePrincipals
@@ -136,7 +137,16 @@ def _assemble(
     rules = SqliteRules(reader, writer, clock)
     return Database(
         journal=SqliteJournal(
-            writer, change_writer, lines, pieces, running, clock, publish, rules.changed, chats_changed
+            writer,
+            change_writer,
+            lines,
+            pieces,
+            running,
+            clock,
+            publish,
+            rules.changed,
+            chats_changed,
+            JobTurns(turns.task_states(reader)),
         ),
         store=SqliteStore(reader, lines, pieces, running, heads),
         principals=SqlitePrincipals(reader, writer, clock),
@@ -144,7 +154,7 @@ def _assemble(
         roots=SqliteWorkspaceRoots(reader, writer, clock),
         rules=rules,
         system_prompts=SqliteSystemPrompts(reader, writer, clock),
-        leases=SqliteLeases(writer),
+        leases=SqliteLeases(writer, clock),
         idempotency=SqliteIdempotency(reader, writer, clock),
         blobs=Blobs(reader, writer),
         retention=SqliteRetention(writer),

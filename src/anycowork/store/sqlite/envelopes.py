@@ -3,7 +3,7 @@
 import msgspec
 from pydantic import JsonValue
 
-from anycowork.domain.events import BY_THE_HOUSE, ENVELOPE_VERSION, EventType, NewEvent
+from anycowork.domain.events import ENVELOPE_VERSION, SERVER_LABEL, EventType, NewEvent
 from anycowork.domain.messages import Json, Message
 
 _sorted = msgspec.json.Encoder(order="sorted").encode
@@ -18,7 +18,7 @@ def encoded(
     record_id: str,
     chat_id: str,
     at: str,
-    principal: str = BY_THE_HOUSE,
+    principal: str = SERVER_LABEL,
     cause: str | None = None,
 ) -> bytes:
     """Encodes what `NewEvent.envelope` returns, as canonical bytes."""
@@ -34,7 +34,7 @@ def encoded_message(message: Message, *, seq: int, record_id: str, at: str, prin
         draft = NewEvent(EventType.MESSAGE, body, message.turn_id, message.job_id, message.task_id)
         chat_id = message.chat_id
         return encoded(draft, seq=seq, record_id=record_id, chat_id=chat_id, at=at, principal=principal, cause=cause)
-    told = _Envelope(
+    document = _Envelope(
         agent_role=message.agent_role,
         content=message.content,
         created_at=message.created_at,
@@ -55,7 +55,7 @@ def encoded_message(message: Message, *, seq: int, record_id: str, at: str, prin
             chat_id=message.chat_id,
             id=record_id,
             job_id=message.job_id,
-            message=told,
+            message=document,
             principal=principal,
             seq=seq,
             task_id=message.task_id,

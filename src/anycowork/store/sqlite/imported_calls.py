@@ -19,11 +19,11 @@ def with_cards(message: Message, raw: Json, new_id: Callable[[], str]) -> Iterat
     if message.message_type is not MessageType.TEXT or not cards:
         yield message, raw
         return
-    said = message.content.strip() and not _repeats(message, cards)
-    if said:
+    has_text = message.content.strip() and not _repeats(message, cards)
+    if has_text:
         yield message, raw
     for place, card in enumerate(cards):
-        if place == 0 and not said:
+        if place == 0 and not has_text:
             yield card, raw
         else:
             card_id = new_id()

@@ -164,7 +164,19 @@ class Importer:
 
 
 _MARKS_OF_A_CHAT = {"messages", "id", "session_id", "config", "title", "agent_role", "agent_mode"}
-_CHAT_FIELDS = {"id", "title", "workspace", "config", "created_at", "updated_at", "messages", "state", "last_seq"}
+_CHAT_FIELDS = {
+    "id",
+    "title",
+    "workspace",
+    "config",
+    "created_at",
+    "updated_at",
+    "messages",
+    "state",
+    "last_seq",
+    "pinned",
+    "archived",
+}
 
 
 def _items(source: bytes, report: ImportReport) -> Iterator[tuple[str, JsonValue]]:

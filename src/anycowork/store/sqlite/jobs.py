@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from anycowork.domain.jobs import Job, JobLimits, JobStatus, JobTask, OnFailure
+from anycowork.domain.jobs import CommitMode, Job, JobLimits, JobStatus, JobTask, OnFailure
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget
 from anycowork.domain.task_progress import TaskStatus
@@ -16,17 +16,21 @@ Connection = sqlite3.Connection
 
 _JOB = (
     "id, chat_id, request, message_id, principal, status, plan_id, plan, on_failure, parallel, limits, final_response, error,"
-    " created_at, completed_at"
+    " created_at, completed_at, commit_mode, race, workspace, replan_id"
 )
 _TASK = (
     "job_id, chat_id, id, ordinal, description, dependencies, status, claimed, result, error, attempt, failures, interruptions,"
-    " turn_id, created_at, started_at, completed_at"
+    " turn_id, created_at, started_at, completed_at, agent, workspace, conflicts"
 )
+
+
+def _marks(fields: str) -> str:
+    return ", ".join("?" for _ in fields.split(","))
 
 
 def put_job(connection: Connection, job: Job) -> None:
     connection.execute(
-        f"INSERT OR REPLACE INTO jobs ({_JOB}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT OR REPLACE INTO jobs ({_JOB}) VALUES ({_marks(_JOB)})",
         (
             job.id,
             job.chat_id,
@@ -43,13 +47,17 @@ def put_job(connection: Connection, job: Job) -> None:
             to_json_text_or_null(job.error),
             job.created_at,
             job.completed_at,
+            job.commit.value,
+            to_json_text(list(job.race)),
+            job.workspace,
+            job.replan_id,
         ),
     )
 
 
 def put_task(connection: Connection, task: JobTask) -> None:
     connection.execute(
-        f"INSERT OR REPLACE INTO tasks ({_TASK}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT OR REPLACE INTO tasks ({_TASK}) VALUES ({_marks(_TASK)})",
         (
             task.job_id,
             task.chat_id,
@@ -68,6 +76,9 @@ def put_task(connection: Connection, task: JobTask) -> None:
             task.created_at,
             task.started_at,
             task.completed_at,
+            task.agent,
+            task.workspace,
+            to_json_text_or_null(task.conflicts),
         ),
     )
 
@@ -119,7 +130,7 @@ def turn_rows(connection: Connection, job_id: str) -> list[tuple[str, str | None
 
 def _job(row: tuple[Any, ...]) -> Job:  # Any: sqlite's rows have no types
     id_, chat_id, request, message_id, principal, status, plan_id, plan, on_failure, parallel, limits, *rest = row
-    final_response, error, created_at, completed_at = rest
+    final_response, error, created_at, completed_at, commit, race, workspace, replan_id = rest
     return Job(
         id=id_,
         chat_id=chat_id,
@@ -132,6 +143,10 @@ def _job(row: tuple[Any, ...]) -> Job:  # Any: sqlite's rows have no types
         on_failure=OnFailure(on_failure),
         parallel=parallel,
         limits=_limits(from_json_text(limits)),
+        commit=CommitMode(commit),
+        race=msgspec.json.decode(race, type=tuple[str, ...]),
+        workspace=workspace,
+        replan_id=replan_id,
         final_response=final_response,
         error=from_json_text_or_none(error),
         created_at=created_at,
@@ -145,7 +160,7 @@ def _limits(stored: Json) -> JobLimits:
 
 def _task(row: tuple[Any, ...]) -> JobTask:  # Any: sqlite's rows have no types
     job_id, chat_id, id_, ordinal, description, dependencies, status, claimed, result, error, *rest = row
-    attempt, failures, interruptions, turn_id, created_at, started_at, completed_at = rest
+    attempt, failures, interruptions, turn_id, created_at, started_at, completed_at, agent, workspace, conflicts = rest
     return JobTask(
         job_id=job_id,
         chat_id=chat_id,
@@ -161,6 +176,9 @@ def _task(row: tuple[Any, ...]) -> JobTask:  # Any: sqlite's rows have no types
         failures=failures,
         interruptions=interruptions,
         turn_id=turn_id,
+        agent=agent,
+        workspace=workspace,
+        conflicts=from_json_text_or_none(conflicts),
         created_at=created_at,
         started_at=started_at,
         completed_at=completed_at,

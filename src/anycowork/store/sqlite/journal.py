@@ -6,9 +6,8 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
-from typing import TypeVar
 
-from anycowork.domain.chats import Turn, TurnState
+from anycowork.domain.chats import Turn
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.events import EventType, NewEvent, Record
 from anycowork.domain.journal import (
@@ -28,12 +27,12 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
-from anycowork.domain.values import replace
 from anycowork.store.sqlite import messages
 from anycowork.store.sqlite.change_writer import ChangeWriter, Numbered
 from anycowork.store.sqlite.chat_sequencer import ChatSequence, ChatSequencer
 from anycowork.store.sqlite.delta_buffer import DeltaBuffer, DeltaPiece, DroppedDeltas, StreamDelta
 from anycowork.store.sqlite.envelopes import encoded, encoded_message
+from anycowork.store.sqlite.job_turns import JobTurns
 from anycowork.store.sqlite.records import RecordRow
 from anycowork.store.sqlite.turns import Running
 from anycowork.store.sqlite.writer import UncancellableFuture, WriteDone, WriteFailed, Writer
@@ -45,10 +44,7 @@ RETRY_SECONDS = 1.0
 Placed = WriteDone[int] | WriteFailed
 Kept = WriteDone[None] | WriteFailed
 
-Bound = TypeVar("Bound", Message, NewEvent)
-
 log = logging.getLogger(__name__)
-_NO_JOB: tuple[None, None] = (None, None)
 _OF_A_STEP = frozenset({Message, Turn, Call, Reserve, Spend, Compact, RequireLease, RequireNoDenial, Snapshot})
 _REMEMBERED = frozenset({Turn, AddChat, SetChat, Rule, RemoveChat})
 _DROPPING = frozenset({Compact, RemoveChat})
@@ -69,6 +65,7 @@ class SqliteJournal:
         publish: Callable[[Record], None],
         rules_changed: Callable[[], None],
         chats_changed: Callable[[], None],
+        job_turns: JobTurns | None = None,
     ) -> None:
         self._writer = writer
         self._change_writer = change_writer
@@ -81,7 +78,7 @@ class SqliteJournal:
         self._chats_changed = chats_changed
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
-        self._job_turns: dict[str, tuple[str | None, str | None]] = {}
+        self._job_turns = job_turns or JobTurns()
 
     async def write(self, *changes: Change) -> None:
         await self.submit_change(*changes)
@@ -106,7 +103,9 @@ class SqliteJournal:
         self._writer.submit_part(self._change_writer.write, numbered, settle)
         return known
 
-    def say(self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str) -> None:
+    def publish_delta(
+        self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str
+    ) -> None:
         sequence = self._lines.of(chat_id)
         delta = StreamDelta(
             chat_id,
@@ -118,7 +117,7 @@ class SqliteJournal:
             sequence.take(1),
             self._clock.new_id(),
             self._clock.now(),
-            *self._job_turns.get(turn_id, _NO_JOB),
+            *self._job_turns.names_of(turn_id),
         )
         sequence.show(delta.seq, partial(self._show_delta, delta, delta.record()))
 
@@ -126,7 +125,7 @@ class SqliteJournal:
         sequence = self._lines.of(chat_id)
         seq = sequence.take(1)
         body: Json = {"message_id": message_id, "offset": offset, "text": text}
-        job_id, task_id = self._job_turns.get(turn_id, _NO_JOB)
+        job_id, task_id = self._job_turns.names_of(turn_id)
         draft = NewEvent(EventType.TEXT_DELTA, body, turn_id, job_id, task_id, call_id=call_id)
         at, record_id = self._clock.now(), self._clock.new_id()
         shown = encoded(draft, seq=seq, record_id=record_id, chat_id=chat_id, at=at)
@@ -150,11 +149,13 @@ class SqliteJournal:
         chat_id, at, first, new_id = changes[0].chat_id, self._clock.now(), sequence.next_seq, self._clock.new_id
         entries: list[RecordRow] = []
         places: list[messages.Row] = []
+        changed: list[Change] = []
         step = True
         for change in changes:
             who, why = change.principal, change.cause
             step = step and _OF_A_STEP.issuperset(map(type, change.writes))
-            change = self._of_its_job(change)
+            change = self._job_turns.bound(change)
+            changed.append(change)
             for write in change.writes:
                 if type(write) is Message:
                     step = step and write.role is not Speaker.USER
@@ -168,28 +169,8 @@ class SqliteJournal:
                 entries.append(RecordRow(chat_id, seq, draft.type, body))
         if not entries:
             sequence.take(1)  # rows are ordered by the number of their change, so each change needs one
-        writes = changes[0].writes if len(changes) == 1 else tuple(chain.from_iterable(one.writes for one in changes))
+        writes = changed[0].writes if len(changed) == 1 else tuple(chain.from_iterable(one.writes for one in changed))
         return Numbered(chat_id, writes, tuple(entries), tuple(places), first, sequence.next_seq, at, step)
-
-    def _of_its_job(self, change: Change) -> Change:
-        """Every message and event of a job's turn names the job and the task, whoever wrote it."""
-        turns = [write for write in change.writes if type(write) is Turn and write.job_id is not None]
-        for turn in turns:
-            self._job_turns[turn.id] = (turn.job_id, turn.task_id)
-        if self._job_turns:
-            change = replace(
-                change,
-                writes=tuple(self._bound(w) if type(w) is Message else w for w in change.writes),
-                events=tuple(self._bound(event) for event in change.events),
-            )
-        for turn in turns:
-            if turn.state is TurnState.ENDED:
-                del self._job_turns[turn.id]
-        return change
-
-    def _bound(self, noun: Bound) -> Bound:
-        job_id, task_id = self._job_turns.get(noun.turn_id or "", _NO_JOB)
-        return noun if job_id is None or noun.job_id is not None else replace(noun, job_id=job_id, task_id=task_id)
 
     # --- showing
 
@@ -276,6 +257,7 @@ class SqliteJournal:
         elif isinstance(write, RemoveChat):
             self._lines.forget(chat_id)
             self._running.forget(chat_id)
+            self._job_turns.forget(chat_id)
             self._rules_changed()
             self._chats_changed()
 

@@ -44,13 +44,16 @@ def question(connection: Connection, message_id: str) -> QuestionRow | None:
     return _question(connection, "message_id = ?", message_id)
 
 
-def open_question(connection: Connection, chat_id: str) -> QuestionRow | None:
-    return _question(connection, "chat_id = ? AND state = 'open'", chat_id)
+def open_question(connection: Connection, chat_id: str, *, turn_id: str | None = None) -> QuestionRow | None:
+    """Returns an open question of the chat; with `turn_id` the one of this turn, because several tasks of a job may ask."""
+    if turn_id is None:
+        return _question(connection, "chat_id = ? AND state = 'open'", chat_id)
+    return _question(connection, "chat_id = ? AND state = 'open' AND turn_id = ?", chat_id, turn_id)
 
 
-def _question(connection: Connection, where: str, value: str) -> QuestionRow | None:
+def _question(connection: Connection, where: str, *values: str) -> QuestionRow | None:
     row = connection.execute(
-        f"SELECT message_id, chat_id, turn_id, state, answer, answered_by FROM questions WHERE {where}", (value,)
+        f"SELECT message_id, chat_id, turn_id, state, answer, answered_by FROM questions WHERE {where}", values
     ).fetchone()
     if row is None:
         return None

@@ -7,9 +7,11 @@ from anycowork.domain.audit import link
 from anycowork.domain.events import DELTAS, SIDEBAR, EventType, Record
 from anycowork.domain.ports import UnfinishedText
 from anycowork.domain.values import leaf_value
+from anycowork.store.sqlite import message_search
 from anycowork.store.sqlite.columns import from_json_text
 
 Connection = sqlite3.Connection
+_MESSAGE = EventType.MESSAGE.value
 
 
 @leaf_value
@@ -51,10 +53,11 @@ def pieces(entries: Iterable[RecordRow], *, position: int) -> list[Row]:
 
 
 def insert(connection: Connection, rows: Sequence[Row]) -> None:
-    """Inserts records of the chain."""
+    """Inserts records of the chain, and indexes the messages among them."""
     connection.executemany(
         "INSERT INTO records (position, chat_id, seq, type, hash, body) VALUES (?, ?, ?, ?, ?, ?)", rows
     )
+    message_search.index(connection, ((row[0], row[5]) for row in rows if row[3] == _MESSAGE))
 
 
 def insert_pieces(connection: Connection, rows: Sequence[Row]) -> None:
@@ -71,6 +74,8 @@ def next_position(connection: Connection) -> int:
 
 def remove_of_chat(connection: Connection, chat_id: str) -> None:
     connection.execute("UPDATE house SET last_position = ?", (next_position(connection) - 1,))
+    said = "SELECT position, body FROM records WHERE chat_id = ? AND type = 'message'"
+    message_search.unindex(connection, connection.execute(said, (chat_id,)))
     connection.execute("DELETE FROM records WHERE chat_id = ?", (chat_id,))
 
 

@@ -1,9 +1,10 @@
 """The snapshots tables: the paths that a change touched, their state, and the contents that are still needed."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from anycowork.domain.snapshots import Kind, PathImage, RecordedChange, Snapshot, SnapshotMoment
+from anycowork.store.sqlite.columns import from_json_text
 from anycowork.store.sqlite.writer import Writer
 
 Connection = sqlite3.Connection
@@ -52,12 +53,26 @@ def find(connection: Connection, chat_id: str, snapshot_id: str) -> Snapshot | N
 
 
 def page(connection: Connection, chat_id: str, *, before: int | None, limit: int) -> tuple[list[Snapshot], int | None]:
+    """Returns those of the chat's own workspace, not of the private copies that tasks work in."""
     rows = connection.execute(
-        f"SELECT {_FIELDS} FROM snapshots WHERE chat_id = ? AND position < ? AND moment <> 'meant' ORDER BY position DESC LIMIT ?",
+        f"SELECT {_FIELDS} FROM snapshots WHERE chat_id = ? AND position < ? AND moment <> 'meant'"
+        " AND workspace = (SELECT workspace FROM chats WHERE chats.id = chat_id) ORDER BY position DESC LIMIT ?",
         (chat_id, _NO_END if before is None else before, limit + 1),
     ).fetchall()
     found = [_snapshot(row, ()) for row in reversed(rows[:limit])]
     return found, found[0].position if len(rows) > limit else None
+
+
+def first_after(connection: Connection, chat_id: str, seq: int) -> str | None:
+    """Returns the first snapshot before a change whose record is later than this number."""
+    rows = connection.execute(
+        "SELECT body FROM records WHERE chat_id = ? AND seq > ? AND type = 'snapshot' ORDER BY seq", (chat_id, seq)
+    )
+    for (body,) in rows:
+        taken = from_json_text(body).get("snapshot")
+        if isinstance(taken, dict) and taken.get("moment") == SnapshotMoment.BEFORE.value:
+            return str(taken["id"])
+    return None
 
 
 _NO_END = 2**62
@@ -68,6 +83,24 @@ def changes_since(connection: Connection, snapshot: Snapshot) -> list[RecordedCh
     rows = connection.execute(
         "SELECT change_id FROM snapshots WHERE workspace = ? AND position >= ? AND moment = 'before' ORDER BY position",
         (snapshot.workspace, snapshot.position),
+    ).fetchall()
+    found = (change(connection, change_id) for (change_id,) in rows)
+    return [each for each in found if each is not None]
+
+
+def changes_in(connection: Connection, workspace: str) -> list[RecordedChange]:
+    rows = connection.execute(
+        "SELECT change_id FROM snapshots WHERE workspace = ? AND moment = 'before' ORDER BY position", (workspace,)
+    ).fetchall()
+    found = (change(connection, change_id) for (change_id,) in rows)
+    return [each for each in found if each is not None]
+
+
+def changes_of_turns(connection: Connection, turn_ids: Sequence[str], workspace: str) -> list[RecordedChange]:
+    marks = ", ".join("?" for _ in turn_ids)
+    rows = connection.execute(
+        f"SELECT change_id FROM snapshots WHERE workspace = ? AND moment = 'before' AND turn_id IN ({marks}) ORDER BY position",
+        (workspace, *turn_ids),
     ).fetchall()
     found = (change(connection, change_id) for (change_id,) in rows)
     return [each for each in found if each is not None]

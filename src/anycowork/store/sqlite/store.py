@@ -6,14 +6,16 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
+from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow
 from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, Link
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn, TurnState
 from anycowork.domain.events import Record
 from anycowork.domain.jobs import Job, JobStatus, JobTask
+from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.ports import MessagePage, PastCall, RecentMessages, UnfinishedText
 from anycowork.domain.snapshots import RecordedChange, Snapshot
+from anycowork.domain.text_search import SearchResult
 from anycowork.domain.tools import Call
 from anycowork.domain.usage import ChatUsage, ModelUsage, TurnUsage
 from anycowork.domain.workflows import Run
@@ -23,6 +25,8 @@ from anycowork.store.sqlite import (
     calls,
     chats,
     jobs,
+    message_queue,
+    message_search,
     messages,
     questions_and_plans,
     records,
@@ -65,10 +69,19 @@ class SqliteStore:
         return self._running.config_of(chat_id, partial(chats.config_of, self._reader))
 
     async def chats_page(
-        self, *, limit: int, cursor: str | None = None, q: str | None = None, states: Collection[ChatState] = ()
+        self,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        q: str | None = None,
+        states: Collection[ChatState] = (),
+        pinned: bool | None = None,
+        archived: bool | None = None,
     ) -> tuple[list[Chat], str | None]:
         """Newest updated first, and the cursor for the page beyond. Raises: Invalid for a cursor that is none."""
-        found, further = chats.page(self._reader, limit=limit, cursor=cursor, q=q, states=states)
+        found, further = chats.page(
+            self._reader, limit=limit, cursor=cursor, q=q, states=states, pinned=pinned, archived=archived
+        )
         return [replace(chat, last_seq=self._last_seq(chat.id)) for chat in found], further
 
     # --- messages
@@ -109,6 +122,12 @@ class SqliteStore:
         last_seq = self._last_seq(chat_id)
         return messages.page(self._reader, chat_id, after=after, before=before, limit=limit, last_seq=last_seq)
 
+    async def search_messages(
+        self, query: str, *, limit: int, before: str | None = None
+    ) -> tuple[list[SearchResult], str | None]:
+        """Newest first, and the cursor for the page beyond. Raises: Invalid for a cursor that is none."""
+        return message_search.search(self._reader, query, limit=limit, before=before)
+
     # --- turns and what they wait for
 
     async def turn(self, turn_id: str) -> Turn | None:
@@ -121,6 +140,9 @@ class SqliteStore:
     async def current_turn(self, chat_id: str) -> Turn | None:
         found = turns.current(self._reader, chat_id)
         return None if found is None else self._running.current_state(found)
+
+    async def current_turns(self, chat_id: str) -> list[Turn]:
+        return [self._running.current_state(turn) for turn in turns.all_current(self._reader, chat_id)]
 
     async def newest_turn(self, chat_id: str) -> Turn | None:
         found = turns.newest(self._reader, chat_id)
@@ -144,11 +166,14 @@ class SqliteStore:
     async def approvals_of_call(self, call_id: str) -> list[Approval]:
         return approvals.of_call(self._reader, call_id)
 
+    async def decided_in_waiting_batches(self, chat_id: str) -> dict[str, ApprovalState]:
+        return approvals.decided_in_waiting_batches(self._reader, chat_id)
+
     async def question(self, message_id: str) -> QuestionRow | None:
         return questions_and_plans.question(self._reader, message_id)
 
-    async def open_question(self, chat_id: str) -> QuestionRow | None:
-        return questions_and_plans.open_question(self._reader, chat_id)
+    async def open_question(self, chat_id: str, *, turn_id: str | None = None) -> QuestionRow | None:
+        return questions_and_plans.open_question(self._reader, chat_id, turn_id=turn_id)
 
     async def plan(self, message_id: str) -> PlanRow | None:
         return questions_and_plans.plan(self._reader, message_id)
@@ -182,6 +207,12 @@ class SqliteStore:
             for turn_id, task_id, seconds in jobs.turn_rows(self._reader, job.id)
         ]
 
+    async def queued_messages(self, chat_id: str) -> list[QueuedMessage]:
+        return message_queue.of_chat(self._reader, chat_id)
+
+    async def chats_with_queue(self) -> list[str]:
+        return message_queue.chats(self._reader)
+
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
         """Returns the shown text of messages that were not completed in this turn: after a crash, it is left to recover."""
         shown = {piece.last.seq: piece.record() for piece in self._chunks.of(chat_id)}
@@ -205,6 +236,11 @@ class SqliteStore:
     async def snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot | None:
         return snapshots.find(self._reader, chat_id, snapshot_id)
 
+    async def snapshot_after_message(self, chat_id: str, message_id: str) -> str | None:
+        """Returns the chat's first snapshot that was taken before a change later than this message."""
+        seq = messages.number_of(self._reader, chat_id, message_id)
+        return None if seq is None else snapshots.first_after(self._reader, chat_id, seq)
+
     async def snapshots_page(
         self, chat_id: str, *, before: int | None = None, limit: int
     ) -> tuple[list[Snapshot], int | None]:
@@ -212,6 +248,12 @@ class SqliteStore:
 
     async def changes_since(self, snapshot: Snapshot) -> list[RecordedChange]:
         return snapshots.changes_since(self._reader, snapshot)
+
+    async def changes_in(self, workspace: str) -> list[RecordedChange]:
+        return snapshots.changes_in(self._reader, workspace)
+
+    async def changes_of_turns(self, turn_ids: Sequence[str], workspace: str) -> list[RecordedChange]:
+        return snapshots.changes_of_turns(self._reader, turn_ids, workspace)
 
     async def change_of(self, snapshot: Snapshot) -> RecordedChange | None:
         return snapshots.change(self._reader, snapshot.change_id)

@@ -11,7 +11,7 @@ Connection = sqlite3.Connection
 
 _FIELDS = (
     "id, chat_id, role, principal, message_id, plan_id, state, steps, faults, seconds, steps_before, seconds_before,"
-    " reason, error, created_at, job_id, task_id"
+    " reason, error, created_at, job_id, task_id, workspace"
 )
 
 
@@ -59,7 +59,7 @@ def goes_on(before: Turn, turn: Turn) -> bool:
 
 def put(connection: Connection, turn: Turn, *, seq: int) -> None:
     connection.execute(
-        f"INSERT INTO turns ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        f"INSERT INTO turns ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (id) DO UPDATE SET role = excluded.role, principal = excluded.principal, message_id = excluded.message_id,"
         " plan_id = excluded.plan_id, state = excluded.state, steps = excluded.steps, faults = excluded.faults,"
         " seconds = excluded.seconds, steps_before = excluded.steps_before, seconds_before = excluded.seconds_before,"
@@ -82,6 +82,7 @@ def put(connection: Connection, turn: Turn, *, seq: int) -> None:
             turn.created_at,
             turn.job_id,
             turn.task_id,
+            turn.workspace,
             seq,
         ),
     )
@@ -111,6 +112,24 @@ def current(connection: Connection, chat_id: str) -> Turn | None:
         f"SELECT {_FIELDS} FROM turns WHERE chat_id = ? AND state <> 'ended' ORDER BY seq DESC LIMIT 1", (chat_id,)
     ).fetchone()
     return None if row is None else _turn(row)
+
+
+def all_current(connection: Connection, chat_id: str) -> list[Turn]:
+    """Returns every turn that has not ended, oldest first."""
+    rows = connection.execute(
+        f"SELECT {_FIELDS} FROM turns WHERE state IN ('running', 'parked', 'due') AND chat_id = ? ORDER BY seq",
+        (chat_id,),
+    )
+    return [_turn(row) for row in rows]
+
+
+def task_states(connection: Connection) -> list[tuple[str, str, bool, bool]]:
+    """Returns each turn on a task that has not ended: its chat, its id, whether it waits for a person, and whether for an answer."""
+    rows = connection.execute(
+        "SELECT chat_id, id, state = 'parked', EXISTS (SELECT 1 FROM questions WHERE turn_id = turns.id AND questions.state = 'open')"
+        " FROM turns WHERE state IN ('running', 'parked', 'due') AND task_id IS NOT NULL"
+    )
+    return [(chat_id, id_, bool(parked), bool(asks)) for chat_id, id_, parked, asks in rows]
 
 
 def newest(connection: Connection, chat_id: str) -> Turn | None:
@@ -149,6 +168,7 @@ def _turn(row: tuple[Any, ...]) -> Turn:  # Any: sqlite's rows have no types
         created_at,
         job_id,
         task_id,
+        workspace,
     ) = row
     steps_before, seconds_before = since
     return Turn(
@@ -169,4 +189,5 @@ def _turn(row: tuple[Any, ...]) -> Turn:  # Any: sqlite's rows have no types
         created_at=created_at,
         job_id=job_id,
         task_id=task_id,
+        workspace=workspace,
     )

@@ -2,25 +2,15 @@
 
 import sqlite3
 
-from anycowork.domain.errors import Conflict, NotFound
+from anycowork.domain.errors import Conflict, LeaseHeld, NotFound
 from anycowork.domain.journal import RequireLease
-from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock
-from anycowork.domain.values import value
+from anycowork.domain.store_ports import WorkspaceRoot
+from anycowork.domain.times import later
 from anycowork.store.sqlite.columns import from_json_text, to_json_text
 from anycowork.store.sqlite.writer import Writer
 
 Connection = sqlite3.Connection
-
-
-@value
-class WorkspaceRoot:
-    """A registered root. `trust` maps a path inside to the content hash that a person trusted."""
-
-    root: str
-    registered_by: str
-    created_at: str
-    trust: Json
 
 
 class SqliteWorkspaceRoots:
@@ -60,20 +50,30 @@ def _set_trust(connection: Connection, root: str, path: str, content_hash: str |
 
 
 class SqliteLeases:
-    def __init__(self, writer: Writer) -> None:
+    """Implements the `Leases` port."""
+
+    def __init__(self, writer: Writer, clock: Clock) -> None:
         self._writer = writer
+        self._clock = clock
 
-    async def take(self, workspace: str, *, owner: str) -> int:
-        """Returns the new epoch: holders of an older one are refused from now on."""
-        return await self._writer.run(lambda connection: _take(connection, workspace, owner))
+    async def take(self, workspace: str, *, owner: str, seconds: float) -> int:
+        now = self._clock.now()
+        return await self._writer.run(
+            lambda connection: _take(connection, workspace, owner, now=now, until=later(now, seconds))
+        )
 
 
-def _take(connection: Connection, workspace: str, owner: str) -> int:
+def _take(connection: Connection, workspace: str, owner: str, *, now: str, until: str) -> int:
     row = connection.execute(
-        "INSERT INTO leases (workspace, owner, epoch) VALUES (?, ?, 1)"
-        " ON CONFLICT (workspace) DO UPDATE SET owner = excluded.owner, epoch = leases.epoch + 1 RETURNING epoch",
-        (workspace, owner),
+        "INSERT INTO leases (workspace, owner, epoch, expires_at) VALUES (?1, ?2, 1, ?3)"
+        " ON CONFLICT (workspace) DO UPDATE SET owner = ?2, epoch = leases.epoch + 1, expires_at = ?3"
+        " WHERE leases.owner = ?2 OR leases.expires_at IS NULL OR leases.expires_at <= ?4 RETURNING epoch",
+        (workspace, owner, until, now),
     ).fetchone()
+    if row is None:
+        raise LeaseHeld(
+            f"Another server is writing in workspace '{workspace}'. Wait until it is done, or stop it there."
+        )
     return int(row[0])
 
 

@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue, ValidationError, field_validator
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.network import Destination, wanted_destinations
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import ToolSpec
+from anycowork.domain.tools import ToolDisplay, ToolSpec
 from anycowork.domain.values import replace, value
 from anycowork.tools.plugins.schemas import BadSchema, validated
 
@@ -64,22 +64,22 @@ class Refused(ValueError):
     """Why a tool is not offered."""
 
 
-def declared(plugin: str, entries: Iterable[str], said: Mapping[str, JsonValue]) -> Declared:
+def declared(plugin: str, entries: Iterable[str], declaration: Mapping[str, JsonValue]) -> Declared:
     """Raises: Refused."""
     try:
-        read = _Declaration.model_validate(said)
+        read = _Declaration.model_validate(declaration)
         schema = validated(read.parameters)
         permissions = _permissions(read.permissions)
         network = wanted_destinations(read.network)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise Refused(f"{_named(said)}: its '{first['loc'][0]}' does not fit: {first['msg']}") from None
+        raise Refused(f"{_named(declaration)}: its '{first['loc'][0]}' does not fit: {first['msg']}") from None
     except (BadSchema, ValueError) as error:
-        raise Refused(f"{_named(said)}: {error}") from None
+        raise Refused(f"{_named(declaration)}: {error}") from None
     if read.entry not in entries:
-        raise Refused(f"{_named(said)}: it says that it comes from somewhere else than its plugin")
+        raise Refused(f"{_named(declaration)}: it says that it comes from somewhere else than its plugin")
     if read.path is not None and not _is_text(schema, read.path):
-        raise Refused(f"{_named(said)}: 'path' names '{read.path[:80]}', which is no text among its parameters")
+        raise Refused(f"{_named(declaration)}: 'path' names '{read.path[:80]}', which is no text among its parameters")
     spec = ToolSpec(
         name=read.name,
         category=read.category,
@@ -92,6 +92,7 @@ def declared(plugin: str, entries: Iterable[str], said: Mapping[str, JsonValue])
         looks_below=True,  # whatever its author says: it can read everything that it is shown
         reveals=True,
         plugin=plugin,
+        display=ToolDisplay(subject=(read.path,), target=(read.path,)) if read.path else ToolDisplay(),
     )
     if not spec.read_only:  # an author may ask for more approval than usual, not for less
         spec = replace(spec, requires_approval=True)
@@ -137,5 +138,5 @@ def _is_text(schema: Mapping[str, JsonValue], name: str) -> bool:
     return isinstance(found, dict) and found.get("type") == "string"
 
 
-def _named(said: Mapping[str, JsonValue]) -> str:
-    return f"'{str(said.get('name'))[:80]}'"
+def _named(declaration: Mapping[str, JsonValue]) -> str:
+    return f"'{str(declaration.get('name'))[:80]}'"

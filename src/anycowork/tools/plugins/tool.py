@@ -12,7 +12,7 @@ from anycowork.domain.errors import BadParameters, ToolFault, ToolTimedOut
 from anycowork.domain.ports import Prepared, ToolContext
 from anycowork.domain.tools import CallError, Intent, Parameters, Status, ToolResult
 from anycowork.domain.values import replace
-from anycowork.sandbox.masks import cover
+from anycowork.sandbox.masks import Covered, cover
 from anycowork.sandbox.proxy import Reach, Report
 from anycowork.sandbox.stage import Layer
 from anycowork.tools.built_in_tool import folder_of
@@ -104,10 +104,12 @@ class PluginTool:
     async def _read_only(self, wanted: SandboxedProgram, tool_context: ToolContext) -> ToolResult:
         jail = folder_of(tool_context).jail
         async with wanted.sandbox.read_only(jail.root) as stage:
-            hides = self._sees_workspace and tool_context.hidden.patterns
-            masks = await asyncio.to_thread(cover, jail, stage, tool_context.hidden) if hides else ()
-            ended, report = await wanted.run(jail.root, stage, masks=masks)
-        return self._result(ended, wanted.bounds, report)
+            covered = Covered()
+            if self._sees_workspace:
+                key_files = wanted.sandbox.key_files
+                covered = await asyncio.to_thread(cover, jail, stage, tool_context.hidden, key_files)
+            ended, report = await wanted.run(jail.origin, stage, source=jail.root, masks=covered.masks)
+        return _with_left_out(self._result(ended, wanted.bounds, report), covered)
 
     async def _changing(
         self, wanted: SandboxedProgram, layer: Layer, tool_context: ToolContext, within: WorkspacePath | None
@@ -115,10 +117,11 @@ class PluginTool:
         """A tool that fails changes nothing: only a success is committed. One that names a path may change only that."""
         jail = folder_of(tool_context).jail
         async with wanted.sandbox.begin(jail, layer) as transaction:
-            if tool_context.hidden.patterns:
-                await asyncio.to_thread(transaction.hide, tool_context.hidden)
-            ended, report = await wanted.run(jail.root, transaction.stage, masks=transaction.masks)
-            result = self._result(ended, wanted.bounds, report)
+            await asyncio.to_thread(transaction.hide, tool_context.hidden)
+            ended, report = await wanted.run(
+                jail.origin, transaction.stage, source=jail.root, masks=transaction.covered.masks
+            )
+            result = _with_left_out(self._result(ended, wanted.bounds, report), transaction.covered)
             went_well = result.status is Status.OK
             result = await settle_changes(
                 transaction,
@@ -174,6 +177,13 @@ class PluginTool:
         return f"{self.spec.name} ({self._plugin.name})"
 
 
+def _with_left_out(result: ToolResult, covered: Covered) -> ToolResult:
+    """The answer is the tool's own; what it could not read stands in the facts."""
+    if not covered.key_files:
+        return result
+    return replace(result, facts={**result.facts, "key_files_left_out": list(covered.key_files)})
+
+
 async def _place(path: str, tool_context: ToolContext) -> WorkspacePath:
     return await reading(lambda: folder_of(tool_context).jail.place(path))
 
@@ -192,9 +202,9 @@ def _no_answer(ended: ChildResult) -> str:
 
 
 def _with_output(error: ToolFault | None, ended: ChildResult) -> str:
-    said = ended.errors.decode(errors="replace").strip()[-_LAST_WORDS:]
+    error_text = ended.errors.decode(errors="replace").strip()[-_LAST_WORDS:]
     why = error.message if error else ""
-    return f"{why}\nIt last printed:\n{said}" if said else why
+    return f"{why}\nIt last printed:\n{error_text}" if error_text else why
 
 
 def _how(exit_code: int) -> str:

@@ -12,7 +12,7 @@ class Watch:
 
     def __init__(self):
         self.seconds = 0.0
-        self.slept = []
+        self.sleeps = []
 
     def monotonic(self):
         return self.seconds
@@ -24,7 +24,7 @@ class Watch:
         return "id"
 
     async def sleep(self, seconds):
-        self.slept.append(seconds)
+        self.sleeps.append(seconds)
 
 
 async def test_each_wrong_try_waits_longer_up_to_a_bound():
@@ -32,7 +32,7 @@ async def test_each_wrong_try_waits_longer_up_to_a_bound():
     slowdown = AuthThrottle(watch, watch.sleep)
     for _ in range(8):
         await slowdown.after_wrong("peer")
-    assert watch.slept == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0]
+    assert watch.sleeps == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0]
 
 
 async def test_another_peer_does_not_wait_for_the_guesser():
@@ -40,7 +40,7 @@ async def test_another_peer_does_not_wait_for_the_guesser():
     slowdown = AuthThrottle(watch, watch.sleep)
     for peer in ("guesser", "guesser", "other"):
         await slowdown.after_wrong(peer)
-    assert watch.slept == [0.1, 0.2, 0.1]
+    assert watch.sleeps == [0.1, 0.2, 0.1]
 
 
 async def test_a_long_pause_starts_anew():
@@ -49,7 +49,7 @@ async def test_a_long_pause_starts_anew():
     await slowdown.after_wrong("peer")
     watch.seconds = 61.0
     await slowdown.after_wrong("peer")
-    assert watch.slept == [0.1, 0.1]
+    assert watch.sleeps == [0.1, 0.1]
 
 
 @proves("SEC-1")
@@ -57,7 +57,7 @@ async def test_guesses_side_by_side_gain_nothing():
     watch = Watch()
     slowdown = AuthThrottle(watch, watch.sleep)
     await asyncio.gather(*(slowdown.after_wrong("peer") for _ in range(5)))
-    assert sorted(watch.slept) == [0.1, 0.2, 0.4, 0.8, 1.6]
+    assert sorted(watch.sleeps) == [0.1, 0.2, 0.4, 0.8, 1.6]
 
 
 @given(st.lists(st.text(max_size=3), max_size=60))
@@ -71,4 +71,4 @@ def test_no_number_of_peers_fills_the_memory(peers):
 
     asyncio.run(guess())
     assert len(slowdown._tries) <= 5
-    assert all(0 < seconds <= 2.0 for seconds in watch.slept)
+    assert all(0 < seconds <= 2.0 for seconds in watch.sleeps)

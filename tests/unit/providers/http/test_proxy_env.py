@@ -58,7 +58,7 @@ BOTH_WAYS = pytest.mark.parametrize("ask", [through_gateway, in_a_chat], ids=["g
 async def test_an_unknown_certificate_is_told_with_the_setting_that_helps(ask, model, pool):
     async with tls_in_front_of(model.base_url) as url:
         with pytest.raises(Untrusted, match=r"self-signed certificate.*ca_file") as caught:
-            await ask(Upstream("house", url), pool)
+            await ask(Upstream("office", url), pool)
     assert url in caught.value.message and "running" not in caught.value.message
 
 
@@ -66,7 +66,7 @@ async def test_what_is_not_trusted_is_not_tried_again(model, pool):
     naps = Naps()
     async with tls_in_front_of(model.base_url) as url:
         with pytest.raises(Untrusted):
-            await in_a_chat(Upstream("house", url), pool, naps)
+            await in_a_chat(Upstream("office", url), pool, naps)
     assert naps.taken == []
 
 
@@ -74,20 +74,20 @@ async def test_what_is_not_trusted_is_not_tried_again(model, pool):
 @BOTH_WAYS
 async def test_a_ca_file_vouches_for_it(ask, model, pool):
     async with tls_in_front_of(model.base_url) as url:
-        assert b"Good day." in await ask(Upstream("house", url, ca_file=CA), pool)
+        assert b"Good day." in await ask(Upstream("office", url, ca_file=CA), pool)
 
 
 @BOTH_WAYS
 async def test_a_certificate_for_another_host_is_told_as_such(ask, model, pool):
     async with tls_in_front_of(model.base_url) as url, proxy_to(url) as proxy:
         with pytest.raises(Untrusted, match="base_url that the certificate is valid for"):
-            await ask(Upstream("house", "https://other.example/v1", proxy=proxy.url, ca_file=CA), pool)
+            await ask(Upstream("office", "https://other.example/v1", proxy=proxy.url, ca_file=CA), pool)
 
 
 @BOTH_WAYS
 async def test_a_server_without_tls_is_told_as_such(ask, model, pool):
     with pytest.raises(Untrusted, match="http://"):
-        await ask(Upstream("house", model.base_url.replace("http:", "https:")), pool)
+        await ask(Upstream("office", model.base_url.replace("http:", "https:")), pool)
 
 
 @BOTH_WAYS
@@ -97,7 +97,7 @@ async def test_a_ca_file_that_is_none_is_told(ask, content, reason, tmp_path, po
     if content is not None:
         path.write_text(content)
     with pytest.raises(Untrusted, match=reason):
-        await ask(Upstream("house", "https://127.0.0.1:9/v1", ca_file=str(path)), pool)
+        await ask(Upstream("office", "https://127.0.0.1:9/v1", ca_file=str(path)), pool)
 
 
 async def test_the_ca_file_holds_for_anthropics_sdk_too(tmp_path):
@@ -107,10 +107,10 @@ async def test_the_ca_file_holds_for_anthropics_sdk_too(tmp_path):
             (Upstream("ant", url, **told), "ca_file"),
             (Upstream("ant", url, ca_file=str(tmp_path / "none.pem"), **told), "cannot be read"),
         ):
-            stranger = AnthropicProvider(upstream, tries=1)
+            anonymous = AnthropicProvider(upstream, tries=1)
             with pytest.raises(Untrusted, match=fault):
-                await all_of(stranger.answer(asking(model="claude-test")))
-            await stranger.aclose()
+                await all_of(anonymous.answer(asking(model="claude-test")))
+            await anonymous.aclose()
         client = AnthropicProvider(Upstream("ant", url, ca_file=CA, **told), tries=1)
         assert text_of(await all_of(client.answer(asking(model="claude-test")))) == "Good day."
         await client.aclose()
@@ -121,16 +121,16 @@ async def test_a_ca_file_that_was_mended_is_read_again(tmp_path, model, pool):
     path.write_text("not yet")
     async with tls_in_front_of(model.base_url) as url:
         with pytest.raises(Untrusted):
-            await through_gateway(Upstream("house", url, ca_file=str(path)), pool)
+            await through_gateway(Upstream("office", url, ca_file=str(path)), pool)
         path.write_bytes(CERTIFICATE.read_bytes())
-        assert b"Good day." in await through_gateway(Upstream("house", url, ca_file=str(path)), pool)
+        assert b"Good day." in await through_gateway(Upstream("office", url, ca_file=str(path)), pool)
 
 
 async def test_the_list_of_providers_says_what_is_wrong_with_the_certificate(model):
     async with tls_in_front_of(model.base_url) as url:
-        registry = ProviderRegistry([ProviderConfig("house", base_url=url, models=("m",))], environment={})
+        registry = ProviderRegistry([ProviderConfig("office", base_url=url, models=("m",))], environment={})
         with pytest.raises(Untrusted):
-            await all_of(registry.find("house/m")[0].answer(asking()))
+            await all_of(registry.find("office/m")[0].answer(asking()))
         shown = registry.describe()[0]
         await registry.aclose()
     assert shown["status"] == "unreachable" and "ca_file" in shown["hint"]
@@ -138,7 +138,7 @@ async def test_the_list_of_providers_says_what_is_wrong_with_the_certificate(mod
 
 def test_a_relative_ca_file_is_refused():
     with pytest.raises(Invalid, match="absolute path"):
-        ProviderConfig("house", base_url="https://a.example/v1", ca_file="ca.pem")
+        ProviderConfig("office", base_url="https://a.example/v1", ca_file="ca.pem")
 
 
 # --- proxies
@@ -148,7 +148,7 @@ def test_a_relative_ca_file_is_refused():
 @BOTH_WAYS
 async def test_tls_goes_through_a_tunnel_in_which_the_proxy_sees_nothing(ask, model, pool):
     async with tls_in_front_of(model.base_url) as url, proxy_to(url) as proxy:
-        there = Upstream("house", ELSEWHERE, key=lambda: "sk-secret", proxy=proxy.url, ca_file=CA)
+        there = Upstream("office", ELSEWHERE, key=lambda: "sk-secret", proxy=proxy.url, ca_file=CA)
         assert b"Good day." in await ask(there, pool)
         await pool.aclose()
     assert [head.split(b"\r\n")[0] for head in proxy.heads] == [b"CONNECT provider.example:443 HTTP/1.1"]
@@ -161,7 +161,7 @@ async def test_tls_goes_through_a_tunnel_in_which_the_proxy_sees_nothing(ask, mo
 @BOTH_WAYS
 async def test_plain_http_is_asked_of_the_proxy_by_its_whole_address(ask, model, pool):
     async with proxy_to(model.base_url) as proxy:
-        assert b"Good day." in await ask(Upstream("house", "http://provider.example:8000/v1/", proxy=proxy.url), pool)
+        assert b"Good day." in await ask(Upstream("office", "http://provider.example:8000/v1/", proxy=proxy.url), pool)
         await pool.aclose()
     assert proxy.heads[0].startswith(b"POST http://provider.example:8000/v1/chat/completions HTTP/1.1\r\n")
     assert proxy.told_who_asks()
@@ -169,7 +169,7 @@ async def test_plain_http_is_asked_of_the_proxy_by_its_whole_address(ask, model,
 
 async def test_a_tunnel_is_kept_and_used_again(model, pool):
     async with tls_in_front_of(model.base_url) as url, proxy_to(url) as proxy:
-        there = Upstream("house", ELSEWHERE, proxy=proxy.url, ca_file=CA)
+        there = Upstream("office", ELSEWHERE, proxy=proxy.url, ca_file=CA)
         assert await through_gateway(there, pool) and await through_gateway(there, pool)
         await pool.aclose()
     assert len(proxy.heads) == 1
@@ -182,21 +182,21 @@ async def test_a_tunnel_is_kept_and_used_again(model, pool):
 async def test_a_proxy_that_refuses_is_told_without_its_password(ask, answer, model, pool):
     async with proxy_to(model.base_url, answer=answer or b" ") as proxy:
         with pytest.raises(Unreachable, match="NO_PROXY") as caught:
-            await ask(Upstream("house", ELSEWHERE, proxy=proxy.url), pool)
+            await ask(Upstream("office", ELSEWHERE, proxy=proxy.url), pool)
     assert "p%40ss" not in caught.value.message and "p@ss" not in caught.value.message
 
 
 @BOTH_WAYS
 async def test_a_proxy_that_is_not_there_is_told(ask, pool):
     with pytest.raises(Unreachable, match="NO_PROXY"):
-        await ask(Upstream("house", ELSEWHERE, proxy="http://127.0.0.1:9"), pool)
+        await ask(Upstream("office", ELSEWHERE, proxy="http://127.0.0.1:9"), pool)
 
 
 @BOTH_WAYS
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1080", "https://127.0.0.1:1080", "http://a:b:c"])
 async def test_a_proxy_of_another_kind_is_told(ask, proxy, pool):
     with pytest.raises(RejectedRequest, match="proxy"):
-        await ask(Upstream("house", ELSEWHERE, proxy=proxy), pool)
+        await ask(Upstream("office", ELSEWHERE, proxy=proxy), pool)
 
 
 SETTINGS = {
@@ -252,7 +252,7 @@ def test_the_registry_reads_its_environment():
 async def test_a_base_url_may_have_a_path_and_end_with_slashes(ask, model, pool):
     async with proxy_to(model.base_url) as proxy:
         for path in ("/v1", "/v1/", "/v1//"):
-            await ask(Upstream("house", f"http://provider.example{path}", proxy=proxy.url), pool)
+            await ask(Upstream("office", f"http://provider.example{path}", proxy=proxy.url), pool)
     assert {head.split(b" ")[1] for head in proxy.heads} == {b"http://provider.example/v1/chat/completions"}
 
 
@@ -293,7 +293,7 @@ def _old_server(seen: list[bytes]):
 @pytest.mark.parametrize("url", ["https://a.example/v1?api-version=2", "https://a.example/v1#x"])
 def test_a_base_url_with_more_than_a_path_is_refused(url):
     with pytest.raises(Invalid, match="must end with its path"):
-        ProviderConfig("house", base_url=url)
+        ProviderConfig("office", base_url=url)
 
 
 async def test_two_providers_of_one_address_keep_their_own_keys(model, pool):

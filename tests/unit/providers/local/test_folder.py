@@ -6,7 +6,7 @@ import pytest
 
 from anycowork.domain.errors import Conflict, Invalid, NotFound
 from anycowork.providers.local.catalogue import CATALOGUE, DEFAULT
-from anycowork.providers.local.folder import ModelFolder, NoRoomForModel
+from anycowork.providers.local.folder import ModelFolder, ModelTooLarge
 
 GGUF = b"GGUF and the rest"
 
@@ -67,11 +67,11 @@ def test_removing_takes_the_whole_and_the_partial_file(folder: ModelFolder, own:
 
 def test_half_a_file_is_not_ready(folder: ModelFolder):
     model = CATALOGUE[0]
-    folder.require_room(model)
+    folder.require_disk_space(model)
     (folder.path / model.file).write_bytes(b"GGUF")
     assert folder.ready() == []
 
 
 def test_no_room_is_said_with_what_is_missing(folder: ModelFolder):
-    with pytest.raises(NoRoomForModel, match="MiB more"):
-        folder.require_room(CATALOGUE[0], beside=10**18)
+    with pytest.raises(ModelTooLarge, match="MiB more"):
+        folder.require_disk_space(CATALOGUE[0], beside=10**18)

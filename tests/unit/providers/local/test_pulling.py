@@ -8,7 +8,7 @@ import pytest
 from anycowork.domain.errors import Conflict, Unreachable
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.local.download import ModelDownload
-from anycowork.providers.local.folder import ModelFolder, NoRoomForModel
+from anycowork.providers.local.folder import ModelFolder, ModelTooLarge
 from anycowork.providers.local.memory import NotEnoughMemory, require_memory, threads_for
 from unit.providers.local.conftest import CONTENT, PART, Publisher, put_all_parts, put_part, small_model
 
@@ -96,9 +96,9 @@ async def test_a_full_disk_is_said_and_no_one_else_is_asked(
 ):
     put_all_parts(mirror)
     model = small_model(publisher.url)
-    folder.require_room(model)
+    folder.require_disk_space(model)
     folder.partial(model).symlink_to("/dev/full")
-    with pytest.raises(NoRoomForModel, match="No space left"):
+    with pytest.raises(ModelTooLarge, match="No space left"):
         await ModelDownload(folder, pool).pull(model)
 
 
@@ -106,7 +106,7 @@ async def test_a_model_that_is_being_fetched_is_not_fetched_twice(
     publisher: Publisher, folder: ModelFolder, pool: HttpPool
 ):
     model = small_model(publisher.url)
-    folder.require_room(model)
+    folder.require_disk_space(model)
     with folder.held(model), pytest.raises(Conflict, match="fetched already"):
         await ModelDownload(folder, pool).pull(model)
 

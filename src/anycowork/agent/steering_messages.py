@@ -1,0 +1,45 @@
+"""Steering: hands a person's messages to the running turn, between two of its steps."""
+
+from anycowork.agent.turn_context import TurnContext
+from anycowork.agent.turn_recorder import TurnRecorder
+from anycowork.domain import event_factory
+from anycowork.domain.errors import NotFound
+from anycowork.domain.journal import Change, RemoveQueued
+from anycowork.domain.messages import Message, Speaker
+from anycowork.domain.ports import Clock, Journal, Store
+
+
+class Steering:
+    def __init__(self, *, journal: Journal, recorder: TurnRecorder, store: Store, clock: Clock) -> None:
+        self._journal = journal
+        self._recorder = recorder
+        self._store = store
+        self._clock = clock
+
+    async def take(self, context: TurnContext) -> None:
+        """Move waiting messages into the turn's history. Call it when no call is open: a call stays together with its result.
+
+        A job's turns take none: the message waits until the chat is idle.
+        """
+        if context.turn.job_id is not None:
+            return
+        for queued in await self._store.queued_messages(context.chat.id):
+            if not queued.steer:
+                return
+            message = Message(
+                queued.id,
+                context.chat.id,
+                Speaker.USER,
+                queued.content,
+                payload={"steering": True},
+                turn_id=context.turn.id,
+                created_at=self._clock.now(),
+            )
+            sent = event_factory.queue_updated(queued, "sent")
+            change = Change(context.chat.id, (RemoveQueued(queued.id), message), (sent,), principal=queued.principal)
+            try:
+                await self._recorder.pending(context)  # results that are not written yet come before the message
+                await context.write_buffer.write(self._journal, change)
+            except NotFound:  # the person removed it in the meantime
+                continue
+            context.add_message(message)

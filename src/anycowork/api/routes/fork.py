@@ -1,0 +1,62 @@
+"""The route for forks: a new chat from any message, with the files as they are or as they were then."""
+
+from typing import Annotated, Literal
+
+from fastapi import Response
+from pydantic import Field
+
+from anycowork.api.dependencies import ServicesDep
+from anycowork.api.errors import error_response
+from anycowork.api.middleware.auth import Sender
+from anycowork.api.responses import error_responses, json_response
+from anycowork.api.router import Router
+from anycowork.api.schemas.chats import ChatShape
+from anycowork.api.schemas.snapshots import RestoredShape
+from anycowork.chats.fork_service import ForkRequest
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import RestoreConflict
+
+routes = Router(tags=["chats"])
+
+Word = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class NewFork(Boundary):
+    """`files`: `none` leaves them as they are, `restore` takes them back to that moment; `overwrite` names paths where someone else's
+    change may be lost. `content` is sent in the new chat at once: an edited message, or the same again with another `model`."""
+
+    message_id: Word
+    files: Literal["none", "restore"] = "none"
+    overwrite: Annotated[list[Annotated[str, Field(min_length=1, max_length=4096)]], Field(max_length=1000)] = Field(
+        default_factory=list
+    )
+    dry_run: bool = Field(False, description="Only say what restoring the files would do.")
+    content: Annotated[str, Field(min_length=1)] | None = None
+    model: Word | None = None
+
+
+@routes.post(
+    "/context/{chat_id}/fork",
+    status_code=201,
+    response_model=ChatShape,
+    responses={200: {"model": RestoredShape, "description": "With `dry_run`."}, **error_responses(404, 410, body=True)},
+)
+async def fork_chat(chat_id: str, wanted: NewFork, principal: Sender, services: ServicesDep) -> Response:
+    """The new chat has the messages up to this one: a person's own message is left out, any other is included.
+
+    What someone else changed meanwhile is a conflict: 409 with the list, and nothing changed.
+    """
+    request = ForkRequest(
+        message_id=wanted.message_id,
+        restore=wanted.files == "restore",
+        overwrite=tuple(wanted.overwrite),
+        content=wanted.content,
+        model=wanted.model,
+    )
+    try:
+        if wanted.dry_run:
+            return json_response(200, (await services.forks.preview(principal, chat_id, request)).to_json())
+        return json_response(201, (await services.forks.fork(principal, chat_id, request)).to_json())
+    except RestoreConflict as conflict:
+        listed = {"conflicts": sorted(conflict.conflicts), "reasons": conflict.conflicts}
+        return json_response(conflict.status, {**error_response(conflict).to_json(), **listed})

@@ -1,0 +1,102 @@
+"""Writes a chat as one HTML page that needs nothing else: plan against actual, diffs, the conversation, and the end of the audit chain.
+
+Every text is escaped, and the page's own policy allows neither scripts nor requests.
+"""
+
+from collections.abc import Iterable, Iterator
+from html import escape
+
+from anycowork.chats.exported_chat import ExportedChat, author, call_line, step_lines, unplanned_lines
+from anycowork.domain.messages import Message, MessageType
+from anycowork.domain.visible_text import UntrustedText, visible
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --soft: #8881 }
+body { font: 15px/1.55 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2.5rem } h3 { font-size: 1rem; margin: 1.5rem 0 .3rem }
+table { border-collapse: collapse; width: 100% } td, th { border: 1px solid var(--line); padding: .3rem .6rem; text-align: left; vertical-align: top }
+pre, .text { white-space: pre-wrap; overflow-wrap: anywhere } pre { background: var(--soft); padding: .7rem; border-radius: .4rem; font-size: 13px }
+code { overflow-wrap: anywhere } summary { cursor: pointer } .person { border-left: 3px solid #36c; padding-left: .8rem }
+.add { color: #087a3c } .del { color: #b3261e } .hunk { opacity: .65 } dt { font-weight: 600 } dd { margin: 0 0 .3rem 0 }
+@media (prefers-color-scheme: dark) { .add { color: #5fd38f } .del { color: #ff8a80 } }
+"""
+
+
+def html_report(exported: ExportedChat) -> str:
+    return "\n".join(_lines(exported)) + "\n"
+
+
+def _lines(exported: ExportedChat) -> Iterator[str]:
+    title = _text(exported.chat.title)
+    yield f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    yield f"<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>"
+    yield from _facts(exported.facts())
+    yield from _plans(exported)
+    yield from _changes(exported)
+    yield "<h2>Conversation</h2>"
+    for message in exported.messages:
+        yield from _message(message)
+    yield "<h2>Audit</h2>"
+    yield from _facts(exported.audit_facts())
+    yield "</body>\n</html>"
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
+    yield "<dl>"
+    yield from (f"<dt>{_text(name)}</dt><dd><code>{_text(value)}</code></dd>" for name, value in facts)
+    yield "</dl>"
+
+
+def _plans(exported: ExportedChat) -> Iterator[str]:
+    if not exported.plans:
+        return
+    yield "<h2>Plan against actual</h2>"
+    for plan in exported.plans:
+        yield f"<h3>{_text(str(plan.get('goal')))}: {_text(str(plan.get('status')))}</h3>"
+        yield "<table><thead><tr><th>Step</th><th>Intended</th><th>Status</th><th>Done</th></tr></thead><tbody>"
+        for row in step_lines(plan):
+            yield f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>"
+        yield "</tbody></table>"
+        if unplanned := unplanned_lines(plan):
+            yield f"<p>Outside the plan:</p><ul>{''.join(f'<li>{_text(line)}</li>' for line in unplanned)}</ul>"
+
+
+def _changes(exported: ExportedChat) -> Iterator[str]:
+    diffs = list(exported.diffs())
+    if diffs:
+        yield "<h2>Changes</h2>"
+    for tool, diff in diffs:
+        yield f"<h3>{_text(tool)}</h3>"
+        yield _diff(diff)
+
+
+def _message(message: Message) -> Iterator[str]:
+    payload = message.payload or {}
+    match message.message_type:
+        case MessageType.TOOL_CALL:
+            yield f"<h3>Call: <code>{_text(call_line(payload))}</code></h3>"
+        case MessageType.TOOL_RESULT:
+            summary = f"Result: {_text(str(payload.get('status')))}"
+            yield f"<details><summary>{summary}</summary><pre>{_text(message.content)}</pre></details>"
+        case _:
+            person = " person" if message.role == "user" else ""
+            yield f"<h3>{_text(author(message))} · {_text(message.created_at[:16])}</h3>"
+            yield f'<div dir="auto" class="text{person}">{_text(message.content)}</div>'
+
+
+def _diff(diff: str) -> str:
+    lines = "\n".join(map(_diff_line, diff.splitlines()))
+    return f"<pre>{lines}</pre>"
+
+
+def _diff_line(line: str) -> str:
+    kinds = {"+": "add", "-": "del", "@": "hunk"}
+    kind = kinds.get(line[:1])
+    return f'<span class="{kind}">{_text(line)}</span>' if kind else _text(line)
+
+
+def _text(text: str) -> str:
+    return escape(visible(UntrustedText(text)))

@@ -1,0 +1,90 @@
+"""Writes a chat as Markdown. Text of messages stays as it is; calls, output and diffs stand in fences that nothing in them can end."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from anycowork.chats.exported_chat import ExportedChat, author, call_line, step_lines, unplanned_lines
+from anycowork.domain.messages import Message, MessageType
+
+
+def markdown(exported: ExportedChat) -> str:
+    return "\n".join(_lines(exported)).rstrip() + "\n"
+
+
+def _lines(exported: ExportedChat) -> Iterator[str]:
+    yield f"# {_one_line(exported.chat.title)}"
+    yield ""
+    yield from (f"- {name}: {_code(value)}" for name, value in exported.facts())
+    for message in exported.messages:
+        yield ""
+        yield from _message(message)
+    yield from _plans(exported)
+    yield ""
+    yield "## Audit"
+    yield ""
+    yield from (f"- {name}: {_code(value)}" for name, value in exported.audit_facts())
+
+
+def _message(message: Message) -> Iterator[str]:
+    payload = message.payload or {}
+    match message.message_type:
+        case MessageType.TOOL_CALL:
+            yield f"**Call** {_code(call_line(payload))}"
+            yield ""
+            parameters = msgspec.json.format(msgspec.json.encode(payload.get("parameters")), indent=1).decode()
+            yield from _fenced(parameters, "json")
+        case MessageType.TOOL_RESULT:
+            yield f"**Result** {_code(str(payload.get('tool') or ''))} {payload.get('status')}"
+            yield ""
+            yield from _fenced(message.content)
+            diff = payload.get("diff")
+            if isinstance(diff, str) and diff:
+                yield from _fenced(diff, "diff")
+        case _:
+            yield f"## {author(message)} · {message.created_at[:16]}"
+            yield ""
+            yield message.content
+
+
+def _plans(exported: ExportedChat) -> Iterator[str]:
+    for plan in exported.plans:
+        yield ""
+        yield f"## Plan against actual: {_one_line(str(plan.get('goal')))}"
+        yield ""
+        yield "| step | intended | status | done |"
+        yield "|---|---|---|---|"
+        yield from (f"| {' | '.join(map(_cell, row))} |" for row in step_lines(plan))
+        if unplanned := unplanned_lines(plan):
+            yield ""
+            yield "Outside the plan:"
+            yield from (f"- {_code(line)}" for line in unplanned)
+
+
+def _fenced(text: str, language: str = "") -> Iterator[str]:
+    fence = "`" * max(3, _longest_run(text) + 1)
+    yield f"{fence}{language}"
+    yield text
+    yield fence
+
+
+def _code(text: str) -> str:
+    ticks = "`" * (_longest_run(text) + 1)
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{space}{_one_line(text)}{space}{ticks}" if text else ""
+
+
+def _longest_run(text: str) -> int:
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == "`" else 0
+        longest = max(longest, run)
+    return longest
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cell(text: str) -> str:
+    return _one_line(text).replace("\\", "\\\\").replace("|", "\\|")

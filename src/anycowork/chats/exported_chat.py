@@ -1,0 +1,79 @@
+"""What an export shows of a chat, however it is written. Pure."""
+
+from collections.abc import Iterator, Mapping
+
+from pydantic import JsonValue
+
+from anycowork.domain.chats import Chat
+from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.values import value
+
+_SPEAKERS = {Speaker.USER: "You", Speaker.ASSISTANT: "Agent", Speaker.SYSTEM: "AnyCowork", Speaker.TOOL: "Tool"}
+
+
+@value
+class ExportedChat:
+    chat: Chat
+    messages: tuple[Message, ...]
+    plans: tuple[Json, ...]
+    audit: Json
+    at: str
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Yield the lines of the heading."""
+        config = self.chat.config
+        yield "Workspace", self.chat.workspace
+        yield "Role", config.agent_role
+        yield "Model", config.model_id or "the default model"
+        yield "Created", self.chat.created_at
+        yield "Updated", self.chat.updated_at
+        yield "Exported", self.at
+
+    def audit_facts(self) -> Iterator[tuple[str, str]]:
+        yield "End of the audit chain", str(self.audit["end"])
+        yield "Last record", str(self.audit["last_seq"])
+        heads = self.audit.get("heads")
+        if isinstance(heads, dict):
+            yield "Newest head of all chats", f"{heads.get('head')} (number {heads.get('count')})"
+
+    def diffs(self) -> Iterator[tuple[str, str]]:
+        """Yield what each change did to the files, in order: the tool, and the diff."""
+        for message in self.messages:
+            payload = message.payload or {}
+            diff = payload.get("diff")
+            if message.message_type is MessageType.TOOL_RESULT and isinstance(diff, str) and diff:
+                yield str(payload.get("tool") or "change"), diff
+
+
+def author(message: Message) -> str:
+    role = f" ({message.agent_role})" if message.agent_role and message.role is Speaker.ASSISTANT else ""
+    return f"{_SPEAKERS[message.role]}{role}"
+
+
+def call_line(payload: Mapping[str, JsonValue]) -> str:
+    """Return a call in one line: the tool, and what it is about."""
+    parameters = payload.get("parameters")
+    named = parameters if isinstance(parameters, dict) else {}
+    subject = next((str(named[key]) for key in ("path", "command", "pattern", "query", "url") if key in named), "")
+    return f"{payload.get('tool')} {subject}".strip()
+
+
+def step_lines(plan: Json) -> Iterator[tuple[str, str, str, str]]:
+    """Yield each step of an approved plan: id, what was intended, the status, and what was done."""
+    for step in _objects(plan.get("steps")):
+        intended = step.get("intended")
+        action = intended.get("action") if isinstance(intended, dict) else None
+        done = "; ".join(_done(one) for one in _objects(step.get("done")))
+        yield str(step.get("id")), str(action or ""), str(step.get("status")), done
+
+
+def unplanned_lines(plan: Json) -> list[str]:
+    return [_done(one) for one in _objects(plan.get("unplanned"))]
+
+
+def _done(done: Json) -> str:
+    return f"{done.get('tool')} {done.get('resource')}: {done.get('status')}"
+
+
+def _objects(found: JsonValue) -> list[Json]:
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

@@ -1,0 +1,143 @@
+"""Forks a chat: a new chat with the messages up to one of them, if wished with the files as they were then."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.chat_service import ChatService
+from anycowork.chats.lookup import require_chat
+from anycowork.chats.rollback_service import RollbackRequest, RollbackResult, RollbackService
+from anycowork.domain.approvals import PlanRow, PlanState
+from anycowork.domain.chats import Autonomy, Chat
+from anycowork.domain.errors import Invalid, NotFound
+from anycowork.domain.journal import AddChat, Write
+from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.ports import Clock, Store
+from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.snapshots import Restored, RestorePreview
+from anycowork.domain.values import replace, value
+
+_AT_ONCE = 500  # messages of one transaction: other chats are written in between
+
+
+@value
+class ForkRequest:
+    """`restore` takes the files back to that moment. `content` is sent in the new chat at once, to `model` if one is named."""
+
+    message_id: str
+    restore: bool = False
+    overwrite: tuple[str, ...] = ()
+    content: str | None = None
+    model: str | None = None
+
+
+class ForkStore(Store, Protocol):
+    async def snapshot_after_message(self, chat_id: str, message_id: str) -> str | None:
+        """Return the chat's first snapshot that was taken before a change later than this message."""
+
+
+class ForkService:
+    def __init__(
+        self, *, chat_lock: ChatLock, chats: ChatService, rollback: RollbackService, store: ForkStore, clock: Clock
+    ) -> None:
+        self._chat_lock = chat_lock
+        self._chats = chats
+        self._rollback = rollback
+        self._store = store
+        self._clock = clock
+
+    async def fork(self, principal: Principal, chat_id: str, fork_request: ForkRequest) -> Chat:
+        """Create the new chat. A person's own message is left out, so that it can be written anew; any other message is included.
+
+        Raises: NotFound, Invalid; with `restore` as `RollbackService.restore`, and then nothing was changed.
+        """
+        principal.require(Scope.SEND)
+        if fork_request.content is not None and not fork_request.content.strip():
+            raise Invalid("The message is empty; write what you want done.", param="content")
+        chat = await require_chat(self._store, chat_id)
+        kept = _up_to(await self._store.history(chat_id), fork_request.message_id)
+        new = await self._new_chat(principal, chat, fork_request)
+        if fork_request.restore:
+            await self._restore(principal, chat_id, fork_request, dry_run=False)
+        note = self._note(new, chat, fork_request.message_id)
+        await self._write(principal, new, [*self._copies(new, kept), note])
+        if fork_request.content is not None:
+            await self._chats.send(principal, new.id, fork_request.content)
+        return await require_chat(self._store, new.id)
+
+    async def preview(self, principal: Principal, chat_id: str, fork_request: ForkRequest) -> RollbackResult:
+        """Return what restoring the files would do; nothing is changed."""
+        await require_chat(self._store, chat_id)
+        return await self._restore(principal, chat_id, fork_request, dry_run=True)
+
+    async def _restore(
+        self, principal: Principal, chat_id: str, fork_request: ForkRequest, *, dry_run: bool
+    ) -> RollbackResult:
+        if await self._store.message(chat_id, fork_request.message_id) is None:
+            raise NotFound("message", fork_request.message_id)
+        snapshot_id = await self._store.snapshot_after_message(chat_id, fork_request.message_id)
+        if snapshot_id is None:  # nothing was changed since
+            principal.require(Scope.DECIDE)
+            return RollbackResult(Restored(), RestorePreview((), {}))
+        request = RollbackRequest(dry_run=dry_run, overwrite=fork_request.overwrite)
+        return await self._rollback.restore(principal, chat_id, snapshot_id, request)
+
+    async def _new_chat(self, principal: Principal, chat: Chat, fork_request: ForkRequest) -> Chat:
+        """Build the chat; what is wrong with the wish is refused before anything is changed."""
+        self._chats.require_model(fork_request.model)
+        now = self._clock.now()
+        decides = Scope.DECIDE in principal.scopes
+        config = replace(
+            chat.config,
+            model_id=fork_request.model or chat.config.model_id,
+            autonomy=chat.config.autonomy if decides else Autonomy.ASK,  # only a person raises it
+        )
+        return Chat(self._clock.new_id(), chat.title, chat.workspace, config, created_at=now, updated_at=now)
+
+    def _copies(self, new: Chat, kept: Sequence[Message]) -> list[Message]:
+        """Copy with new ids: an id names one message. Messages of one turn stay together."""
+        turns: dict[str, str] = {}
+        return [
+            replace(
+                message,
+                id=self._clock.new_id(),
+                chat_id=new.id,
+                turn_id=turns.setdefault(message.turn_id, self._clock.new_id()) if message.turn_id else None,
+                job_id=None,
+                task_id=None,
+            )
+            for message in kept
+            if message.task_id is None  # a worker's own steps belong to its job
+        ]
+
+    def _note(self, new: Chat, old: Chat, message_id: str) -> Message:
+        payload: Json = {"forked_from": {"context_id": old.id, "message_id": message_id}}
+        words, new_id, now = f"Forked from '{old.title}'.", self._clock.new_id(), self._clock.now()
+        return Message(new_id, new.id, Speaker.SYSTEM, words, payload=payload, created_at=now)
+
+    async def _write(self, principal: Principal, new: Chat, messages: Sequence[Message]) -> None:
+        writes: list[Write] = [AddChat(new, principal.label())]
+        for start in range(0, len(messages), _AT_ONCE):
+            part = messages[start : start + _AT_ONCE]
+            plans = [m.id for m in part if m.message_type is MessageType.PLAN and m.payload]
+            writes += [*part, *(PlanRow(plan, new.id, PlanState.OPEN) for plan in plans)]
+            await self._chat_lock.write(principal, new.id, *writes)
+            writes = []
+
+
+def _up_to(history: Sequence[Message], message_id: str) -> list[Message]:
+    """Return the messages that the fork has: no call without its result. Raises: NotFound."""
+    at = next((place for place, message in enumerate(history) if message.id == message_id), None)
+    if at is None:
+        raise NotFound("message", message_id)
+    kept = history[: at if history[at].role is Speaker.USER else at + 1]
+    settled = {_named(message, "tool_call_id") for message in kept if message.message_type is MessageType.TOOL_RESULT}
+    return [
+        message
+        for message in kept
+        if message.message_type is not MessageType.TOOL_CALL or _named(message, "id") in settled
+    ]
+
+
+def _named(message: Message, key: str) -> object:
+    return (message.payload or {}).get(key)

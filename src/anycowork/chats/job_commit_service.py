@@ -1,0 +1,167 @@
+"""The changes of a job that a person keeps, keeps in part or drops, and the undo of one task."""
+
+from collections.abc import Sequence
+
+from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.rollback_service import RollbackRequest, RollbackResult, RollbackService
+from anycowork.domain import event_factory
+from anycowork.domain.chats import Chat
+from anycowork.domain.errors import Conflict, Invalid, NotFound, RestoreConflict
+from anycowork.domain.jobs import Job, JobStatus, JobTask
+from anycowork.domain.messages import Json
+from anycowork.domain.ports import Clock, Store
+from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.snapshots import shown_path
+from anycowork.domain.task_progress import TaskStatus
+from anycowork.domain.values import replace, value
+from anycowork.jobs.isolated_tasks import IsolatedTasks
+from anycowork.jobs.job_usage import usage_json
+from anycowork.jobs.task_commits import Merge
+from anycowork.permissions.budgets import CostOf
+
+
+@value
+class KeepRequest:
+    """What a person keeps of a job's changes: all, those at `paths`, or those of one task of a race. `overwrite` names the paths of
+    which the job's version stays although somebody else changed them meanwhile."""
+
+    task_id: str | None = None
+    paths: tuple[str, ...] | None = None
+    overwrite: tuple[str, ...] = ()
+
+
+class JobCommitService:
+    def __init__(
+        self,
+        *,
+        chat_lock: ChatLock,
+        store: Store,
+        isolated: IsolatedTasks,
+        rollback: RollbackService,
+        clock: Clock,
+        cost_of: CostOf,
+    ) -> None:
+        self._chat_lock = chat_lock
+        self._store = store
+        self._isolated = isolated
+        self._rollback = rollback
+        self._clock = clock
+        self._cost_of = cost_of
+
+    async def differences(self, job_id: str) -> Json:
+        """What the job would change in the workspace; of a race, each task's own, with its time and cost. Raises: NotFound, Conflict."""
+        job, chat = await self._job(job_id)
+        tasks = await self._store.tasks(job_id)
+        used = usage_json(await self._store.job_usage(job), cost_of=self._cost_of)
+        if not job.race:
+            merge = await self._look(job, chat, _copy_of(job, tasks, None))
+            return {"job_id": job.id, **_shown(merge), "tasks": []}
+        shown: list[Json] = []
+        for task in tasks:
+            merge = await self._look(job, chat, task.workspace) if task.workspace else Merge(())
+            known = {key: task.to_json()[key] for key in ("id", "agent", "status", "claimed", "result", "error")}
+            shown.append({**known, "usage": used.get(task.id), **_shown(merge)})
+        return {"job_id": job.id, "diff": "", "files": [], "conflicts": [], "tasks": [*shown]}
+
+    async def keep(self, principal: Principal, job_id: str, request: KeepRequest) -> Job:
+        """Write the changes into the workspace, all or none. Raises: NotFound, Conflict, Invalid; RestoreConflict, then nothing changed."""
+        principal.require(Scope.DECIDE)
+        job, _ = await self._job(job_id)
+        async with self._chat_lock.exclusive(job.chat_id) as chat:
+            job, _ = await self._job(job_id)
+            tasks = await self._store.tasks(job_id)
+            copy, turn_id = _copy_of(job, tasks, request.task_id), _turn_of(tasks, request.task_id)
+            merge = await self._isolated.committer.commit(
+                chat.id, turn_id, copy, chat.workspace, paths=request.paths, overwrite=request.overwrite
+            )
+            if merge.conflicts:
+                raise RestoreConflict.over({shown_path(one.path): one.reason for one in merge.conflicts})
+            status = JobStatus.FAILED if job.error and not job.race else JobStatus.COMPLETED
+            said = f"Kept the work of {_agent_of(tasks, request.task_id)}." if job.race else None
+            return await self._end(principal, chat, job, tasks, status, said)
+
+    async def drop(self, principal: Principal, job_id: str) -> Job:
+        """Drop the changes: the workspace stays as it is. Raises: NotFound, Conflict."""
+        principal.require(Scope.DECIDE)
+        job, _ = await self._job(job_id)
+        async with self._chat_lock.exclusive(job.chat_id) as chat:
+            job, _ = await self._job(job_id)
+            tasks = await self._store.tasks(job_id)
+            return await self._end(principal, chat, job, tasks, JobStatus.CANCELLED, None)
+
+    async def undo_task(
+        self, principal: Principal, job_id: str, task_id: str, request: RollbackRequest
+    ) -> RollbackResult:
+        """Undo what one task changed and keep later, independent work. Raises: NotFound, Conflict, RestoreConflict."""
+        job = await self._store.job(job_id)
+        if job is None:
+            raise NotFound("job", job_id)
+        task = next((one for one in await self._store.tasks(job_id) if one.id == task_id), None)
+        if task is None:
+            raise NotFound("task", task_id)
+        if task.status is TaskStatus.RUNNING:
+            raise Conflict(f"Task {task_id[:80]} is running. Pause or cancel the job first.")
+        turns = [turn.id for turn in await self._store.job_turns(job_id, task_id)]
+        return await self._rollback.undo_turns(principal, job.chat_id, turns, request)
+
+    async def _end(
+        self, principal: Principal, chat: Chat, job: Job, tasks: Sequence[JobTask], status: JobStatus, said: str | None
+    ) -> Job:
+        await self._isolated.remove_all(job, tasks)
+        ended = replace(
+            job,
+            status=status,
+            workspace=None,
+            final_response=said or job.final_response,
+            completed_at=self._clock.now(),
+        )
+        done = [replace(task, workspace=None) for task in tasks if task.workspace is not None]
+        event = event_factory.job_completed(ended, None)
+        await self._chat_lock.write(principal, chat.id, *done, ended, events=(event,))
+        return ended
+
+    async def _look(self, job: Job, chat: Chat, copy: str) -> Merge:
+        return await self._isolated.committer.look(chat.id, copy, chat.workspace)
+
+    async def _job(self, job_id: str) -> tuple[Job, Chat]:
+        job = await self._store.job(job_id)
+        chat = await self._store.chat(job.chat_id) if job is not None else None
+        if job is None or chat is None:
+            raise NotFound("job", job_id)
+        if job.status is not JobStatus.AWAITING_COMMIT:
+            words = job.status.value.replace("_", " ")
+            raise Conflict(f"This job is {words}; it has no changes that wait to be kept or dropped.")
+        return job, chat
+
+
+def _shown(merge: Merge) -> Json:
+    return {
+        "diff": merge.diff,
+        "files": [file.to_json() for file in merge.files],
+        "conflicts": [one.to_json() for one in merge.conflicts],
+    }
+
+
+def _copy_of(job: Job, tasks: Sequence[JobTask], task_id: str | None) -> str:
+    """The copy whose changes are kept. Raises: Invalid, NotFound."""
+    if not job.race:
+        if task_id is not None:
+            raise Invalid("Only of a race one task is kept. Name the 'paths' to keep a part.", param="task_id")
+        assert job.workspace is not None, "a job that waits for its commit has a copy"
+        return job.workspace
+    if task_id is None:
+        raise Invalid(f"Name the task to keep: {', '.join(one.id for one in tasks)}.", param="task_id")
+    task = next((one for one in tasks if one.id == task_id), None)
+    if task is None:
+        raise NotFound("task", task_id)
+    if task.workspace is None:
+        raise Conflict(f"Task {task_id[:80]} is {task.status.value} and has no changes to keep.")
+    return task.workspace
+
+
+def _turn_of(tasks: Sequence[JobTask], task_id: str | None) -> str | None:
+    return next((task.turn_id for task in tasks if task.id == task_id), None)
+
+
+def _agent_of(tasks: Sequence[JobTask], task_id: str | None) -> str:
+    return next((task.agent or task.id for task in tasks if task.id == task_id), "nobody")

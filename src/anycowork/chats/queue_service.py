@@ -1,0 +1,133 @@
+"""Queues what people write while the agent works, and sends it when the agent has finished."""
+
+import asyncio
+import logging
+from dataclasses import replace
+
+from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.chat_service import ChatService, SentMessage
+from anycowork.chats.lookup import require_chat
+from anycowork.domain import event_factory
+from anycowork.domain.chats import ChatState, EndReason
+from anycowork.domain.errors import AnyCoworkError, Conflict, Invalid, NotFound
+from anycowork.domain.journal import RemoveQueued
+from anycowork.domain.message_queue import QueuedMessage
+from anycowork.domain.ports import Clock, Store
+from anycowork.domain.principals import Principal, PrincipalKind, Scope
+
+log = logging.getLogger(__name__)
+
+MOST_QUEUED = 100
+_FINISHED = frozenset({EndReason.ANSWERED, EndReason.TERMINATED})
+
+
+class QueueService:
+    """Messages are sent one per turn, oldest first, when the agent has finished. After a stop, a failure or a limit they wait: the next
+    turn that finishes, or a person, sends them."""
+
+    def __init__(
+        self, *, chat_lock: ChatLock, chats: ChatService, store: Store, clock: Clock, tasks: asyncio.TaskGroup
+    ) -> None:
+        self._chat_lock = chat_lock
+        self._chats = chats
+        self._store = store
+        self._clock = clock
+        self._tasks = tasks
+        self._closed = False
+
+    async def add(
+        self, principal: Principal, chat_id: str, content: str, *, steer: bool
+    ) -> QueuedMessage | SentMessage:
+        """Queue the message; if the chat is idle and nothing waits, send it at once. Raises: Invalid, Conflict, NotFound."""
+        principal.require(Scope.SEND)
+        self._require_text(content)
+        async with self._chat_lock.exclusive(chat_id) as chat:
+            waiting = await self._store.queued_messages(chat_id)
+            if chat.state is not ChatState.IDLE:
+                if len(waiting) >= MOST_QUEUED:
+                    raise Conflict(f"{MOST_QUEUED} messages wait already. Remove some, or wait until they are sent.")
+                new_id, now = self._clock.new_id(), self._clock.now()
+                queued = QueuedMessage(new_id, chat_id, content, principal.label(), steer, now)
+                await self._put(principal, queued)
+                return queued
+        return await self._chats.send(principal, chat_id, content)
+
+    async def waiting(self, chat_id: str) -> list[QueuedMessage]:
+        """Raises: NotFound if there is no such chat."""
+        await require_chat(self._store, chat_id)
+        return await self._store.queued_messages(chat_id)
+
+    async def change(
+        self, principal: Principal, chat_id: str, queued_id: str, *, content: str | None, now: bool
+    ) -> QueuedMessage | SentMessage:
+        """Change the text. With `now` it steers the running turn; if the chat is idle, it is sent. Raises: NotFound, Invalid."""
+        principal.require(Scope.SEND)
+        if content is not None:
+            self._require_text(content)
+        async with self._chat_lock.exclusive(chat_id) as chat:
+            found = await self._require(chat_id, queued_id)
+            queued = replace(found, content=content or found.content, steer=found.steer or now)
+            await self._put(principal, queued)
+        if not now or chat.state is not ChatState.IDLE:
+            return queued
+        return await self._chats.send(principal, chat_id, queued.content, queued=queued)
+
+    async def remove(self, principal: Principal, chat_id: str, queued_id: str) -> None:
+        """Raises: NotFound, also if it was sent already."""
+        principal.require(Scope.SEND)
+        async with self._chat_lock.exclusive(chat_id):
+            queued = await self._require(chat_id, queued_id)
+            removed = event_factory.queue_updated(queued, "removed")
+            await self._chat_lock.write(principal, chat_id, RemoveQueued(queued_id), events=(removed,))
+
+    # --- sending
+
+    def close(self) -> None:
+        """The server ends: nothing is sent any more."""
+        self._closed = True
+
+    async def resume_all(self) -> None:
+        """At the server's start: send what the last server did not."""
+        for chat_id in await self._store.chats_with_queue():
+            self.wake(chat_id)
+
+    def wake(self, chat_id: str) -> None:
+        """A turn of the chat is over: send the next message, in the background."""
+        if not self._closed:
+            self._tasks.create_task(self._send_next(chat_id))
+
+    async def _send_next(self, chat_id: str) -> None:
+        try:
+            waiting = await self._store.queued_messages(chat_id)
+            newest = await self._store.newest_turn(chat_id) if waiting else None
+            if self._closed or newest is None or newest.reason not in _FINISHED or newest.job_id is not None:
+                return
+            await self._chats.send(_author(waiting[0]), chat_id, waiting[0].content, queued=waiting[0])
+        except NotFound:
+            return  # the chat or the message was removed in the meantime
+        except AnyCoworkError as error:  # it stays in the queue, where a person sees it
+            log.warning("chat %s: a queued message was not sent: %s", chat_id, error.message)
+
+    # --- the parts
+
+    async def _put(self, principal: Principal, queued: QueuedMessage) -> None:
+        queue = event_factory.queue_updated(queued, "queued")
+        await self._chat_lock.write(principal, queued.chat_id, queued, events=(queue,))
+
+    async def _require(self, chat_id: str, queued_id: str) -> QueuedMessage:
+        waiting = await self._store.queued_messages(chat_id)
+        found = next((queued for queued in waiting if queued.id == queued_id), None)
+        if found is None:
+            raise NotFound("queued message", queued_id)
+        return found
+
+    @staticmethod
+    def _require_text(content: str) -> None:
+        if not content.strip():
+            raise Invalid("The message is empty; write what you want done.", param="content")
+
+
+def _author(queued: QueuedMessage) -> Principal:
+    """Return who wrote it: the turn runs in their name."""
+    kind, _, id_ = queued.principal.partition(":")
+    return Principal(id=id_, kind=PrincipalKind(kind), name=id_)

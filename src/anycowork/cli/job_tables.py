@@ -1,0 +1,72 @@
+"""Jobs as text for a terminal: the plan against what was done, waiting changes, and agents. Pure."""
+
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from anycowork.domain.messages import Json
+
+_WIDTHS = (16, 12, 9, 7, 9, 9)
+
+
+def audit_lines(audit: Json) -> Iterator[str]:
+    """One row for each task, and under it what was done outside its step."""
+    yield _row("task", "agent", "status", "files", "commands", "seconds", "cost")
+    for step in _objects(audit.get("steps")):
+        usage = step.get("usage")
+        used = usage if isinstance(usage, dict) else {}
+        yield _row(
+            step.get("id"),
+            step.get("agent") or "-",
+            step.get("status"),
+            len(_list(step.get("files"))),
+            len(_list(step.get("commands"))),
+            used.get("seconds", "-"),
+            _cost(used.get("cost")),
+        )
+        for call in _objects(step.get("unplanned")):
+            yield f"  unplanned: {call.get('tool')} {call.get('resource')} ({call.get('status')})"
+        for path in _list(step.get("untouched")):
+            yield f"  planned and not changed: {path}"
+
+
+def diff_lines(found: Json) -> Iterator[str]:
+    """The changes that wait; of a race, one part for each agent. Also what an undo did."""
+    for task in _objects(found.get("tasks")):
+        usage = task.get("usage")
+        used = usage if isinstance(usage, dict) else {}
+        yield (
+            f"{task.get('id')}  {task.get('status')}  {used.get('seconds', '-')} s  {_cost(used.get('cost'))}  "
+            f"{len(_list(task.get('files')))} files"
+        )
+        yield str(task.get("diff") or "")
+    for name in ("restored", "deleted", "kept"):
+        for path in _list(found.get(name)):
+            yield f"{name}: {path}"
+    if found.get("diff"):
+        yield str(found["diff"])
+    for conflict in _objects(found.get("conflicts")):
+        yield f"conflict: {conflict.get('path')}: {conflict.get('reason')}"
+
+
+def agent_lines(found: Json) -> Iterator[str]:
+    for agent in _objects(found.get("agents")):
+        model = agent.get("model") or "(the model of the chat)"
+        yield f"{agent['name']!s:<16} {agent['role']!s:<12} {model}"
+
+
+def _row(*cells: JsonValue) -> str:
+    *most, last = (str(cell) for cell in cells)
+    return " ".join([*(f"{cell[:width]:<{width}}" for cell, width in zip(most, _WIDTHS, strict=True)), last])
+
+
+def _cost(cost: JsonValue) -> str:
+    return f"${cost:.4f}" if isinstance(cost, int | float) else "-"
+
+
+def _list(found: JsonValue) -> list[JsonValue]:
+    return found if isinstance(found, list) else []
+
+
+def _objects(found: JsonValue) -> list[Json]:
+    return [one for one in _list(found) if isinstance(one, dict)]

@@ -1,0 +1,77 @@
+"""The server behind an editor or an MCP host: the data folder's running one, or one in this process from the first request on."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from anycowork.client.connect import ServerAddress, with_server
+from anycowork.client.errors import ServerUnreachable
+from anycowork.config.settings import Settings
+from anycowork.domain.errors import AnyCoworkError
+
+if TYPE_CHECKING:
+    from anycowork.client.http import ServerClient
+
+DEFAULT_FOLDER = "AnyCowork"
+
+
+class ServerLink:
+    """Connects when it is needed, and once more after the server was lost: two editors may share one server, and one is closed."""
+
+    def __init__(self, settings: Settings, tasks: asyncio.TaskGroup, *, face: Literal["editor", "mcp_host"]) -> None:
+        self._settings, self._tasks, self._face = settings, tasks, face
+        self._connecting = asyncio.Lock()
+        self._client: ServerClient | None = None
+        self._ending = asyncio.Event()
+
+    async def client(self, name: str) -> "ServerClient":
+        """Requests that come from the editor or the host of this name. Raises: StorageFault and other errors of ours if there is no server."""
+        async with self._connecting:
+            if self._client is None:
+                self._ending = asyncio.Event()
+                ready: asyncio.Future[ServerClient] = asyncio.get_running_loop().create_future()
+                self._tasks.create_task(self._hold(name, ready, self._ending))
+                self._client = await ready
+            return self._client
+
+    def drop(self) -> None:
+        """The server does not answer any more: the next request looks for one anew."""
+        self._client = None
+        self._ending.set()
+
+    async def _hold(self, name: str, ready: "asyncio.Future[ServerClient]", ending: asyncio.Event) -> None:
+        # A late import: its libraries take longer to load than `initialize` may take.
+        from anycowork.client.http import ServerClient
+
+        async def work(address: ServerAddress) -> None:
+            if self._settings.workspace is not None:  # a person named it, in a flag or a setting: that registers it
+                async with ServerClient(address.url, address.token) as person:
+                    await person.post("/workspaces", {"root": str(self._settings.workspace)})
+            async with self._client_of(address, name) as client:
+                if not ready.done():
+                    ready.set_result(client)
+                await ending.wait()
+
+        try:
+            await with_server(self._for_own_server(), work)
+        except (AnyCoworkError, OSError) as error:
+            if not ready.done():
+                ready.set_exception(error if isinstance(error, AnyCoworkError) else ServerUnreachable(str(error)))
+        finally:
+            if not ending.is_set():
+                self._client = None
+
+    def _client_of(self, address: ServerAddress, name: str) -> "ServerClient":
+        from anycowork.client.http import ServerClient
+
+        if self._face == "editor":
+            return ServerClient(address.url, address.token, editor=name)
+        return ServerClient(address.url, address.token, mcp_host=name)
+
+    def _for_own_server(self) -> Settings:
+        """A server that starts in a folder registers it; here the editor chose where we start, and no person did."""
+        if self._settings.workspace is not None:
+            return self._settings
+        folder = Path.home() / DEFAULT_FOLDER
+        folder.mkdir(exist_ok=True)
+        return self._settings.model_copy(update={"workspace": folder})

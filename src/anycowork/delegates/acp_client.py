@@ -1,0 +1,225 @@
+"""Our side of the Agent Client Protocol: what a delegate tells and asks. Its text is data; its requests are held to the chat's permissions."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any  # what the delegate sends beside the parameters
+
+from acp.exceptions import RequestError
+from acp.schema import (
+    AllowedOutcome,
+    CreateTerminalResponse,
+    DeniedOutcome,
+    PermissionOption,
+    ReadTextFileResponse,
+    RequestPermissionResponse,
+    TerminalExitStatus,
+    TerminalOutputResponse,
+    ToolCallUpdate,
+    WaitForTerminalExitResponse,
+)
+
+from anycowork.delegates.permission_policy import Verdict, WantedPermission, option_for, verdict_on
+from anycowork.delegates.sandbox_requests import RequestFailed, SandboxRequests
+from anycowork.domain.ports import ToolContext
+from anycowork.domain.question import Option, Question
+from anycowork.domain.rules import Effect
+from anycowork.domain.tools import PathIntent
+from anycowork.mcp.schemas import plain_text
+from anycowork.sandbox.delta_check import may_change_nothing
+
+MOST_TEXT = 1_000_000
+MOST_KEPT_FROM = 100
+_ALLOW, _REFUSE = "allow", "refuse"
+
+
+class DelegateClient:
+    """Implements the SDK's `Client`. `text` is what the delegate answered, `kept_from` what it was refused."""
+
+    def __init__(self, name: str, root: str, requests: SandboxRequests, tool_context: ToolContext) -> None:
+        self._name, self._root, self._requests, self._context = name, root, requests, tool_context
+        self._kinds: dict[str, WantedPermission] = {}
+        self._pieces: list[str] = []
+        self._length = 0
+        self.kept_from: list[str] = []
+        self.calls = 0
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces).strip()
+
+    def on_connect(self, conn: Any) -> None:
+        pass  # requests go through the connection that the tool holds
+
+    async def session_update(self, session_id: str, update: Any, **kwargs: Any) -> None:
+        match update.session_update:
+            case "agent_message_chunk" if getattr(update.content, "type", "") == "text":
+                self._take(update.content.text)
+            case "tool_call" | "tool_call_update":
+                self._remember(update)
+                if update.session_update == "tool_call":
+                    self._pieces.clear()  # the answer is what it says after its last call
+                    self._length = 0
+                    self.calls += 1
+                    self._tell(f"[{self._name}] {plain_text(update.title, 200)}\n")
+
+    async def request_permission(
+        self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **kwargs: Any
+    ) -> RequestPermissionResponse:
+        """The gate's word. A person is asked only for what a private copy does not hold."""
+        wanted = self._wanted(tool_call)
+        may_change = not may_change_nothing(self._context.permissions)
+        verdict, why = verdict_on(wanted, may_change=may_change, denied=await self._denied(wanted.paths))
+        title = plain_text(tool_call.title or wanted.kind or "something", 200)
+        if verdict is Verdict.ASK:
+            verdict = Verdict.ALLOW if await self._person_allows(title) else Verdict.REFUSE
+        if verdict is Verdict.REFUSE:
+            self._keep_from(f"{title}: {why}")
+        chosen = option_for([(one.option_id, one.kind) for one in options], allow=verdict is Verdict.ALLOW)
+        if chosen is None:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen))
+
+    # --- files and terminals
+
+    async def read_text_file(
+        self, session_id: str, path: str, line: int | None = None, limit: int | None = None, **kwargs: Any
+    ) -> ReadTextFileResponse:
+        await self._require_inside(path)
+        text = await self._fulfilled(self._requests.read(path))
+        if line is not None or limit is not None:
+            first = max(0, (line or 1) - 1)
+            lines = text.splitlines(keepends=True)[first:]
+            text = "".join(lines if limit is None else lines[:limit])
+        return ReadTextFileResponse(content=text)
+
+    async def write_text_file(self, session_id: str, path: str, content: str, **kwargs: Any) -> None:
+        relative = await self._require_inside(path)
+        if may_change_nothing(self._context.permissions):
+            self._refuse(path, "this role may not change files")
+        if (denied := await self._denied((relative,))) is not None:
+            self._refuse(path, denied)
+        await self._fulfilled(self._requests.write(path, content))
+
+    async def create_terminal(
+        self,
+        session_id: str,
+        command: str,
+        args: list[str] | None = None,
+        env: Sequence[Any] | None = None,
+        cwd: str | None = None,
+        output_byte_limit: int | None = None,
+        **kwargs: Any,
+    ) -> CreateTerminalResponse:
+        if cwd is not None:
+            await self._require_inside(cwd)
+        given: Mapping[str, str] = {one.name: one.value for one in env or ()}
+        words = [command, *args] if args else ["bash", "-c", command]
+        try:
+            terminal = self._requests.start_terminal(words, environment=given, cwd=cwd, most_output=output_byte_limit)
+        except RequestFailed as error:
+            raise RequestError.invalid_params({"details": str(error)}) from None
+        return CreateTerminalResponse(terminal_id=terminal)
+
+    async def terminal_output(self, session_id: str, terminal_id: str, **kwargs: Any) -> TerminalOutputResponse:
+        try:
+            found = self._requests.output(terminal_id)
+        except RequestFailed as error:
+            raise RequestError.invalid_params({"details": str(error)}) from None
+        status = None if found.exit_code is None else TerminalExitStatus(exit_code=max(0, found.exit_code))
+        return TerminalOutputResponse(output=found.text, truncated=found.truncated, exit_status=status)
+
+    async def wait_for_terminal_exit(
+        self, session_id: str, terminal_id: str, **kwargs: Any
+    ) -> WaitForTerminalExitResponse:
+        code = await self._fulfilled(self._requests.wait(terminal_id))
+        return WaitForTerminalExitResponse(exit_code=max(0, code))
+
+    async def kill_terminal(self, session_id: str, terminal_id: str, **kwargs: Any) -> None:
+        await self._fulfilled(self._requests.kill(terminal_id))
+
+    async def release_terminal(self, session_id: str, terminal_id: str, **kwargs: Any) -> None:
+        await self._fulfilled(self._requests.release(terminal_id))
+
+    # --- what is decided with
+
+    def _wanted(self, call: ToolCallUpdate) -> WantedPermission:
+        self._remember(call)
+        return self._kinds.get(call.tool_call_id, WantedPermission(None))
+
+    def _remember(self, call: Any) -> None:
+        """A later update names only what changed."""
+        known = self._kinds.get(call.tool_call_id, WantedPermission(None))
+        named = [str(one.path) for one in call.locations or ()]
+        named += [str(one.path) for one in call.content or () if getattr(one, "type", "") == "diff"]
+        places = [(path, relative_to_root(path, self._root)) for path in named[:100]]
+        inside = tuple(place for _, place in places if place is not None)
+        outside = tuple(path for path, place in places if place is None)
+        if len(self._kinds) < 10_000:
+            self._kinds[call.tool_call_id] = WantedPermission(
+                str(call.kind) if call.kind else known.kind, inside or known.paths, outside or known.outside
+            )
+
+    async def _denied(self, paths: Sequence[str]) -> str | None:
+        check = self._context.check_changes
+        if check is None or not paths:
+            return None
+        decision = await check([PathIntent(path, None, "written by the agent") for path in paths])
+        return decision.why or "A rule denies it." if decision.effect is Effect.DENY else None
+
+    async def _person_allows(self, title: str) -> bool:
+        if self._context.ask is None:
+            return False
+        question = Question(
+            type="question",
+            question=f"May the agent '{self._name}' do this: {title}",
+            context="It works on a private copy. This is something that the copy does not hold back.",
+            options=(Option(label="Allow once", value=_ALLOW), Option(label="Refuse", value=_REFUSE)),
+        )
+        return await self._context.ask(question) == _ALLOW
+
+    async def _require_inside(self, path: str) -> str:
+        relative = relative_to_root(path, self._root)
+        if relative is None:
+            self._refuse(path, "it lies outside the workspace")
+        assert relative is not None
+        return relative
+
+    def _refuse(self, path: str, why: str) -> None:
+        """Raises: RequestError."""
+        self._keep_from(f"{plain_text(path, 200)}: {why}")
+        raise RequestError.invalid_params({"details": f"'{path[:200]}' is refused: {why}."})
+
+    async def _fulfilled(self, asked: Awaitable[Any]) -> Any:
+        try:
+            return await asked
+        except RequestFailed as error:
+            raise RequestError.invalid_params({"details": str(error)}) from None
+
+    def _keep_from(self, what: str) -> None:
+        if len(self.kept_from) < MOST_KEPT_FROM:
+            self.kept_from.append(what)
+        self._tell(f"[{self._name}] refused: {what}\n")
+
+    def _take(self, text: str) -> None:
+        if self._length < MOST_TEXT:
+            self._pieces.append(text[: MOST_TEXT - self._length])
+            self._length += len(text)
+
+    def _tell(self, line: str) -> None:
+        progress: Callable[[str], None] | None = self._context.progress
+        if progress is not None:
+            progress(line)
+
+
+def relative_to_root(path: str, root: str) -> str | None:
+    """The path from the workspace's root; None if it leads out. Links are the sandbox's business: it has nothing else to lead to."""
+    given = PurePosixPath(path)
+    parts: list[str] = []
+    for part in (given if given.is_absolute() else PurePosixPath(root, path)).parts[1:]:
+        if part == "..":
+            if parts:
+                parts.pop()
+        else:
+            parts.append(part)
+    full = PurePosixPath("/", *parts)
+    return str(full.relative_to(root)) if full.is_relative_to(root) else None

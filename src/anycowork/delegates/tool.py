@@ -1,0 +1,200 @@
+"""A delegate as a tool: one task, given to another vendor's agent in a private copy of the workspace, and settled like a command."""
+
+import asyncio
+import importlib
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from typing import Any
+
+from anycowork.delegates.process import delegate_process
+from anycowork.delegates.sandbox_requests import SandboxRequests
+from anycowork.domain.delegates import DelegateConfig
+from anycowork.domain.errors import BadParameters, ToolFault, ToolTimedOut
+from anycowork.domain.messages import Json
+from anycowork.domain.network import wanted_destinations
+from anycowork.domain.ports import Prepared, ToolContext
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import CallError, Intent, Parameters, Status, ToolResult, ToolSpec
+from anycowork.domain.values import replace
+from anycowork.mcp.schemas import plain_text
+from anycowork.mcp.stdio_transport import LineLog, ServerLauncher
+from anycowork.sandbox.sandbox import Sandbox
+from anycowork.sandbox.stage import Layer
+from anycowork.tools.built_in_tool import folder_of
+from anycowork.tools.command_changes import commit_now, settle_changes
+from anycowork.tools.command_summary import without_key_files
+from anycowork.tools.plugins.schemas import problems_by
+
+START_SECONDS = 60.0
+CANCEL_SECONDS = 3.0
+LONGEST_TASK = 200_000
+
+
+class DelegateFailed(ToolFault):
+    """The agent did not do its task."""
+
+    code = "agent_failed"
+
+
+class DelegateTool:
+    """Implements the `Tool` port."""
+
+    def __init__(self, config: DelegateConfig, launcher: ServerLauncher, sandbox: Sandbox) -> None:
+        self._config, self._launcher, self._sandbox = config, launcher, sandbox
+        task: Json = {
+            "type": "string",
+            "description": "What the agent is to do, in full: it sees the files and nothing else.",
+        }
+        self.spec = ToolSpec(
+            name=config.tool,
+            category="agents",
+            description=f"Give a task to the agent '{config.name}'. It works on a copy of the workspace; its changes are checked and kept.",
+            permissions=frozenset({Permission.EXECUTE_COMMANDS}),
+            schema={"type": "object", "properties": {"task": task}, "required": ["task"]},
+            priority=75,
+            contained=True,
+            looks_below=True,
+            reveals=True,
+            delegate=config.name,
+        )
+
+    def problems(self, parameters: Parameters) -> list[str]:
+        return problems_by(self.spec.schema, parameters)
+
+    async def prepare(self, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        """Starts nothing. Raises: BadParameters."""
+        task = parameters.get("task")
+        if problems := self.problems(parameters):
+            raise BadParameters(f"{self.spec.name}: " + " ".join(problems))
+        if not isinstance(task, str) or not task.strip() or len(task) > LONGEST_TASK:
+            raise BadParameters(f"{self.spec.name}: 'task' must be a text of 1 to {LONGEST_TASK:,} letters.")
+        return Prepared(
+            tool=self.spec.name,
+            parameters=parameters,
+            resource=f"agent:{self._config.name}",
+            intent=Intent(command=f"agent {self._config.name}", contained=True),
+            network=wanted_destinations(self._config.network),
+        )
+
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
+        """Raises: ToolFault. What it changed is dropped if it fails, is stopped or runs out of time."""
+        jail = folder_of(tool_context).jail
+        if tool_context.held is not None:
+            return await commit_now(self._sandbox.staging, jail, tool_context.held, tool_context)
+        task = str(prepared.parameters["task"])
+        async with self._sandbox.begin(jail, Layer.COPY) as transaction:
+            await asyncio.to_thread(transaction.hide, tool_context.hidden)
+            log = LineLog()
+            requests = SandboxRequests(self._sandbox, transaction, seconds=self._config.seconds)
+            try:
+                async with AsyncExitStack() as things:
+                    pipes = await things.enter_async_context(
+                        delegate_process(self._config, self._launcher, self._sandbox, transaction, log)
+                    )
+                    result = await self._converse(task, pipes, requests, tool_context, jail.origin)
+            except DelegateFailed as failed:
+                said = f" It printed: {' / '.join(log.lines()[-5:])}" if log.lines() else ""
+                raise DelegateFailed(f"{failed.message}{said}") from None
+            finally:
+                await requests.aclose()
+            result = without_key_files(result, transaction.covered.key_files)
+            whose = f"The agent '{self._config.name}' in this role"
+            return await settle_changes(
+                transaction, f"agent {self._config.name}", result, tool_context, by_itself=True, whose=whose
+            )
+
+    async def _converse(
+        self, task: str, pipes: Any, requests: SandboxRequests, tool_context: ToolContext, root: str
+    ) -> ToolResult:
+        await asyncio.to_thread(
+            importlib.import_module, "anycowork.delegates.acp_client"
+        )  # a second, in which chats go on
+        from acp.client.connection import ClientSideConnection
+        from acp.exceptions import RequestError
+        from pydantic import ValidationError
+
+        from anycowork.delegates.acp_client import DelegateClient
+
+        name = self._config.name
+        client: Any = DelegateClient(name, root, requests, tool_context)
+        connection = ClientSideConnection(client, pipes.writer, pipes.reader)
+        try:
+            session = await _unless_ended(pipes.ended, self._open(connection, root))
+            async with asyncio.timeout(self._config.seconds):
+                reason = await _unless_ended(pipes.ended, self._prompt(connection, session, task))
+        except TimeoutError:
+            raise ToolTimedOut(
+                f"The agent '{name}' was not done within {self._config.seconds:g} seconds. Nothing it changed was kept."
+            ) from None
+        except RequestError as error:
+            raise DelegateFailed(f"The agent '{name}' answered with an error: {plain_text(str(error), 300)}.") from None
+        except (ConnectionError, EOFError):
+            raise DelegateFailed(f"The agent '{name}' ended before it was done. Nothing it changed was kept.") from None
+        except ValidationError:
+            raise DelegateFailed(f"The agent '{name}' does not speak the Agent Client Protocol.") from None
+        finally:
+            await connection.close()
+        return _result(name, reason, client)
+
+    async def _open(self, connection: Any, root: str) -> str:
+        from acp.meta import PROTOCOL_VERSION
+        from acp.schema import ClientCapabilities, FileSystemCapabilities, Implementation
+
+        from anycowork import __version__
+
+        can = ClientCapabilities(fs=FileSystemCapabilities(read_text_file=True, write_text_file=True), terminal=True)
+        info = Implementation(name="anycowork", title="AnyCowork", version=__version__)
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await connection.initialize(
+                    protocol_version=PROTOCOL_VERSION, client_capabilities=can, client_info=info
+                )
+                session = await connection.new_session(cwd=root, mcp_servers=[])
+        except TimeoutError:
+            raise DelegateFailed(
+                f"The agent '{self._config.name}' did not answer within {START_SECONDS:g} seconds."
+            ) from None
+        return str(session.session_id)
+
+    async def _prompt(self, connection: Any, session: str, task: str) -> str:
+        """The reason why it stopped. A cancellation is passed on before the process is ended."""
+        from acp.helpers import text_block
+
+        try:
+            answer = await connection.prompt(session_id=session, prompt=[text_block(task)])
+        except asyncio.CancelledError:
+            try:
+                async with asyncio.timeout(CANCEL_SECONDS):
+                    await connection.cancel(session_id=session)
+            except (TimeoutError, ConnectionError):
+                pass  # it is ended in any case
+            raise
+        return str(answer.stop_reason)
+
+
+async def _unless_ended(ended: asyncio.Event, work: Coroutine[Any, Any, str]) -> str:
+    """What the work brings. Raises: ConnectionError if the program ends first."""
+    working, over = asyncio.ensure_future(work), asyncio.ensure_future(ended.wait())
+    try:
+        await asyncio.wait([working, over], return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ConnectionError("the program ended")
+        return working.result()
+    finally:
+        for one in (working, over):
+            one.cancel()
+        await asyncio.gather(working, over, return_exceptions=True)
+
+
+def _result(name: str, reason: str, client: Any) -> ToolResult:
+    kept_from = f"\n\n[It was kept from: {'; '.join(client.kept_from[:20])}]" if client.kept_from else ""
+    text = (client.text or f"The agent '{name}' said nothing.").replace("\0", "�")
+    result = ToolResult(
+        status=Status.OK,
+        content=text + kept_from,
+        facts={"agent": name, "agent_calls": client.calls, "kept_from": [*client.kept_from]},
+    )
+    if reason == "end_turn":
+        return result
+    error = DelegateFailed(f"The agent '{name}' stopped before it was done: {plain_text(reason, 80)}.")
+    return replace(result, status=Status.ERROR, error=CallError.of(error))

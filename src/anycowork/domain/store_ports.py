@@ -1,0 +1,178 @@
+"""Ports of the store besides `ports.py`: pages for clients, client keys and their usage, idempotency, roots, leases; `StoreParts` names all.
+
+`tests/contract/` holds every store to them.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+from anycowork.domain.audit import ChainEnd, ChainHead, Link
+from anycowork.domain.chats import Chat, ChatState, Turn
+from anycowork.domain.images import ImageBytes
+from anycowork.domain.messages import Json
+from anycowork.domain.metering import Account, Day, KeyLimits
+from anycowork.domain.ports import Journal, MessagePage, Rules, SnapshotRows, Store, SystemPrompts
+from anycowork.domain.principals import Principal
+from anycowork.domain.text_search import SearchResult
+from anycowork.domain.usage import ChatUsage
+from anycowork.domain.values import value
+
+
+class ReadStore(Store, Protocol):
+    """The store's reads, and the pages that only API clients need."""
+
+    async def chats_page(
+        self,
+        *,
+        limit: int,
+        cursor: str | None,
+        q: str | None,
+        states: Collection[ChatState],
+        pinned: bool | None = None,
+        archived: bool | None = None,
+    ) -> tuple[list[Chat], str | None]:
+        """Return chats, newest first, and the cursor of the next page. Raises: Invalid for an invalid cursor."""
+
+    async def newest_turns(self, chat_ids: Sequence[str]) -> Mapping[str, Turn]:
+        """The last turn of each of these chats that has one, by the chat's id."""
+
+    async def messages_page(
+        self, chat_id: str, *, after: str | None = None, before: str | None = None, limit: int
+    ) -> MessagePage:
+        """Return one page of messages. Raises: Invalid for an invalid cursor."""
+
+    async def search_messages(
+        self, query: str, *, limit: int, before: str | None = None
+    ) -> tuple[list[SearchResult], str | None]:
+        """Return messages of all chats, newest first, and the cursor of the next page. Raises: Invalid for an invalid cursor."""
+
+    async def chat_usage(self, chat_id: str) -> ChatUsage:
+        """Return the usage of the chat; empty if there is no such chat."""
+
+    async def chain_end(self, chat_id: str) -> ChainEnd | None:
+        """None if there is no such chat."""
+
+    def newest_head(self) -> ChainHead | None: ...
+
+    async def chained_after(self, chat_id: str, seq: int, *, up_to: int, limit: int) -> list[Link]:
+        """A page of the audit chain, ascending."""
+
+
+class KeyHolder(Protocol):
+    @property
+    def principal(self) -> Principal: ...
+    @property
+    def created_at(self) -> str: ...
+    @property
+    def revoked_at(self) -> str | None: ...
+    @property
+    def limits(self) -> KeyLimits: ...
+
+
+class ClientKeysPort(Protocol):
+    """Client keys, stored only as hashes."""
+
+    async def find(self, key_hash: str) -> Principal | None:
+        """None if there is no such key, or it was revoked."""
+
+    async def all(self) -> Sequence[KeyHolder]: ...
+    async def add(self, principal: Principal, *, key_hash: str, limits: KeyLimits | None = None) -> str:
+        """Add a key; return when it was added."""
+
+    async def revoke(self, principal_id: str) -> bool:
+        """False if there is no such key."""
+
+
+class KeyLedger(Protocol):
+    """The use of client keys, per day."""
+
+    async def account(self, key_id: str, date: str) -> Account:
+        """Return the key's account. It is read once; from then on the account in memory is authoritative."""
+
+    def changed(self, day: Day) -> None:
+        """Schedule the day for writing, in a batch. The caller does not wait."""
+
+    async def day(self, key_id: str, date: str) -> Day: ...
+    async def totals(self) -> Mapping[str, Day]:
+        """Return the sum of all days of each key. Pending changes are durable when this returns."""
+
+
+class RememberedAnswer(Protocol):
+    """The stored request of an Idempotency-Key; without a status the request was started and never finished."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def body_hash(self) -> str: ...
+    @property
+    def status(self) -> int | None: ...
+    @property
+    def response(self) -> bytes | None: ...
+
+
+class IdempotencyPort(Protocol):
+    async def begin(self, principal: str, key: str, *, path: str, body_hash: str) -> RememberedAnswer | None:
+        """Claim the key durably and return None, or return its earlier request."""
+
+    async def finish(self, principal: str, key: str, *, status: int, response: bytes) -> None: ...
+    async def abandon(self, principal: str, key: str) -> None:
+        """Release the key of a request that had no effect."""
+
+
+@value
+class WorkspaceRoot:
+    """A folder that a person registered. `trust` maps a path inside to the content hash that a person trusted."""
+
+    root: str
+    registered_by: str
+    created_at: str
+    trust: Json
+
+
+class RootRows(Protocol):
+    async def register(self, root: str, *, registered_by: str) -> None:
+        """Again is harmless."""
+
+    async def all(self) -> Sequence[WorkspaceRoot]: ...
+    async def set_trust(self, root: str, path: str, content_hash: str | None) -> None:
+        """Store the trusted hash; None revokes the trust. Raises: NotFound if the root is not registered."""
+
+
+class Leases(Protocol):
+    """Decides which server writes in a workspace. A change that names an older epoch than the newest is refused (`RequireLease`)."""
+
+    async def take(self, workspace: str, *, owner: str, seconds: float) -> int:
+        """Make the owner the writer for this long, and return the new epoch. An owner may take its lease again at any time.
+
+        Raises: LeaseHeld while the lease of another owner has not expired.
+        """
+
+
+class StoredData(ReadStore, SnapshotRows, Protocol):
+    """Everything that is read from the store."""
+
+
+class StoreParts(Protocol):
+    """An open store: what the composition root needs, whatever database is behind it."""
+
+    @property
+    def journal(self) -> Journal: ...
+    @property
+    def store(self) -> StoredData: ...
+    @property
+    def principals(self) -> ClientKeysPort: ...
+    @property
+    def ledger(self) -> KeyLedger: ...
+    @property
+    def roots(self) -> RootRows: ...
+    @property
+    def rules(self) -> Rules: ...
+    @property
+    def system_prompts(self) -> SystemPrompts: ...
+    @property
+    def leases(self) -> Leases: ...
+    @property
+    def idempotency(self) -> IdempotencyPort: ...
+    @property
+    def blobs(self) -> ImageBytes: ...
+    async def aclose(self) -> None: ...

@@ -1,0 +1,124 @@
+"""Full-text search without a database: the words of a query, and the snippet of a text that shows where they occur. Pure."""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from anycowork.domain.messages import Json
+from anycowork.domain.values import value
+
+MOST_TERMS = 16
+_BEFORE, _LENGTH = 60, 220  # characters of a snippet
+_LOOKED_THROUGH = 100_000  # characters
+
+
+@value
+class SearchTerm:
+    """Words that must follow each other. `prefix`: the last word may go on."""
+
+    words: tuple[str, ...]
+    prefix: bool = False
+
+
+@value
+class SnippetPart:
+    text: str
+    match: bool = False
+
+    def to_json(self) -> Json:
+        return {"text": self.text, "match": self.match}
+
+
+@value
+class SearchResult:
+    chat_id: str
+    message_id: str
+    title: str
+    role: str
+    created_at: str
+    parts: tuple[SnippetPart, ...]
+
+    def to_json(self) -> Json:
+        return {
+            "context_id": self.chat_id,
+            "message_id": self.message_id,
+            "title": self.title,
+            "role": self.role,
+            "snippet": "".join(part.text for part in self.parts),
+            "parts": [part.to_json() for part in self.parts],
+            "created_at": self.created_at,
+        }
+
+
+def read_query(query: str) -> tuple[SearchTerm, ...]:
+    """Read what a person typed: words that must all occur, "words in quotes" one after the other. The last word may be unfinished.
+
+    Nothing in it is an operator, so there is no query that cannot be read.
+    """
+    terms: list[SearchTerm] = []
+    for number, piece in enumerate(query.split('"')):
+        quoted = number % 2 == 1
+        for one in [piece] if quoted else piece.split():
+            if words := tuple(_words(one)):
+                terms.append(SearchTerm(words))
+    del terms[MOST_TERMS:]
+    if terms and query[-1:].isalnum() and len(terms[-1].words[-1]) > 1:
+        terms[-1] = SearchTerm(terms[-1].words, prefix=True)
+    return tuple(terms)
+
+
+def snippet(text: str, terms: Sequence[SearchTerm]) -> tuple[SnippetPart, ...]:
+    """Return one line around the first match, with every match in it marked. A match far inside a very long text is not looked for."""
+    ranges = _matches(fold(text[:_LOOKED_THROUGH]), terms)
+    start = max(0, ranges[0][0] - _BEFORE) if ranges else 0
+    end = min(len(text), start + _LENGTH)
+    parts, at = [SnippetPart("…")] if start else [], start
+    for first, last in ranges:
+        if first >= at and last <= end:
+            parts += [SnippetPart(text[at:first]), SnippetPart(text[first:last], match=True)]
+            at = last
+    parts.append(SnippetPart(text[at:end] + ("…" if end < len(text) else "")))
+    on_one_line = [SnippetPart(_one_line(part.text), part.match) for part in parts]
+    return tuple(part for part in on_one_line if part.text)
+
+
+def fold(text: str) -> str:
+    """Return the text without case and accents, character by character: positions stay the same."""
+    return text.lower() if text.isascii() else "".join(map(_folded, text))
+
+
+@lru_cache(maxsize=4096)
+def _folded(character: str) -> str:
+    plain = unicodedata.normalize("NFKD", character.lower())
+    return plain[0] if plain else character
+
+
+def _words(text: str) -> Iterator[str]:
+    """Yield each run of letters and digits."""
+    spaced = "".join(one if one.isalnum() or unicodedata.combining(one) else " " for one in text)
+    return (word for word in spaced.split() if any(map(str.isalnum, word)))
+
+
+def _matches(folded: str, terms: Sequence[SearchTerm]) -> list[tuple[int, int]]:
+    """Return where words of the terms begin and end, ascending: the first of all, and those that fit beside it."""
+    words = {(fold(word), term.prefix and word == term.words[-1]) for term in terms for word in term.words}
+    first = min((found[0] for word, prefix in words for found in _occurrences(folded, word, 0, prefix)), default=None)
+    if first is None:
+        return []
+    near = folded[: first + _LENGTH]
+    return sorted({found for word, prefix in words for found in _occurrences(near, word, first, prefix, most=_LENGTH)})
+
+
+def _occurrences(folded: str, word: str, start: int, prefix: bool, *, most: int = 1) -> Iterator[tuple[int, int]]:
+    while most and (at := folded.find(word, start)) >= 0:
+        start = end = at + len(word)
+        while prefix and end < len(folded) and folded[end].isalnum():
+            end += 1
+        whole = at == 0 or not folded[at - 1].isalnum()
+        if whole and (end == len(folded) or not folded[end].isalnum()):
+            yield at, end
+            most -= 1
+
+
+def _one_line(text: str) -> str:
+    return "".join(" " if character.isspace() or not character.isprintable() else character for character in text)

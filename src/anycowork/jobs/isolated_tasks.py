@@ -1,0 +1,85 @@
+"""Where the tasks of a job work: in the chat's workspace, or in private copies whose changes are merged when the task is done."""
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from anycowork.domain.chats import Chat
+from anycowork.domain.errors import AnyCoworkError, StorageFault
+from anycowork.domain.jobs import CommitMode, Job, JobTask
+from anycowork.domain.messages import Json
+from anycowork.domain.ports import TaskWorkspaces
+from anycowork.domain.task_progress import TaskStatus
+from anycowork.domain.values import replace
+from anycowork.jobs.task_commits import Merge, MergeConflict, TaskCommitter
+
+log = logging.getLogger(__name__)
+
+
+class IsolatedTasks:
+    def __init__(self, copies: TaskWorkspaces, committer: TaskCommitter) -> None:
+        self._copies = copies
+        self.committer = committer
+
+    async def collecting(self, job: Job, chat: Chat) -> Job:
+        """Return the job with the copy that collects its changes, if it needs one. Raises: ToolFault, BadWorkspace."""
+        if job.commit is not CommitMode.JOB or job.race or job.workspace is not None:
+            return job
+        return replace(job, workspace=await self._copies.create(chat.workspace))
+
+    async def workspace_for(self, job: Job, chat: Chat, *, reads: bool) -> tuple[str | None, bool]:
+        """Return where a task's turn works, None for the chat's workspace, and whether that is a copy of its own.
+
+        Raises: ToolFault, BadWorkspace.
+        """
+        if reads or not job.isolates:
+            return job.workspace, False
+        return await self._copies.create(job.workspace or chat.workspace), True
+
+    async def merge(self, job: Job, chat: Chat, task: JobTask) -> Merge | Json:
+        """Commit the task's changes to the workspace, or to the copy that collects the job's; return the error if that failed."""
+        assert task.workspace is not None, "only a task with its own copy is merged"
+        target = job.workspace or chat.workspace
+        chosen = {str(key): str(choice) for key, choice in (task.conflicts or {}).items()}
+        try:
+            return await self.committer.commit(chat.id, task.turn_id, task.workspace, target, choices=chosen)
+        except StorageFault:
+            raise
+        except AnyCoworkError as error:
+            return {"code": error.code, "message": error.message, "retryable": error.retryable}
+
+    async def without_leftovers(self, tasks: Iterable[JobTask]) -> list[JobTask]:
+        """Remove the copies of attempts that did not succeed: the next one starts from a clean state. Return those tasks."""
+        stale = [task for task in tasks if task.workspace is not None and task.status not in _AT_WORK]
+        await self.remove(task.workspace for task in stale)
+        return [replace(task, workspace=None, conflicts=None) for task in stale]
+
+    async def remove(self, copies: Iterable[str | None]) -> None:
+        for copy in copies:
+            if copy is not None:
+                await self._copies.remove(copy)
+
+    async def remove_all(self, job: Job, tasks: Sequence[JobTask]) -> None:
+        await self.remove([job.workspace, *(task.workspace for task in tasks)])
+
+    async def keep_only(self, needed: Iterable[str | None]) -> None:
+        await self._copies.keep_only({copy for copy in needed if copy is not None})
+
+
+_AT_WORK = (TaskStatus.RUNNING, TaskStatus.COMPLETED)
+
+
+def is_reported(task: JobTask) -> bool:
+    """Whether the worker has reported success and its changes are still to be merged."""
+    return task.status is TaskStatus.RUNNING and task.workspace is not None and task.result is not None
+
+
+def conflict_words(task: JobTask, conflict: MergeConflict) -> str:
+    shown = conflict.to_json()
+    sides = [
+        f"{title}:\n{text if text is not None else '(there is no such file)'}"
+        for title, text in (("The task's version", shown["task"]), ("The workspace's version", shown["workspace"]))
+    ]
+    return (
+        f"Task {task.id[:80]} and somebody else changed '{shown['path']}', and the two changes cannot be merged "
+        f"({conflict.reason}). Nothing was overwritten. Which version shall stay?\n\n" + "\n\n".join(sides)
+    )

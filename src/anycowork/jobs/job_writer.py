@@ -1,0 +1,53 @@
+"""Writes what becomes true about a job, each time in one transaction, and starts the turns that follow from it."""
+
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from anycowork.domain import event_factory
+from anycowork.domain.chats import Chat, ChatState, Turn
+from anycowork.domain.events import NewEvent
+from anycowork.domain.jobs import Job, JobStatus
+from anycowork.domain.journal import Change, SetChat, Write
+from anycowork.domain.messages import Json
+from anycowork.domain.ports import Clock, Journal
+from anycowork.domain.values import replace
+
+
+class ChatTurns(Protocol):
+    """How jobs reach a chat: alone with it, and by starting its turns."""
+
+    def exclusive(self, chat_id: str) -> AbstractAsyncContextManager[Chat]:
+        """Raises: NotFound."""
+
+    def start(self, turn: Turn) -> None: ...
+
+
+class JobWriter:
+    def __init__(self, *, journal: Journal, turns: ChatTurns, clock: Clock) -> None:
+        self._journal = journal
+        self._turns = turns
+        self._clock = clock
+
+    async def write(self, job: Job, *writes: Write, events: tuple[NewEvent, ...] = ()) -> None:
+        await self._journal.write(Change(job.chat_id, writes, events, principal=job.principal, cause=job.message_id))
+
+    async def begin(self, job: Job, turn: Turn, *writes: Write, events: tuple[NewEvent, ...] = ()) -> None:
+        """The turn and what goes with it become durable together; then the turn starts."""
+        told = (*events, event_factory.turn_started(turn))
+        await self.write(job, *writes, turn, SetChat(ChatState.RUNNING), events=told)
+        self._turns.start(turn)
+
+    async def rest(self, job: Job, status: JobStatus, error: Json | None = None) -> None:
+        """The job goes on only when a person says so."""
+        resting = replace(job, status=status, error=error)
+        told = event_factory.job_updated(resting, ChatState.IDLE)
+        await self.write(job, resting, SetChat(ChatState.IDLE), events=(told,))
+
+    async def end(
+        self, job: Job, status: JobStatus, error: Json | None, *writes: Write, said: str | None = None
+    ) -> None:
+        ended = replace(
+            job, status=status, error=error, final_response=said or job.final_response, completed_at=self._clock.now()
+        )
+        events = (event_factory.job_completed(ended),)
+        await self.write(job, *writes, ended, SetChat(ChatState.IDLE), events=events)

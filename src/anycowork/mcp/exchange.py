@@ -1,0 +1,115 @@
+"""One request to a server from start to answer: its time limit, its progress, and what the server asks meanwhile.
+
+Servers of the newest protocol answer that they need input, and the request is sent again with it. Older ones send a request of their own
+while ours is open; it belongs to our request only if no other one is open in the same session.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from anycowork.domain.errors import ToolTimedOut
+from anycowork.domain.question import Question
+from anycowork.mcp.elicitation import elicited
+from anycowork.mcp.schemas import plain_text
+
+if TYPE_CHECKING:
+    from mcp import ClientSession
+
+MOST_ROUNDS = 10
+AskPerson = Callable[[Question], Awaitable[str | None]]
+Send = Callable[[Any], Awaitable[Any]]
+
+
+class Exchange:
+    """`tell` shows a line of progress. `ask` asks the person of the chat; None: nobody can be asked in this call."""
+
+    def __init__(
+        self, server: str, seconds: float, tell: Callable[[str], None] | None = None, ask: AskPerson | None = None
+    ) -> None:
+        self._server, self._seconds, self._tell, self._ask = server, seconds, tell, ask
+        self._deadline: asyncio.Timeout | None = None
+        self._asking: set[asyncio.Future[Any]] = set()
+
+    async def run(self, request: Any, send: Send, session: "ClientSession") -> Any:
+        """The answer. A person's thinking does not count as the server's time. Raises: ToolTimedOut, and what `send` raises."""
+        try:
+            async with asyncio.timeout(self._seconds) as self._deadline:
+                with self._current():
+                    return await self._rounds(request, send, session)
+        except TimeoutError:
+            raise ToolTimedOut(
+                f"'{plain_text(_name_of(request), 200)}' did not answer within {self._seconds:g} seconds. "
+                "What it has done so far is not known."
+            ) from None
+        finally:
+            for asking in self._asking:  # in a task of the SDK, which would go on asking
+                asking.cancel()
+
+    async def on_progress(self, progress: float, total: float | None, message: str | None) -> None:
+        if self._tell is not None and message:
+            self._tell(plain_text(message, 500) + "\n")
+
+    async def elicit(self, params: Any) -> Any:
+        """The person's answer to what the server asks; `cancel` if nobody can be asked."""
+        asking = asyncio.ensure_future(elicited(params, self._ask, self._server))
+        self._asking.add(asking)
+        try:
+            with self._paused():
+                return await asking
+        finally:
+            self._asking.discard(asking)
+            asking.cancel()
+
+    async def _rounds(self, request: Any, send: Send, session: "ClientSession") -> Any:
+        from mcp.client.session import ClientRequestContext
+        from mcp_types import InputRequiredResult
+
+        for _ in range(MOST_ROUNDS):
+            answer = await send(request)
+            if not isinstance(answer, InputRequiredResult):
+                return answer
+            given = {}
+            for key, wanted in (answer.input_requests or {}).items():
+                context = ClientRequestContext(session=session, request_id=key, meta=None)
+                given[key] = await session.dispatch_input_request(context, wanted)
+            more = {"input_responses": given or None, "request_state": answer.request_state}
+            request = request.model_copy(update={"params": request.params.model_copy(update=more)})
+        raise ValueError(f"it asked for input more than {MOST_ROUNDS} times")
+
+    @contextmanager
+    def _paused(self) -> Iterator[None]:
+        deadline, loop = self._deadline, asyncio.get_running_loop()
+        due = deadline.when() if deadline is not None else None
+        if deadline is None or due is None:
+            yield
+            return
+        left = due - loop.time()
+        deadline.reschedule(None)
+        try:
+            yield
+        finally:
+            with suppress(RuntimeError):  # the exchange has ended meanwhile
+                deadline.reschedule(loop.time() + left)
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        before = _CURRENT.set(self)
+        try:
+            yield
+        finally:
+            _CURRENT.reset(before)
+
+
+_CURRENT: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
+
+
+def current_exchange(open_exchanges: list[Exchange]) -> Exchange | None:
+    """The exchange that a server's own request belongs to; None if that cannot be told."""
+    return _CURRENT.get() or (open_exchanges[0] if len(open_exchanges) == 1 else None)
+
+
+def _name_of(request: Any) -> str:
+    return str(getattr(request.params, "name", None) or getattr(request.params, "uri", "it"))

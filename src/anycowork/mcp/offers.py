@@ -1,0 +1,135 @@
+"""What a server offers: its tools, resources and prompts, listed page by page. Only what it declares is asked for.
+
+A server's resources and prompts are reached through two tools of ours beside its own, so they pass the same gate: `resources/read` and
+`prompts/get`.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from anycowork.domain.messages import Json
+from anycowork.domain.values import value
+from anycowork.mcp.definitions import OfferedTool, ServerMethod
+from anycowork.mcp.schemas import plain_text
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+MOST_LISTED = 1_000
+_MOST_PAGES = 100
+_URI: Json = {"type": "string", "description": "The address of the resource. Without it, the resources are listed."}
+_PROMPT_NAME: Json = {"type": "string", "description": "The name of the prompt."}
+_ARGUMENTS: Json = {"type": "object", "description": "The prompt's arguments, each a text."}
+
+
+@value
+class OfferedResource:
+    """`uri` may be a template (`is_template`), with parts in braces to fill in."""
+
+    uri: str
+    name: str
+    description: str
+    mime_type: str
+    is_template: bool = False
+
+    def shown(self, server: str) -> Json:
+        return {
+            "server": server,
+            "uri": self.uri,
+            "name": self.name,
+            "description": self.description,
+            "mime_type": self.mime_type,
+            "template": self.is_template,
+        }
+
+
+@value
+class OfferedPrompt:
+    """`arguments` are names with a description and whether each one is required."""
+
+    name: str
+    description: str
+    arguments: tuple[tuple[str, str, bool], ...] = ()
+
+
+@value
+class ServerOffers:
+    tools: tuple[OfferedTool, ...] = ()
+    resources: tuple[OfferedResource, ...] = ()
+    prompts: tuple[OfferedPrompt, ...] = ()
+
+    def callable(self) -> list[OfferedTool]:
+        """The server's own tools, and ours for its resources and prompts."""
+        found = list(self.tools)
+        if self.resources:
+            text = f"Read one of the {len(self.resources)} resources of this server, or list them."
+            schema: Json = {"type": "object", "properties": {"uri": _URI}}
+            found.append(OfferedTool(ServerMethod.READ_RESOURCE, text, schema, ServerMethod.READ_RESOURCE))
+        if self.prompts:
+            schema = {
+                "type": "object",
+                "properties": {"name": _PROMPT_NAME, "arguments": _ARGUMENTS},
+                "required": ["name"],
+            }
+            text = "Get a prompt that this server has prepared. A person runs it as a workflow."
+            found.append(OfferedTool(ServerMethod.GET_PROMPT, text, schema, ServerMethod.GET_PROMPT))
+        return found
+
+
+async def list_offers(client: "Client") -> ServerOffers:
+    """All pages of everything. Raises: what the SDK raises."""
+    can = client.server_capabilities
+    tools = await _pages(lambda cursor: client.list_tools(cursor=cursor, cache_mode="refresh"), "tools")
+    resources = prompts = templates = []
+    if can.resources is not None:
+        resources = await _pages(lambda cursor: client.list_resources(cursor=cursor, cache_mode="refresh"), "resources")
+        templates = await _templates(client)
+    if can.prompts is not None:
+        prompts = await _pages(lambda cursor: client.list_prompts(cursor=cursor, cache_mode="refresh"), "prompts")
+    return ServerOffers(
+        tuple(OfferedTool(one.name, one.description or "", dict(one.input_schema)) for one in tools),
+        tuple([*map(_resource, resources), *map(_resource, templates)][:MOST_LISTED]),
+        tuple(map(_prompt, prompts[:MOST_LISTED])),
+    )
+
+
+async def _templates(client: "Client") -> list[Any]:
+    from mcp import MCPError
+
+    try:
+        return await _pages(
+            lambda cursor: client.list_resource_templates(cursor=cursor, cache_mode="refresh"), "resource_templates"
+        )
+    except MCPError:  # many servers have resources and no templates, and do not know the method
+        return []
+
+
+async def _pages(page: Callable[[str | None], Awaitable[Any]], field: str) -> list[Any]:
+    found: list[Any] = []
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        answer = await page(cursor)
+        found += getattr(answer, field)
+        cursor = answer.next_cursor
+        if not cursor:
+            break
+    return found
+
+
+def _resource(one: Any) -> OfferedResource:
+    template = getattr(one, "uri_template", None)
+    return OfferedResource(
+        uri=plain_text(str(template or one.uri), 2_000),
+        name=plain_text(one.title or one.name, 200),
+        description=plain_text(one.description or "", 500),
+        mime_type=plain_text(one.mime_type or "", 100),
+        is_template=template is not None,
+    )
+
+
+def _prompt(one: Any) -> OfferedPrompt:
+    arguments = tuple(
+        (argument.name, plain_text(argument.description or "", 300), bool(argument.required))
+        for argument in one.arguments or ()
+    )
+    return OfferedPrompt(one.name, plain_text(one.description or one.title or "", 300), arguments)

@@ -1,0 +1,88 @@
+"""`anycowork mcp`: serves an MCP host on stdin and stdout, or over HTTP with the server's token."""
+
+import asyncio
+import hmac
+import signal
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from anycowork.client.connect import first_error
+from anycowork.client.console import stderr
+from anycowork.client.server_link import ServerLink
+from anycowork.config.loading import load_settings
+from anycowork.config.settings import Settings
+from anycowork.domain.errors import AnyCoworkError, Invalid
+from anycowork.mcp_server.tools import build_server
+
+PATH = "/mcp"
+
+
+def serve_host(
+    flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, http_port: int | None = None
+) -> int:
+    """The exit code: 0 when the host has closed the connection. With `http_port` it serves HTTP on this machine until it is ended."""
+    try:
+        asyncio.run(_serve(load_settings(flags, environ, cwd=cwd), http_port))
+    except AnyCoworkError as error:
+        stderr().line(f"anycowork mcp: {error.message}")
+        return 2 if isinstance(error, Invalid) else 1
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return 130
+    return 0
+
+
+async def _serve(settings: Settings, http_port: int | None) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            link = ServerLink(settings, tasks, face="mcp_host")
+            shared = partial(link.client, "http")  # several hosts, one connection
+            server = build_server((lambda name: shared()) if http_port else link.client, link.drop)
+            try:
+                if http_port is None:
+                    await server.run_stdio_async()
+                else:
+                    await _serve_http(server, settings, http_port)
+            finally:
+                link.drop()
+    except BaseExceptionGroup as group:
+        raise first_error(group) from None
+
+
+async def _serve_http(server: Any, settings: Settings, port: int) -> None:
+    import uvicorn
+
+    from anycowork.server.data_folder import load_or_create_token
+
+    token = load_or_create_token(settings.data_dir, settings.token)
+    app = TokenGuard(server.streamable_http_app(streamable_http_path=PATH, host="127.0.0.1"), token.get_secret_value())
+    config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", access_log=False)
+    stderr().line(f"MCP on http://127.0.0.1:{port}{PATH}, with the server's token as bearer token.")
+    await uvicorn.Server(config).serve()
+
+
+class TokenGuard:
+    """Lets requests with the bearer token through, and nobody else. The SDK checks host and origin."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._expected = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not hmac.compare_digest(_authorization(scope), self._expected):
+            headers = [(b"content-type", b"text/plain"), (b"www-authenticate", b"Bearer")]
+            await send({"type": "http.response.start", "status": 401, "headers": headers})
+            await send({"type": "http.response.body", "body": b"The bearer token is missing or wrong."})
+            return
+        await self._app(scope, receive, send)
+
+
+def _authorization(scope: Scope) -> bytes:
+    return next((value for name, value in scope["headers"] if name == b"authorization"), b"")

@@ -1,0 +1,153 @@
+"""Finds the key files of a workspace before each command, without walking the whole tree each time.
+
+Remembers for each folder which folders and key files it holds, as long as the folder's change time stays: adding, removing or renaming
+an entry changes that time, and nobody can set it. Blocking; follows no link, except one with a key file's name, to cover its target.
+"""
+
+import os
+import stat
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Lock
+
+from anycowork.domain.errors import AnyCoworkError, DeniedByRule
+from anycowork.domain.key_files import KEY_FOLDERS, is_key_file
+from anycowork.domain.values import value
+from anycowork.sandbox.masks import MOST_MASKS, Mask
+from anycowork.workspace.jail import Jail
+from anycowork.workspace.paths import WorkspacePath
+
+# Packages bring keys for their own tests and public certificates; git's folder holds no files of the workspace.
+_NOT_ENTERED = frozenset({".git", "node_modules", "site-packages", "dist-packages"})
+_MOST_WORKSPACES = 16
+_NS = 1_000_000_000
+_SETTLED = 2 * _NS  # a folder that changed less than this before it was read may have changed again in the same instant
+_PEM, _MARK, _LARGEST_PEM = ".pem", b"PRIVATE KEY", 262_144
+
+
+@value
+class _SeenFolder:
+    stamp: tuple[int, int, int]
+    is_settled: bool
+    folders: tuple[str, ...]
+    names: tuple[str, ...]  # of key files, and of links that are called like one
+
+
+class KeyFileIndex:
+    """What is known of the folders of some workspaces. For several threads."""
+
+    def __init__(self) -> None:
+        self._workspaces: dict[str, dict[str, _SeenFolder]] = {}
+        self._lock = Lock()
+
+    def masks(self, jail: Jail, withholds: Callable[[str], bool]) -> tuple[Mask, ...]:
+        """Returns what covers every key file that is withheld, key folders as one. Raises: DeniedByRule if there are too many."""
+        found: dict[WorkspacePath, Mask] = {}
+        for mask in self._withheld(jail, withholds):
+            found[mask.place] = mask
+            if len(found) > MOST_MASKS:
+                raise DeniedByRule(
+                    f"The workspace has more than {MOST_MASKS} files that may hold keys or passwords, too many to keep from a command one "
+                    "by one, so it did not run. A person can allow reading them by a rule, such as read_file on '**/*.pem'."
+                )
+        return tuple(found.values())
+
+    def _withheld(self, jail: Jail, withholds: Callable[[str], bool]) -> Iterator[Mask]:
+        for path, is_folder in self._key_files(jail.root):
+            inside = list(_files_inside(jail.root, path)) if is_folder else [path]
+            kept = [one for one in inside if withholds(one)]
+            if is_folder and len(kept) == len(inside):
+                yield Mask(_place(path), is_folder=True)
+                continue
+            masks = (_mask(jail, one) for one in kept)
+            yield from (mask for mask in masks if mask is not None)
+
+    def _key_files(self, root: str) -> Iterator[tuple[str, bool]]:
+        """Yields the path of each key file and key folder, and whether it is a folder."""
+        with self._lock:
+            known = self._workspaces.pop(root, {})
+        seen: dict[str, _SeenFolder] = {}
+        waiting = deque([""])
+        while waiting:
+            place = waiting.popleft()
+            folder = _look(f"{root}/{place}", known.get(place))
+            if folder is None:
+                continue
+            seen[place] = folder
+            above = f"{place}/" if place else ""
+            for name in folder.names:
+                yield above + name, False
+            for name in folder.folders:
+                if name.casefold() in KEY_FOLDERS:
+                    yield above + name, True
+                else:
+                    waiting.append(above + name)
+        with self._lock:
+            self._workspaces[root] = seen
+            while len(self._workspaces) > _MOST_WORKSPACES:
+                del self._workspaces[next(iter(self._workspaces))]
+
+
+def _look(path: str, known: _SeenFolder | None) -> _SeenFolder | None:
+    """Reads the folder unless it is known and unchanged; None if it is no folder any more or cannot be read."""
+    try:
+        now = os.lstat(path)
+        stamp = (now.st_dev, now.st_ino, now.st_ctime_ns)
+        if known is not None and known.is_settled and known.stamp == stamp:
+            return known
+        if not stat.S_ISDIR(now.st_mode):
+            return None
+        is_settled = time.time_ns() - now.st_ctime_ns > _SETTLED
+        folders, names = [], []
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name not in _NOT_ENTERED:
+                        folders.append(entry.name)
+                elif is_key_file(entry.name) or (entry.is_symlink() and entry.name.casefold() in KEY_FOLDERS):
+                    names.append(entry.name)
+    except OSError:
+        return None  # gone, or closed to the server, which runs commands as the same user or a weaker one
+    return _SeenFolder(stamp, is_settled, tuple(sorted(folders)), tuple(sorted(names)))
+
+
+def _files_inside(root: str, folder: str) -> Iterator[str]:
+    for above, _, names in os.walk(Path(root, folder)):
+        yield from (Path(above, name).relative_to(root).as_posix() for name in names)
+
+
+def _place(path: str) -> WorkspacePath:
+    return WorkspacePath(tuple(path.split("/")))
+
+
+def _mask(jail: Jail, path: str) -> Mask | None:
+    """Returns what covers this file, or the target of this link; None if there is nothing that holds a key."""
+    place = _place(path)
+    try:
+        found = jail.stat(place)
+        if found is not None and stat.S_ISLNK(found.st_mode):
+            place, found = jail.find(path)
+    except AnyCoworkError:
+        return None  # a link that leads out of the workspace leads to nothing in the sandbox
+    if found is None or place.is_root:
+        return None
+    if stat.S_ISDIR(found.st_mode):
+        return Mask(place, is_folder=True)
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    if place.name.casefold().endswith(_PEM) and not _holds_private_key(jail, place, found):
+        return None
+    return Mask(place, is_folder=False)
+
+
+def _holds_private_key(jail: Jail, place: WorkspacePath, found: os.stat_result) -> bool:
+    """Whether a `.pem` file has more than public certificates; one that is too large or unreadable counts."""
+    if found.st_size > _LARGEST_PEM:
+        return True
+    try:
+        with jail.regular_file(place) as (fd, _):
+            return _MARK in os.read(fd, _LARGEST_PEM)
+    except AnyCoworkError:
+        return True

@@ -1,0 +1,224 @@
+"""Finds the package caches of the user who started the server, and mounts them for commands so that no write reaches the real ones.
+
+Each is one known folder that holds nothing but packages: the settings and credentials beside it are not part of it. Commands see it below
+a layer of their workspace, which takes what they write.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
+from pathlib import Path
+
+from anycowork.domain.values import value
+from anycowork.sandbox.masks import cover_for
+from anycowork.sandbox.mounts import Overlay
+from anycowork.sandbox.secret_paths import is_secret_name, secrets_inside
+from anycowork.sandbox.stage import PACKAGE_WORK, Layer, Runner, Stage
+from anycowork.sandbox.toolchains import RefusedFolder, overlap, why_too_broad, why_unsafe
+
+_LOOKED = 1_000  # entries of one cache that are searched for credentials
+_DEEPEST = 2
+_LONGEST_OPTIONS = 1_000  # bytes for each: all of them are in the argument that checks the mounts
+
+
+@value
+class KnownCache:
+    """Where one package manager keeps packages. `folder` is below the home folder, or, starting with `.cache`, below the folder for caches.
+
+    `variables` name another folder, each with the part below it. `inside` tells the manager where the cache is in the sandbox, where
+    `target` below its home is not the place it expects. `left_out` are parts that can hold credentials, or more than packages.
+    """
+
+    name: str
+    folder: str
+    variables: Mapping[str, str] = field(default_factory=dict)
+    target: str = ""
+    inside: str = ""
+    left_out: tuple[str, ...] = ()
+
+
+# Not below `~/.cache` in the sandbox: commands write there, so a mount point could be a link that they made.
+_OWN = ".package-caches"
+_KNOWN = (
+    KnownCache("npm", ".npm/_cacache", {"npm_config_cache": "_cacache"}),
+    KnownCache("pip", ".cache/pip", {"PIP_CACHE_DIR": ""}, f"{_OWN}/pip", "PIP_CACHE_DIR"),
+    # Repositories of git remember the address that they came from, which may hold a password.
+    KnownCache("uv", ".cache/uv", {"UV_CACHE_DIR": ""}, f"{_OWN}/uv", "UV_CACHE_DIR", ("git-v0",)),
+    KnownCache("yarn", ".cache/yarn", {"YARN_CACHE_FOLDER": ""}, f"{_OWN}/yarn", "YARN_CACHE_FOLDER"),
+    KnownCache("yarn-berry", ".yarn/berry/cache"),
+    KnownCache("pnpm", ".local/share/pnpm/store"),
+    KnownCache("bun", ".bun/install/cache", {"BUN_INSTALL_CACHE_DIR": ""}, f"{_OWN}/bun", "BUN_INSTALL_CACHE_DIR"),
+    KnownCache("deno", ".cache/deno", {"DENO_DIR": ""}, f"{_OWN}/deno", "DENO_DIR", ("location_data", "deno_history.txt")),
+    KnownCache("cargo", ".cargo/registry", {"CARGO_HOME": "registry"}),
+    KnownCache("go", "go/pkg/mod", {"GOMODCACHE": "", "GOPATH": "pkg/mod"}, left_out=("cache/vcs",)),
+    KnownCache("maven", ".m2/repository"),
+    KnownCache("gradle", ".gradle/caches/modules-2", {"GRADLE_USER_HOME": "caches/modules-2"}),
+    KnownCache("gradle-wrapper", ".gradle/wrapper/dists", {"GRADLE_USER_HOME": "wrapper/dists"}),
+    KnownCache("nuget", ".nuget/packages", {"NUGET_PACKAGES": ""}),
+)  # fmt: skip
+
+
+@value
+class PackageCache:
+    """A real cache that commands see. `target` is below the home of the sandbox; `hidden` are paths in it that stay covered."""
+
+    name: str
+    folder: str
+    target: str
+    variable: str = ""
+    hidden: tuple[str, ...] = ()
+
+
+@value
+class PackageCaches:
+    """The caches that commands see, and those that they do not, with the reason."""
+
+    found: tuple[PackageCache, ...] = ()
+    refused: tuple[RefusedFolder, ...] = ()
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Returns what is covered in the caches, at its real path, if it exists."""
+        paths = (f"{cache.folder}/{hidden}" for cache in self.found for hidden in cache.hidden)
+        return tuple(path for path in paths if _lstat(path) is not None)
+
+
+@value
+class PackageMount:
+    """One cache in one sandbox: its overlay, the arguments that cover what is hidden in it, and the variable that leads to it."""
+
+    overlay: Overlay
+    covers: tuple[str, ...] = ()
+    variable: str = ""
+
+
+def find_package_caches(environ: Mapping[str, str], *, home: Path, data_dir: Path) -> PackageCaches:
+    """Returns the caches that exist, where these variables or the managers' own defaults place them. Blocking."""
+    real_home, data = home.resolve(), data_dir.resolve()
+    found: list[PackageCache] = []
+    refused: list[RefusedFolder] = []
+    for known in _KNOWN:
+        place = _place_of(known, environ, real_home)
+        if not place.is_dir():
+            continue
+        real = place.resolve()
+        why = _why_not(place, real, known.folder, home=real_home, data_dir=data)
+        if why is None:
+            found.append(_found(known, real))
+        else:
+            refused.append(RefusedFolder(str(place), why))
+    return PackageCaches(tuple(found), tuple(refused))
+
+
+def mount_packages(
+    caches: Iterable[PackageCache], root: str, stage: Stage, *, home: str, layer: Path | None, kept: bool
+) -> Iterator[PackageMount]:
+    """Yields how a command in this workspace sees the caches; leaves out those that its user does not own, and that no overlay holds.
+
+    `layer` is the workspace's own, lent to this command alone; with `kept`, writes stay there, else they are lost. Blocking.
+    """
+    if stage.layer is Layer.COPY:
+        return  # there are no overlays here
+    layers = None if layer is None else str(layer.resolve())
+    work = str(stage.folder.resolve() / PACKAGE_WORK) if kept and layers and stage.layer is not None else None
+    if work is not None:
+        _make_folder(work, stage.runner)
+    for cache in caches:
+        if not _is_owned(cache.folder, stage.runner) or overlap(Path(cache.folder), Path(root)):
+            continue
+        own = None if layers is None else _own_layer(cache, layers, stage.runner, make=work is not None)
+        overlay = _overlay(cache, own, stage.runner, work, f"{home}/{cache.target}")
+        if overlay.fits(_LONGEST_OPTIONS):
+            yield PackageMount(overlay, tuple(_covers(cache, stage, overlay.target)), cache.variable)
+
+
+def _place_of(known: KnownCache, environ: Mapping[str, str], home: Path) -> Path:
+    for variable, below in known.variables.items():
+        named = environ.get(variable, "").split(":")[0]
+        if named.startswith("/"):
+            return Path(named, below)
+    caches = environ.get("XDG_CACHE_HOME", "")
+    first, _, rest = known.folder.partition("/")
+    return Path(caches, rest) if first == ".cache" and caches.startswith("/") else home / known.folder
+
+
+def _why_not(place: Path, real: Path, usual: str, *, home: Path, data_dir: Path) -> str | None:
+    if place.is_symlink():
+        return "it is a link; name the folder itself in the package manager's own setting"
+    if real != home / usual and is_secret_name(real):
+        return "it is a place of credentials"
+    return why_too_broad(real, home=home, data_dir=data_dir) or why_unsafe(real, real.stat())
+
+
+def _found(known: KnownCache, real: Path) -> PackageCache:
+    left_out = [real / one for one in known.left_out]
+    secrets = [
+        one
+        for one in secrets_inside(real, most=_LOOKED, deepest=_DEEPEST)
+        if not any(one.is_relative_to(other) for other in left_out)
+    ]
+    hidden = tuple(str(one.relative_to(real)) for one in (*left_out, *secrets))
+    return PackageCache(known.name, str(real), known.target or known.folder, known.inside, hidden)
+
+
+def _is_owned(folder: str, runner: Runner) -> bool:
+    """Only what the command's user owns can be copied into its layer. Also False if it is gone since the start."""
+    found = _lstat(folder)
+    return found is not None and stat.S_ISDIR(found.st_mode) and found.st_uid == runner.uid
+
+
+def _own_layer(cache: PackageCache, layers: str, runner: Runner, *, make: bool) -> str | None:
+    """Returns the workspace's layer over this cache, if there is one and it leads no cover elsewhere."""
+    own = f"{layers}/{cache.name}"
+    found = _lstat(own)
+    if found is None:
+        if not make:
+            return None
+        _make_folder(own, runner)
+        return own
+    return own if stat.S_ISDIR(found.st_mode) and all(_is_plain(own, hidden) for hidden in cache.hidden) else None
+
+
+def _is_plain(own: str, hidden: str) -> bool:
+    """Tells whether no command replaced this path, or a folder above it: bubblewrap would follow a link there when it mounts the cover."""
+    at = own
+    for part in hidden.split("/"):
+        at = f"{at}/{part}"
+        found = _lstat(at)
+        if found is None:
+            return True  # the real one is seen from here on
+        if not stat.S_ISDIR(found.st_mode):
+            return False
+    return True
+
+
+def _overlay(cache: PackageCache, own: str | None, runner: Runner, work: str | None, target: str) -> Overlay:
+    if own is None:
+        return Overlay((cache.folder,), target)
+    if work is None:
+        return Overlay((cache.folder, own), target)
+    work = f"{work}/{cache.name}"
+    _make_folder(work, runner)
+    return Overlay((cache.folder,), target, upper=own, work=work)
+
+
+def _make_folder(folder: str, runner: Runner) -> None:
+    Path(folder).mkdir(mode=0o700)
+    if not runner.is_us:
+        os.chown(folder, runner.uid, runner.gid)
+
+
+def _lstat(path: str) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except OSError:
+        return None
+
+
+def _covers(cache: PackageCache, stage: Stage, target: str) -> Iterator[str]:
+    for hidden in cache.hidden:
+        found = _lstat(f"{cache.folder}/{hidden}")
+        if found is not None and not stat.S_ISLNK(found.st_mode):
+            cover = cover_for(stage, is_folder=stat.S_ISDIR(found.st_mode))
+            yield from ("--ro-bind", str(cover), f"{target}/{hidden}")

@@ -1,0 +1,46 @@
+"""Implements the `TaskWorkspaces` port with private copies of a workspace, one for each writing task.
+
+A copy costs time and space as the workspace does; where the file system can, it shares blocks.
+"""
+
+import asyncio
+from collections.abc import Collection
+
+from anycowork.domain.errors import ToolFault
+from anycowork.domain.ports import Workspaces
+from anycowork.sandbox.private_copy import copy_workspace
+from anycowork.sandbox.stage import Layer, Staging, remove_tree, runner_for
+from anycowork.workspace.uncancellable import run_uncancellable
+
+
+class PrivateCopies:
+    """`most_bytes` is the largest workspace that is copied; `spare` bytes stay free on the disk."""
+
+    def __init__(self, staging: Staging, workspaces: Workspaces, *, most_bytes: int, spare: int) -> None:
+        self._staging = staging
+        self._workspaces = workspaces
+        self._most_bytes = most_bytes
+        self._spare = spare
+
+    async def create(self, root: str) -> str:
+        async with self._workspaces.writing(root):  # nobody of ours writes in it meanwhile
+            return await run_uncancellable(lambda: self._copy(root))
+
+    async def remove(self, copy: str) -> None:
+        await asyncio.to_thread(self._staging.drop_copy, copy)
+
+    async def keep_only(self, needed: Collection[str]) -> None:
+        for copy in await asyncio.to_thread(self._staging.copies):
+            if copy not in needed:
+                await self.remove(copy)
+
+    def _copy(self, root: str) -> str:
+        origin = self._staging.origin_of(root) or root
+        stage = self._staging.open(runner_for(root), Layer.COPY)
+        try:
+            copy_workspace(root, stage, most_bytes=self._most_bytes, spare=self._spare)
+            return str(self._staging.keep_copy(stage, origin))
+        except OSError as error:
+            raise ToolFault(f"The task's private copy of the workspace could not be kept: {error.strerror}.") from None
+        finally:
+            remove_tree(stage.folder)

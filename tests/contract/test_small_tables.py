@@ -1,0 +1,47 @@
+"""Any store: idempotency keys, system prompts and registered roots."""
+
+import pytest
+
+from anycowork.domain.errors import NotFound
+from support.store_factories import OpenStore
+
+
+async def test_a_claimed_key_gives_back_its_first_request_and_answer(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        claim = {"path": "/context", "body_hash": "h"}
+        assert await store.idempotency.begin("ann", "k", **claim) is None
+        begun = await store.idempotency.begin("ann", "k", **claim)
+        assert begun is not None and (begun.path, begun.body_hash, begun.status) == ("/context", "h", None)
+        await store.idempotency.finish("ann", "k", status=201, response=b"{}")
+        done = await store.idempotency.begin("ann", "k", **claim)
+        assert done is not None and (done.status, done.response) == (201, b"{}")
+        assert await store.idempotency.begin("bob", "k", **claim) is None, "a key belongs to its principal"
+
+
+async def test_an_abandoned_key_can_be_claimed_again(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        for _ in range(2):
+            assert await store.idempotency.begin("ann", "k", path="/context", body_hash="h") is None
+            await store.idempotency.abandon("ann", "k")
+
+
+async def test_a_system_prompt_is_kept_changed_and_removed(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        added = await store.system_prompts.add(name="mine", content="Be brief.")
+        await store.system_prompts.change(added.id, name="mine", content="Be long.")
+    async with open_store() as store:
+        found = await store.system_prompts.find(added.id)
+        assert found is not None and (found.name, found.content) == ("mine", "Be long.")
+        await store.system_prompts.remove(added.id)
+        assert await store.system_prompts.find(added.id) is None
+
+
+async def test_trust_needs_a_registered_root(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        with pytest.raises(NotFound):
+            await store.roots.set_trust("/w", "AGENTS.md", "hash")
+        for _ in range(2):
+            await store.roots.register("/w", registered_by="person:ann")
+        await store.roots.set_trust("/w", "AGENTS.md", "hash")
+        [root] = await store.roots.all()
+        assert (root.root, root.trust) == ("/w", {"AGENTS.md": "hash"})

@@ -1,0 +1,69 @@
+"""A newcomer's first minutes in a real browser: a key in the clipboard, a model, a limit, and less asking."""
+
+import re
+
+from playwright.async_api import expect
+
+from e2e.browsing import PHONE, at_the_page, start_chat, violations
+from support.scripted_model import HttpError, call
+from support.spec import proves
+
+KEY = "sk-pasted-0123456789abcdef"
+
+
+@proves("MOD-1", "MOD-2")
+async def test_a_newcomer_pastes_a_key_on_the_first_page_and_gets_an_answer(tmp_path):
+    async with at_the_page(tmp_path, guide=True, replies=[HttpError(401), "OK", "Hello, I am your model."]) as (
+        page,
+        client,
+    ):
+        await page.get_by_role("button", name="Connect a model").click()
+        form = page.get_by_role("dialog", name="Connect a model")
+        await form.get_by_role("combobox").select_option(label="Another OpenAI-compatible server")
+        await form.get_by_label(re.compile("^API key")).fill(KEY)
+        await form.get_by_label(re.compile("^Address")).fill(client.model.base_url)
+        await form.get_by_label(re.compile("^Name")).fill("office")
+        assert await violations(page) == []
+        await form.get_by_role("button", name="Connect and test").click()
+        await expect(form.get_by_role("alert")).to_contain_text("refused the key")  # said in words, and nothing is kept
+        assert [one["name"] for one in (await client.ask("GET", "/providers"))["providers"]] == ["guide"]
+        await form.get_by_role("button", name="Connect and test").click()
+        await expect(page.get_by_text("office is connected and answered")).to_be_visible()
+        await expect(form).not_to_be_visible()
+        await start_chat(page, "Say hello")
+        await expect(page.get_by_text("Hello, I am your model.")).to_be_visible()
+        assert client.model.headers[-1]["Authorization"] == f"Bearer {KEY}"
+        assert KEY not in await page.content()
+
+
+@proves("LOOP-11")
+async def test_a_turn_that_reached_its_limit_goes_on_by_one_key(tmp_path):
+    steps = [call("list_directory", path=".") for _ in range(3)]
+    async with at_the_page(tmp_path, replies=[*steps, "I am done."], max_steps=2, viewport=PHONE) as (page, _):
+        await start_chat(page, "Look around")
+        stopped = page.get_by_label("Stopped at a limit")
+        await expect(stopped.get_by_role("button", name="Continue")).to_be_visible()
+        assert await violations(page) == []
+        await page.evaluate("document.activeElement.blur()")
+        await page.keyboard.press("Alt+c")
+        await expect(page.get_by_text("I am done.")).to_be_visible()
+        await expect(stopped).not_to_be_visible()
+
+
+@proves("APR-9")
+async def test_less_asks_after_one_choice_in_the_header_and_every_change_says_so(tmp_path):
+    changes = [call("create_file", path=f"{name}.txt", content="1\n") for name in ("one", "two")]
+    async with at_the_page(tmp_path, replies=[changes[0], "One.", changes[1], "Two."]) as (page, client):
+        await start_chat(page, "Write one")
+        await page.get_by_role("button", name="Allow once").click()
+        await expect(page.get_by_text("One.", exact=True)).to_be_visible()
+        await page.get_by_role("button", name=re.compile("^Autonomy: Ask")).click()
+        await page.get_by_role("menuitemradio", name=re.compile("^Edits")).click()
+        await expect(page.get_by_role("button", name=re.compile("^Autonomy: Edits"))).to_be_visible()
+        assert await violations(page) == []
+        await page.get_by_label("Message", exact=True).fill("Write two")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_text("Two.", exact=True)).to_be_visible()
+        assert (client.workspace / "two.txt").read_text() == "1\n"
+        await page.get_by_role("button", name=re.compile("Created two.txt")).click()
+        await expect(page.get_by_role("log")).to_contain_text("allowed by autonomy: edits")

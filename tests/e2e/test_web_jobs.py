@@ -1,0 +1,101 @@
+"""A job in a real browser: started from a plan's card, followed in the chat and on its own page, paused, cancelled, tried again."""
+
+import json
+import os
+
+from playwright.async_api import expect
+
+from e2e.browsing import PHONE, at_the_page, start_chat, violations
+from support.jobs import plan, report, writing
+from support.scripted_model import call
+from support.spec import proves
+
+PLAN = json.dumps({"type": "plan", **plan(writing("a"), writing("b", "a"))})
+
+
+def file(name: str) -> str:
+    return call("create_file", path=f"{name}.txt", content=f"{name}\n")
+
+
+@proves("UI-4", "JOB-1")
+async def test_a_plan_runs_as_a_job_that_is_followed_task_by_task(tmp_path):
+    replies = [PLAN, file("a"), report("a.txt is there"), file("b"), report("b.txt is there"), "Both are written."]
+    async with at_the_page(tmp_path, replies=replies) as (page, _):
+        await start_chat(page, "plan two files", role="Planner")
+        await page.get_by_role("button", name="Run as a job").click()
+        await expect(page.get_by_text("Both are written.")).to_be_visible()
+        dock = page.get_by_label("Jobs", exact=True)
+        await expect(dock).to_contain_text("2 of 2 tasks done")
+        conversation = page.get_by_role("log")
+        await expect(conversation).not_to_contain_text("a.txt is there")  # what workers report stands on the job's page
+        assert await violations(page) == []
+
+        await dock.get_by_role("button", expanded=False).click()
+        await dock.get_by_role("link", name="write b.txt").click()
+        await page.wait_for_url("**/#/jobs/*/b")
+        details = page.get_by_role("region", name="write b.txt")
+        await expect(details).to_contain_text("b.txt is there")
+        await expect(details).to_contain_text("Only the agent says so")
+        await expect(details.get_by_text("Created b.txt")).to_be_visible()
+        await expect(
+            page.get_by_role("navigation", name="Which task waits for which").get_by_role("link")
+        ).to_have_count(2)
+        await expect(page.get_by_role("region", name="Answer")).to_contain_text("Both are written.")
+        assert await violations(page) == []
+        await look(page, "job")
+
+        await page.reload()  # a task has an address of its own
+        await expect(details).to_contain_text("b.txt is there")
+        await page.set_viewport_size(PHONE)
+        await expect(details).to_be_visible()
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        await look(page, "job-phone")
+        await page.goto(page.url.split("#")[0] + "#/jobs")
+        await expect(page.get_by_role("main").get_by_role("listitem")).to_contain_text(["completed"])
+        assert await violations(page) == []
+
+
+@proves("UI-4", "JOB-5")
+async def test_a_failed_task_is_shown_with_its_reason_and_tried_again(tmp_path):
+    replies = [
+        PLAN,
+        *[report("the disk is on fire", "failure")] * 3,
+        file("a"),
+        report("ok"),
+        file("b"),
+        report("ok"),
+        "All.",
+    ]
+    async with at_the_page(tmp_path, replies=replies, dark=True) as (page, _):
+        await start_chat(page, "plan two files", role="Planner")
+        await page.get_by_role("button", name="Run as a job").click()
+        dock = page.get_by_label("Jobs", exact=True)
+        await expect(dock).to_contain_text("failed")
+        await dock.get_by_role("button", expanded=False).click()
+        await dock.get_by_role("link", name="write a.txt").click()
+        details = page.get_by_role("region", name="write a.txt")
+        await expect(details).to_contain_text("the disk is on fire")
+        assert await violations(page) == []
+        await details.get_by_role("button", name="Try again").click()
+        await expect(page.get_by_role("region", name="Answer")).to_contain_text("All.")
+
+
+@proves("UI-4", "JOB-6")
+async def test_a_job_is_cancelled_from_its_page_after_a_question(tmp_path):
+    async with at_the_page(tmp_path, replies=[]) as (page, client):
+        chat = await client.chat()
+        job = await client.ask("POST", f"{chat.path}/jobs", {"plan": plan(writing("a"))}, expect=202)
+        await page.goto(page.url.split("#")[0] + f"#/jobs/{job['id']}")
+        await expect(page.get_by_role("link", name="Read and approve the plan in the chat")).to_be_visible()
+        await page.get_by_role("button", name="Cancel the job").click()
+        asked = page.get_by_role("dialog", name="Cancel this job?")
+        await asked.get_by_role("button", name="Keep it running").click()
+        await page.get_by_role("button", name="Cancel the job").click()
+        await asked.get_by_role("button", name="Cancel the job").click()
+        await expect(page.get_by_role("main").get_by_text("cancelled", exact=True)).to_be_visible()
+        assert (await client.ask("GET", f"/jobs/{job['id']}"))["status"] == "cancelled"
+
+
+async def look(page, name):
+    if folder := os.environ.get("SCREENS"):
+        await page.screenshot(path=f"{folder}/{name}.png")

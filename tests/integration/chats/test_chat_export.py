@@ -1,0 +1,81 @@
+"""An export holds the whole chat: as Markdown, as JSON that can be imported again, and as one inert HTML page."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from anycowork.server.clock import SystemClock
+from anycowork.store.sqlite.importer import Importer
+from support.live_server import LiveChat, LiveServer, live_server
+from support.scripted_model import call
+from support.spec import proves
+from support.stored import opened
+
+HOSTILE = "</div><script>alert(1)</script> ```\n# not a heading ` \u202egnp.exe"
+PLAN = {
+    "goal": "Write a file",
+    "steps": [
+        {"id": "s1", "action": "Create b.txt", "reason": "asked", "tools_needed": ["create_file"], "paths": ["b.txt"]}
+    ],
+}
+
+
+async def exported(client: LiveServer, chat: LiveChat, wanted: str) -> tuple[str, dict[str, str]]:
+    async with client.session.get(f"{client.url}{chat.path}/export?format={wanted}") as response:
+        assert response.status == 200
+        return await response.text(), dict(response.headers)
+
+
+@pytest.fixture
+async def worked(tmp_path: Path):
+    """A chat in which an approved plan was carried out."""
+    replies = [json.dumps(PLAN), call("create_file", path="b.txt", content="one\ntwo\n"), HOSTILE]
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat(role="planner", title="A <b>report</b>: one/two")
+        await chat.send("Plan it")
+        [plan] = await chat.of_type("plan")
+        await client.ask("POST", f"{chat.path}/plans/{plan['id']}/approve", {})
+        await chat.rest()
+        yield client, chat
+
+
+@proves("UI-9")
+@proves("OPS-2")
+async def test_the_three_forms_hold_conversation_plan_actual_diffs_and_audit_head(worked, tmp_path: Path) -> None:
+    client, chat = worked
+    end = json.loads((await exported(client, chat, "json"))[0])["exported"]["audit"]["end"]
+    for wanted in ("markdown", "html"):
+        text, headers = await exported(client, chat, wanted)
+        for part in ("Plan it", "Create b.txt", "create_file", "+two", "done", end):
+            assert part in text, (wanted, part)
+        assert len(end) == 64
+        assert headers["Content-Disposition"].startswith('attachment; filename="A-b-report-b-one-two.')
+    page, headers = await exported(client, chat, "html")
+    assert "<script" not in page and "&lt;script&gt;" in page and "\u202e" not in page
+    assert "http" not in page.replace("http-equiv", ""), "it needs nothing from anywhere"
+    assert "default-src 'none'" in page and "sandbox" in headers["Content-Security-Policy"]
+    text, _ = await exported(client, chat, "markdown")
+    assert "# not a heading" in text and text.count("\n## Audit\n") == 1
+    await client.ask("GET", f"{chat.path}/export?format=pdf", expect=422)
+    await client.ask("GET", "/context/nobody/export", expect=404)
+
+
+@proves("OPS-2")
+async def test_an_exported_chat_is_imported_with_the_same_messages(worked, tmp_path: Path) -> None:
+    client, chat = worked
+    before = await client.server.database.store.history(chat.id)
+    source, _ = await exported(client, chat, "json")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    async with opened(elsewhere) as database:
+        report = await Importer(database.writer, SystemClock(), "/w", "person").load(source.encode())
+        assert (report.chats, report.messages, report.problems) == (1, len(before), [])
+        imported = await database.store.chat(chat.id)
+        assert imported is not None and imported.title == "A <b>report</b>: one/two"
+        after = await database.store.history(chat.id)
+        assert [(m.id, m.role, m.content, m.message_type, m.payload) for m in after] == [
+            (m.id, m.role, m.content, m.message_type, m.payload) for m in before
+        ]
+        again = await Importer(database.writer, SystemClock(), "/w", "person").load(source.encode())
+        assert again.already_there == 1

@@ -1,0 +1,234 @@
+"""Jobs through the front door: planned, approved, worked on task by task, answered."""
+
+from pathlib import Path
+
+import pytest
+
+from support.jobs import approved, new_job, plan, report, until, until_idle, writing
+from support.live_server import RequestRefused, live_server
+from support.scripted_model import Reply, call
+from support.spec import proves
+
+
+def file(name: str) -> str:
+    return call("create_file", path=f"{name}.txt", content=f"{name}\n")
+
+
+@proves("JOB-1", "JOB-4", "JOB-9", "EVT-1")
+async def test_request_is_planned_approved_worked_on_and_answered(tmp_path: Path) -> None:
+    import json
+
+    proposed = plan(writing("a", check="grep -q a a.txt"), writing("b", "a"))
+    replies = [
+        json.dumps(proposed),
+        file("a"),
+        report("a.txt has the letter a"),
+        file("b"),
+        report("b.txt is there"),
+        "Both files are written.",
+    ]
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        job = await new_job(client, chat, request="Write a and b")
+        assert job["status"] == "planning" and job["tasks"] == []
+        job = await until(client, chat, job["id"], "awaiting_approval")
+        assert not (client.workspace / "a.txt").exists()
+        assert (await chat.show())["state"] == "idle"
+        await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
+        job = await until(client, chat, job["id"], "completed", "failed")
+        assert job["status"] == "completed", job
+        assert job["final_response"] == "Both files are written."
+        assert [task["status"] for task in job["tasks"]] == ["completed", "completed"]
+        assert [task["claimed"] for task in job["tasks"]] == [False, True]
+        assert [task["result"] for task in job["tasks"]] == ["a.txt has the letter a", "b.txt is there"]
+        assert job["current_step_index"] == 2 and [step["status"] for step in job["steps"]] == ["done", "claimed"]
+        assert job["usage"]["tokens"] > job["tasks"][0]["usage"]["tokens"] > 0
+        assert (client.workspace / "b.txt").read_text() == "b\n"
+        assert (await chat.show())["state"] == "idle"
+
+        messages = await chat.messages()
+        assignments = [message for message in messages if message["message_type"] == "task_assignment"]
+        assert [message["content"].splitlines()[0] for message in assignments] == [
+            "Task a: write a.txt",
+            "Task b: write b.txt",
+        ]
+        assert "a.txt has the letter a" in assignments[1]["content"]
+        assert {message["task_id"] for message in messages if message["message_type"] == "task_result"} == {"a", "b"}
+        calls = [message for message in messages if message["message_type"] == "tool_call"]
+        assert calls and all(message["job_id"] == job["id"] and message["task_id"] for message in calls)
+        own = [message["message_type"] for message in messages if message["task_id"] is None]
+        assert own == ["text", "plan", "tool_result", "text"]
+
+        events = await chat.events("turn-ended")
+        assert [e["task"]["id"] for e in events if e["type"] == "task-started"] == ["a", "b"]
+        assert [e["task"]["status"] for e in events if e["type"] == "task-completed"] == ["completed", "completed"]
+        assert [e["job"]["status"] for e in events if e["type"] == "job-completed"] == ["completed"]
+        updates = [e["plan"]["steps"] for e in events if e["type"] == "plan-update" and e["job_id"] == job["id"]]
+        assert [[s["status"] for s in steps] for steps in updates[-4:]] == [
+            ["running", "open"],
+            ["done", "open"],
+            ["done", "running"],
+            ["done", "claimed"],
+        ]
+
+
+@proves("JOB-4")
+async def test_worker_sees_its_task_and_not_the_chat(tmp_path: Path) -> None:
+    replies = ["A secret of the chat: 4711.", report("looked"), "Done."]
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        await chat.send("Tell me a secret")
+        job = await approved(client, chat, plan=plan({"id": "look", "action": "look around"}))
+        await until(client, chat, job["id"], "completed")
+        worker, closing = (str(body["messages"]) for body in client.model.requests[1:])
+        assert "Task look: look around" in worker and "4711" not in worker
+        assert "4711" in closing and "looked" in closing
+
+
+@proves("JOB-2", "JOB-5")
+async def test_failed_task_is_retried_twice_then_its_dependants_are_skipped_and_no_others(tmp_path: Path) -> None:
+    replies = [*[report("no luck", "failure")] * 3, file("c"), report("c is there")]
+    steps = plan(writing("a"), writing("b", "a"), writing("c"))
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=steps)
+        job = await until(client, chat, job["id"], "failed", "completed")
+        assert [task["status"] for task in job["tasks"]] == ["failed", "skipped", "completed"]
+        assert job["tasks"][0]["attempt"] == 3 and job["tasks"][0]["error"]["message"] == "no luck"
+        assert job["status"] == "failed" and "a, b" in job["error"]["message"]
+        client.model.replies += [file("a"), report("a"), file("b"), report("b"), "All there."]
+        await client.ask("POST", f"/jobs/{job['id']}/retry", {"task_id": "a"}, expect=202)
+        job = await until(client, chat, job["id"], "completed")
+        assert [task["status"] for task in job["tasks"]] == ["completed"] * 3
+        assert job["final_response"] == "All there."
+        third = str(client.model.requests[1]["messages"])
+        assert "This is attempt 2" in third and "no luck" in third
+
+
+@proves("JOB-5")
+async def test_failed_task_asks_the_person_who_lets_the_job_go_on_without_it(tmp_path: Path) -> None:
+    replies = [report("no luck", "failure"), file("b"), report("b is there")]
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan(writing("a"), writing("b")), on_failure="ask")
+        assert (await chat.rest())["state"] == "awaiting_answer"
+        [question] = await chat.of_type("question")
+        assert question["task_id"] == "a" and "no luck" in question["content"]
+        answer = {"value": "skip"}
+        await client.ask("POST", f"{chat.path}/questions/{question['id']}/answer", answer)
+        job = await until(client, chat, job["id"], "failed", "completed")
+        assert [task["status"] for task in job["tasks"]] == ["failed", "completed"]
+        assert job["tasks"][0]["error"]["decision"] == "skip"
+
+
+async def test_worker_without_a_report_is_asked_once_and_then_failed(tmp_path: Path) -> None:
+    replies = ["I think it is fine.", "Yes, it is.", *["Hm."] * 4]
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan({"id": "look", "action": "look around"}))
+        job = await until(client, chat, job["id"], "failed", "completed")
+        [task] = job["tasks"]
+        assert task["status"] == "failed" and task["error"]["code"] == "no_report" and task["attempt"] == 3
+        assert len(client.model.requests) == 6
+
+
+@proves("JOB-9")
+async def test_failing_check_keeps_a_claimed_success_from_completing(tmp_path: Path) -> None:
+    lie = report("a.txt is right")
+    replies = [file("a"), lie, lie, lie, lie, lie, lie, lie, lie, lie]
+    async with live_server(tmp_path, replies=replies, max_faults=2) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan(writing("a", check="grep -q zebra a.txt")))
+        job = await until(client, chat, job["id"], "failed", "completed")
+        assert job["status"] == "failed" and job["tasks"][0]["status"] == "failed"
+
+
+async def test_worker_call_that_the_plan_does_not_name_asks_with_its_job_and_task(tmp_path: Path) -> None:
+    replies = [call("create_file", path="other.txt", content="x"), report("done"), "Done."]
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan({"id": "look", "action": "look around"}))
+        assert (await chat.rest())["state"] == "awaiting_approval"
+        [asked] = await chat.approvals()
+        assert (asked["job_id"], asked["task_id"]) == (job["id"], "look")
+        events = await chat.events("permission-request")
+        [request] = [event for event in events if event["type"] == "permission-request"]
+        assert (request["job_id"], request["task_id"], request["approval"]["task_id"]) == (job["id"], "look", "look")
+        decision = {"decisions": [{"id": asked["id"], "decision": "allow_once"}]}
+        await client.ask("POST", f"{chat.path}/approvals", decision, expect=200)
+        await until(client, chat, job["id"], "completed")
+        assert (client.workspace / "other.txt").exists()
+
+
+async def test_plan_of_the_chat_runs_as_a_job_with_the_edited_steps(tmp_path: Path) -> None:
+    replies = [file("b"), report("b"), "Done."]
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat(role="planner")
+        proposed = await client.ask("POST", f"{chat.path}/plans", {"plan": plan(writing("a"))}, expect=201)
+        path = f"{chat.path}/plans/{proposed['message_id']}/approve"
+        started = await client.ask("POST", path, {"run": "job", "steps": [writing("b")]}, expect=202)
+        job = await until(client, chat, started["job_id"], "completed")
+        assert [task["id"] for task in job["tasks"]] == ["b"] and job["request"] == "Write the files"
+        assert not (client.workspace / "a.txt").exists()
+        assert (await chat.show())["config"]["agent_role"] == "actor"
+        with pytest.raises(RequestRefused, match="409"):
+            await client.ask("POST", path, {"run": "job"}, expect=202)
+
+
+async def test_job_is_cancelled_paused_and_resumed(tmp_path: Path) -> None:
+    import asyncio
+
+    from support.scripted_model import Hang, Reply
+
+    hold = asyncio.Event()
+    replies = [Reply(report("a"), hold=hold), Hang(headers=False)]
+    steps = plan({"id": "a", "action": "look"}, {"id": "b", "action": "look again"})
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=steps)
+        await client.model.asked(1)
+        await client.ask("POST", f"/jobs/{job['id']}/pause", expect=200)
+        hold.set()
+        await until_idle(chat)
+        job = await client.ask("GET", f"/jobs/{job['id']}")
+        assert job["status"] == "paused" and [t["status"] for t in job["tasks"]] == ["completed", "pending"]
+        await client.ask("POST", f"/jobs/{job['id']}/resume", expect=202)
+        await client.model.asked(2)
+        with pytest.raises(RequestRefused, match="409"):
+            await new_job(client, chat, request="another")
+        job = await client.ask("POST", f"/jobs/{job['id']}/cancel", expect=200)
+        assert job["status"] == "cancelled" and [t["status"] for t in job["tasks"]] == ["completed", "cancelled"]
+        assert (await chat.show())["state"] == "idle"
+        listed = await client.ask("GET", f"/jobs?context_id={chat.id}")
+        assert [one["status"] for one in listed["jobs"]] == ["cancelled"]
+
+
+@proves("JOB-5")
+async def test_task_that_used_up_its_tokens_fails_without_another_attempt(tmp_path: Path) -> None:
+    looks = Reply(call("list_directory", path="."), usage={"prompt_tokens": 3_500, "completion_tokens": 10})
+    replies = [looks, *[report("x")] * 9]
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        steps = plan({"id": "a", "action": "look"})
+        job = await approved(client, chat, plan=steps, limits={"task": {"tokens": 4_000}})
+        job = await until(client, chat, job["id"], "failed", "completed")
+        [task] = job["tasks"]
+        assert task["status"] == "failed" and task["error"]["code"] == "limit_reached" and task["attempt"] == 1
+        assert len(client.model.requests) == 1
+
+
+async def test_bad_jobs_are_refused(tmp_path: Path) -> None:
+    async with live_server(tmp_path) as client:
+        chat = await client.chat()
+        for bad in (
+            {},
+            {"request": "a", "plan": plan(writing("a"))},
+            {"plan": plan(writing("a", "b"), writing("b", "a"))},
+            {"plan": plan(writing("a", agent="nobody"))},
+            {"request": "a", "on_failure": "shrug"},
+        ):
+            with pytest.raises(RequestRefused, match="422"):
+                await new_job(client, chat, **bad)
+        with pytest.raises(RequestRefused, match="404"):
+            await client.ask("GET", "/jobs/none")
+        assert (await client.ask("GET", "/jobs"))["jobs"] == []

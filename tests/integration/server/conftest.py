@@ -1,0 +1,3 @@
+from support.api_fixtures import anonymous, client, migrated, model, server, services, sleeps, token, workspace
+
+__all__ = ["anonymous", "client", "migrated", "model", "server", "services", "sleeps", "token", "workspace"]

@@ -1,0 +1,236 @@
+"""The chat in the terminal, by its keys: the real screen, the real server, a scripted model."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from anycowork.tui import docks
+from anycowork.tui.composer import Composer
+from support.live_server import live_server
+from support.scripted_model import Reply, call
+from support.spec import proves
+from support.terminals import at_a_terminal, before_a_screen
+
+PLAN = {
+    "type": "plan",
+    "goal": "Greet the world",
+    "steps": [{"action": "Write hello.txt", "tools_needed": ["create_file"], "paths": ["hello.txt"]}],
+}
+QUESTION = {
+    "type": "question",
+    "question": "Which colour?",
+    "options": [{"label": "Red", "value": "red"}, {"label": "Blue", "value": "blue"}],
+    "default": "blue",
+    "allow_custom": True,
+}
+
+
+@proves("CLI-2")
+async def test_an_answer_is_shown_and_the_empty_chat_says_who_answers(tmp_path: Path) -> None:
+    async with at_a_terminal(tmp_path, replies=["It is **quite** simple."]) as person:
+        await person.sees("A new chat in", "answers", "Ctrl+R switches the role")
+        await person.say("How is it?")
+        await person.sees("How is it?", "It is quite simple.", "ready")
+
+
+@proves("CLI-2")
+async def test_a_call_that_asks_is_shown_with_its_diff_and_allowed_by_a_key(tmp_path: Path) -> None:
+    replies = [call("create_file", path="hello.txt", content="hi there\n"), "Done."]
+    async with at_a_terminal(tmp_path, replies=replies) as person:
+        await person.say("Greet")
+        await person.sees("May the agent do this?", "create_file", "hello.txt", "+hi there", "waits for your approval")
+        assert not (person.workspace / "hello.txt").exists()
+        await person.press("y")
+        await person.sees("Done.", "ready")
+        assert (person.workspace / "hello.txt").read_text() == "hi there\n"
+
+
+@proves("CLI-2")
+async def test_a_denial_with_its_reason_reaches_the_agent(tmp_path: Path) -> None:
+    replies = [call("create_file", path="hello.txt", content="hi\n"), "Then not."]
+    async with at_a_terminal(tmp_path, replies=replies) as person:
+        await person.say("Greet")
+        await person.sees("May the agent do this?")
+        await person.press("N")
+        await person.sees("Why not?")
+        await person.press(*"wrong", "enter")
+        await person.sees("✗ denied", "Then not.")
+        assert "wrong" in (await person.chat.of_type("tool_result"))[0]["content"]
+
+
+@proves("CLI-2")
+async def test_several_calls_are_looked_at_one_by_one_and_allowed_together(tmp_path: Path) -> None:
+    both = "\n".join(call("create_file", path=f"{name}.txt", content=name) for name in ("one", "two"))
+    async with at_a_terminal(tmp_path, replies=[both, "Done."]) as person:
+        await person.say("Make two")
+        await person.sees("1 of 2", "one.txt")
+        await person.press("right")
+        await person.sees("2 of 2", "two.txt")
+        await person.press("Y")
+        await person.sees("Done.")
+        assert {path.name for path in person.workspace.iterdir()} == {"one.txt", "two.txt"}
+
+
+@proves("CLI-2", "APR-8")
+async def test_a_key_on_its_way_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(docks, "GUARD_SECONDS", 3600.0)
+    async with at_a_terminal(tmp_path, replies=[call("create_file", path="a.txt", content="a")]) as person:
+        await person.say("Make it")
+        await person.sees("May the agent do this?")
+        await person.pilot.press("y")
+        assert await person.chat.approvals()
+
+
+@proves("CLI-2", "APR-8")
+async def test_whoever_types_when_a_call_asks_goes_on_typing_and_decides_nothing(tmp_path: Path) -> None:
+    async with at_a_terminal(tmp_path, replies=[call("create_file", path="a.txt", content="a"), "Done."]) as person:
+        await person.say("Make it")
+        await person.sees("May the agent do this?")
+        await person.press(*"byy")
+        composer = person.screen.query_one(Composer)
+        await person.until(lambda: composer.text == "byy")
+        assert await person.chat.approvals()
+        await person.pilot.press("f2")
+        await person.press("y")
+        await person.sees("Done.")
+
+
+@proves("CLI-2")
+async def test_a_plan_is_read_approved_and_carried_out(tmp_path: Path) -> None:
+    replies = [json.dumps(PLAN), call("create_file", path="hello.txt", content="hi\n"), "Done."]
+    async with at_a_terminal(tmp_path, replies=replies, role="planner") as person:
+        await person.say("Greet the world")
+        await person.sees("Plan: Greet the world", "1. Write hello.txt", "files: hello.txt", "planner", "waits for you")
+        await person.press("y")
+        await person.sees("You approved the plan.", "actor", "Done.")
+        assert (person.workspace / "hello.txt").read_text() == "hi\n"
+
+
+@proves("CLI-2")
+async def test_a_question_is_answered_by_an_option(tmp_path: Path) -> None:
+    async with at_a_terminal(tmp_path, replies=[json.dumps(QUESTION), "Blue it is."]) as person:
+        await person.say("Paint it")
+        await person.sees("Which colour?", "waits for your answer")
+        await person.press("enter")  # its default
+        await person.sees("Blue it is.")
+
+
+@proves("CLI-2")
+async def test_a_question_is_answered_in_own_words(tmp_path: Path) -> None:
+    async with at_a_terminal(tmp_path, replies=[json.dumps(QUESTION), "Green, then."]) as person:
+        await person.say("Paint it")
+        await person.sees("Which colour?")
+        await person.press("down", "enter")
+        await person.until(lambda: person.screen.focused is person.screen.query_one("#composer"))
+        await person.say("green")
+        await person.sees("Green, then.")
+        assert "green" in json.dumps(person.client.model.requests[-1])
+
+
+@proves("CLI-2", "SWI-1")
+async def test_the_role_is_switched_from_a_list(tmp_path: Path) -> None:
+    async with at_a_terminal(tmp_path) as person:
+        await person.sees("A new chat")
+        await person.pilot.press("ctrl+r")
+        await person.sees("Which role?")
+        await person.pilot.press("up", "enter")
+        await person.sees("Role switched from actor to planner.")
+
+
+async def test_escape_stops_the_turn(tmp_path: Path) -> None:
+    hold = asyncio.Event()
+    async with at_a_terminal(tmp_path, replies=[Reply("One two three", chunks=["One ", "two"], hold=hold)]) as person:
+        await person.say("Count")
+        await person.sees("One ", "working")
+        await person.pilot.press("escape")
+        await person.sees("Stopped.", "ready")
+        hold.set()
+
+
+@proves("CLI-2", "SNAP-2")
+async def test_changes_are_taken_back_to_a_chosen_moment(tmp_path: Path) -> None:
+    replies = [call("create_file", path="hello.txt", content="hi\n"), "Done."]
+    async with at_a_terminal(tmp_path, replies=replies) as person:
+        await person.say("Greet")
+        await person.sees("May the agent do this?")
+        await person.press("y")
+        await person.sees("Done.")
+        await person.pilot.press("ctrl+g")
+        await person.sees("Restore the files as of")
+        await person.pilot.press("enter")
+        await person.sees("1 removed: hello.txt")
+        await person.pilot.press("enter")
+        await person.until(lambda: not (person.workspace / "hello.txt").exists())
+
+
+@proves("CLI-2")
+async def test_an_open_approval_is_there_again_when_the_chat_is_taken_up(tmp_path: Path) -> None:
+    async with live_server(tmp_path, replies=[call("create_file", path="a.txt", content="a"), "Done."]) as client:
+        async with before_a_screen(client) as person:
+            await person.say("Make it")
+            await person.sees("May the agent do this?")
+        async with before_a_screen(client, newest=True) as person:
+            await person.sees("Make it", "May the agent do this?")
+            await person.press("y")
+            await person.sees("Done.")
+
+
+async def test_an_open_plan_is_there_again_and_an_approved_one_asks_no_more(tmp_path: Path) -> None:
+    async with live_server(tmp_path, replies=[json.dumps(PLAN), "Nothing to do."]) as client:
+        async with before_a_screen(client, role="planner") as person:
+            await person.say("Greet the world")
+            await person.sees("waits for you")
+        async with before_a_screen(client, chat_id=person.chat_id) as person:
+            await person.sees("Plan: Greet the world", "waits for you")
+            await person.press("y")
+            await person.sees("Nothing to do.", "ready")
+        async with before_a_screen(client, chat_id=person.chat_id) as person:
+            await person.sees("Nothing to do.")
+            assert "waits for you" not in person.seen()
+
+
+async def test_words_that_were_not_taken_stay_in_the_line(tmp_path: Path) -> None:
+    async with at_a_terminal(tmp_path, replies=[call("create_file", path="a.txt", content="a")]) as person:
+        await person.say("Make it")
+        await person.sees("May the agent do this?")
+        await person.say("and one more thing")
+        await person.pilot.pause()
+        assert person.screen.query_one(Composer).text == "and one more thing"
+
+
+async def test_what_comes_while_a_list_stands_in_front_is_there_behind_it(tmp_path: Path) -> None:
+    hold = asyncio.Event()
+    async with at_a_terminal(tmp_path, replies=[Reply(chunks=["Hm", "."], hold=hold)]) as person:
+        await person.say("Think")
+        await person.sees("Hm")
+        await person.pilot.press("ctrl+r")
+        await person.sees("Which role?")
+        hold.set()
+        await person.chat.rest()
+        await person.pilot.press("escape")
+        await person.sees("Hm.", "ready")
+
+
+@proves("CLI-2", "LOOP-11")
+async def test_a_turn_at_its_limit_is_continued_by_a_key(tmp_path: Path) -> None:
+    replies = [call("list_directory", path="."), "That is all."]
+    async with at_a_terminal(tmp_path, replies=replies, max_steps=1) as person:
+        await person.say("Look around")
+        await person.sees("after 1 steps", "stopped: F3 continues")
+        await person.press("f3")
+        await person.sees("That is all.", "ready")
+
+
+@proves("CLI-2", "APR-9")
+async def test_autonomy_is_chosen_by_a_key_and_shown(tmp_path: Path) -> None:
+    async with at_a_terminal(tmp_path, replies=[call("create_file", path="a.txt", content="a"), "Done."]) as person:
+        await person.sees("A new chat in")
+        await person.press("f4")
+        await person.sees("How much may happen without asking?")
+        await person.press("down", "enter")
+        await person.sees("autonomy: edits", "Autonomy changed from ask to edits.")
+        await person.say("Make it")
+        await person.sees("Done.")
+        assert (person.workspace / "a.txt").read_text() == "a"

@@ -1,3 +1,0 @@
-from support.api_fixtures import client, house, migrated, model, services, slept, stranger, token, workspace
-
-__all__ = ["client", "house", "migrated", "model", "services", "slept", "stranger", "token", "workspace"]

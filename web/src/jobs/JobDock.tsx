@@ -1,0 +1,72 @@
+// The chat's job above the composer: how far it is, live, with the way to its page. The chat itself shows only what concerns the person.
+import { Network } from "lucide-react";
+import { Inline } from "../messages/Inline";
+import type { ChatView } from "../state/reduce";
+import { t } from "../texts/jobs";
+import { Fold } from "../ui/Fold";
+import { JobStatusMark } from "./JobStatusMark";
+import { doneTasks, isOver, type Job, useChatJob } from "./jobs";
+
+export function JobDock({ view }: { view: ChatView }) {
+  const { data: job } = useChatJob(view.id, view.news);
+  return job && isCurrent(job, view) ? <JobProgress job={job} /> : null;
+}
+
+/** A finished job is shown until the person writes something new. */
+function isCurrent(job: Job, view: ChatView): boolean {
+  if (!isOver(job.status)) return true;
+  const asked = view.messages.findLast(({ role, job_id }) => role === "user" && !job_id);
+  return !asked || !job.completed_at || asked.created_at < job.completed_at;
+}
+
+export function JobProgress({ job }: { job: Job }) {
+  const current = job.tasks.find(({ status }) => status === "running");
+  return (
+    <section
+      aria-label={t.jobs}
+      data-colour="blue"
+      className="mb-2 rounded-2xl border border-line bg-surface px-2 py-1"
+    >
+      <Fold
+        summary={
+          <span className="flex min-w-0 flex-1 items-center gap-2">
+            <Network size={15} aria-hidden className="shrink-0 text-role" />
+            <JobStatusMark status={job.status} />
+            {job.tasks.length > 0 && (
+              <span className="shrink-0 font-medium tabular-nums">{t.done(doneTasks(job), job.tasks.length)}</span>
+            )}
+            <span className="min-w-0 truncate text-ink-2">
+              <Inline text={current?.description ?? job.request} />
+            </span>
+          </span>
+        }
+      >
+        {() => (
+          <>
+            <ol className="max-h-[30vh] space-y-1.5 overflow-y-auto py-1 text-sm max-sm:max-h-[18vh]">
+              {job.tasks.map((task) => (
+                <li key={task.id} className="flex items-start gap-2">
+                  <span className="mt-0.5">
+                    <JobStatusMark status={task.status} brief />
+                  </span>
+                  <a
+                    href={`#/jobs/${job.id}/${encodeURIComponent(task.id)}`}
+                    className="min-w-0 flex-1 break-words hover:underline"
+                  >
+                    <Inline text={task.description} />
+                  </a>
+                </li>
+              ))}
+            </ol>
+            <a
+              href={`#/jobs/${job.id}`}
+              className="mt-1 mb-1.5 inline-block text-sm font-medium text-ink-2 underline underline-offset-2 hover:text-ink"
+            >
+              {t.seeJob}
+            </a>
+          </>
+        )}
+      </Fold>
+    </section>
+  );
+}

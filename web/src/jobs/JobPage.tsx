@@ -1,0 +1,193 @@
+// One job, live: its request, its tasks as a list and as a picture, one task in full, and the buttons that steer it.
+import { useQueryClient } from "@tanstack/react-query";
+import { MessageSquare, Pause, Play, Square } from "lucide-react";
+import { useEffect, useState } from "react";
+import { SidebarButton } from "../chat/SidebarButton";
+import { Inline } from "../messages/Inline";
+import { Markdown } from "../messages/Markdown";
+import { openChat, useLive } from "../state/live";
+import { t } from "../texts/jobs";
+import { Button } from "../ui/Button";
+import { Dialog } from "../ui/Dialog";
+import { attempt } from "../ui/toasts";
+import { Refusal } from "../wire/client";
+import { JobStatusMark } from "./JobStatusMark";
+import { cancelJob, doneTasks, isOver, JOBS, type Job, pauseJob, resumeJob, retryTask, useJob } from "./jobs";
+import { TaskDetails } from "./TaskDetails";
+import { TaskGraph } from "./TaskGraph";
+
+interface Props {
+  jobId: string;
+  taskId: string | null;
+  onSidebar: () => void;
+}
+
+export default function JobPage({ jobId, taskId, onSidebar }: Props) {
+  const view = useLive((live) => live.view);
+  const { data: job, error } = useJob(jobId, view?.news ?? 0);
+  useChatOf(job?.context_id ?? null);
+  return (
+    <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
+      <header className="sticky top-0 z-10 flex h-14 shrink-0 items-center gap-2 border-b border-line bg-paper px-2 sm:px-4">
+        <SidebarButton onClick={onSidebar} />
+        <h1 className="min-w-0 truncate text-[15px] font-semibold">
+          <a href="#/jobs" className="text-ink-3 hover:text-ink">
+            {t.jobs}
+          </a>
+          {job && <span dir="auto">{` / ${job.request}`}</span>}
+        </h1>
+        {job && (
+          <span className="ml-auto">
+            <JobStatusMark status={job.status} />
+          </span>
+        )}
+      </header>
+      {job && <Shown job={job} taskId={taskId} />}
+      {!job && !error && (
+        <p role="status" className="late m-auto text-sm text-ink-3">
+          {t.opening}
+        </p>
+      )}
+      {!job && error && (
+        <div role="alert" className="m-auto max-w-sm px-6 text-center">
+          <p className="font-semibold">{t.notFound}</p>
+          <p className="mt-2 text-sm text-ink-2">{error instanceof Refusal ? error.message : t.jobsFailed}</p>
+        </div>
+      )}
+    </main>
+  );
+}
+
+function Shown({ job, taskId }: { job: Job; taskId: string | null }) {
+  const live = useLive();
+  const view = live.chatId === job.context_id ? live.view : null;
+  const queries = useQueryClient();
+  const act = (done: Promise<void>) =>
+    void attempt(done).then(() => queries.invalidateQueries({ queryKey: [...JOBS, job.id] }));
+  const href = (id: string) => `#/jobs/${job.id}/${encodeURIComponent(id)}`;
+  const task = job.tasks.find(({ id }) => id === taskId) ?? null;
+  const canRetry = task?.status === "failed" && (job.status === "failed" || job.status === "paused");
+  return (
+    <div className="mx-auto w-full max-w-5xl space-y-6 px-4 pt-5 pb-16 sm:px-6">
+      <section aria-label={t.request}>
+        <p dir="auto" className="break-words">
+          <Inline text={job.request} />
+        </p>
+        <Controls job={job} act={act} />
+      </section>
+      {job.error && (
+        <p role="note" className="rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
+          {job.error.message}
+        </p>
+      )}
+      {job.tasks.length > 0 && (
+        <section aria-labelledby="job-tasks">
+          <h2 id="job-tasks" className="mb-2 font-semibold">
+            {t.tasks} <span className="text-sm font-normal text-ink-2">{t.done(doneTasks(job), job.tasks.length)}</span>
+          </h2>
+          <TaskGraph tasks={job.tasks} chosen={taskId} href={href} />
+        </section>
+      )}
+      <div className="grid items-start gap-6 lg:grid-cols-[20rem_1fr]">
+        <Checklist job={job} chosen={taskId} href={href} />
+        {task ? (
+          <TaskDetails
+            key={task.id}
+            task={task}
+            view={view}
+            href={href}
+            onRetry={canRetry ? () => act(retryTask(job.id, task.id)) : null}
+            onClose={() => (location.hash = `#/jobs/${job.id}`)}
+          />
+        ) : (
+          job.tasks.length > 0 && <p className="text-sm text-ink-3 max-lg:hidden">{t.chooseTask}</p>
+        )}
+      </div>
+      {job.final_response && (
+        <section aria-labelledby="job-answer">
+          <h2 id="job-answer" className="mb-2 font-semibold">
+            {t.answer}
+          </h2>
+          <Markdown text={job.final_response} />
+        </section>
+      )}
+    </div>
+  );
+}
+
+function Checklist({ job, chosen, href }: { job: Job; chosen: string | null; href: (id: string) => string }) {
+  return (
+    <ol aria-label={t.tasks} className="space-y-0.5 text-sm">
+      {job.tasks.map((task) => (
+        <li key={task.id}>
+          <a
+            href={href(task.id)}
+            aria-current={task.id === chosen ? "true" : undefined}
+            className="flex min-h-9 thumb:min-h-11 items-start gap-2 rounded-lg px-2 py-1.5 hover:bg-sunken aria-[current]:bg-sunken"
+          >
+            <span className="mt-0.5">
+              <JobStatusMark status={task.status} brief />
+            </span>
+            <span dir="auto" className="min-w-0 flex-1 break-words">
+              <Inline text={task.description} />
+            </span>
+          </a>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Controls({ job, act }: { job: Job; act: (done: Promise<void>) => void }) {
+  const [asking, setAsking] = useState(false);
+  return (
+    <div className="mt-3 flex flex-wrap items-center gap-2">
+      {job.status === "running" && (
+        <Button icon={<Pause size={14} aria-hidden />} title={t.pauseHint} onClick={() => act(pauseJob(job.id))}>
+          {t.pause}
+        </Button>
+      )}
+      {job.status === "paused" && (
+        <Button look="primary" icon={<Play size={14} aria-hidden />} onClick={() => act(resumeJob(job.id))}>
+          {t.resume}
+        </Button>
+      )}
+      {!isOver(job.status) && (
+        <Button look="danger" icon={<Square size={13} aria-hidden />} onClick={() => setAsking(true)}>
+          {t.cancel}
+        </Button>
+      )}
+      <a
+        href={`#/chat/${job.context_id}${job.status === "awaiting_approval" && job.plan_id ? `/${job.plan_id}` : ""}`}
+        className="inline-flex min-h-9 thumb:min-h-11 items-center gap-1.5 rounded-lg px-3 text-sm font-medium text-ink-2 hover:bg-sunken hover:text-ink"
+      >
+        <MessageSquare size={15} aria-hidden />
+        {job.status === "awaiting_approval" ? t.approveInChat : t.openChat}
+      </a>
+      <Dialog title={t.cancelQuestion} open={asking} onClose={() => setAsking(false)}>
+        <p className="text-sm text-ink-2">{t.cancelHint}</p>
+        <div className="mt-4 flex justify-end gap-2">
+          <Button onClick={() => setAsking(false)}>{t.keepRunning}</Button>
+          <Button
+            look="danger"
+            onClick={() => {
+              setAsking(false);
+              act(cancelJob(job.id));
+            }}
+          >
+            {t.cancel}
+          </Button>
+        </div>
+      </Dialog>
+    </div>
+  );
+}
+
+/** The job's chat is followed while the job is looked at: its events say when there is news. */
+function useChatOf(chatId: string | null): void {
+  useEffect(() => {
+    if (!chatId) return;
+    void openChat(chatId);
+    return () => void openChat(null);
+  }, [chatId]);
+}

@@ -1,0 +1,44 @@
+import clsx from "clsx";
+import {
+  Ban,
+  Check,
+  Circle,
+  CircleDashed,
+  CircleDot,
+  CirclePause,
+  Hourglass,
+  ListChecks,
+  type LucideIcon,
+  X,
+} from "lucide-react";
+import { t } from "../texts/jobs";
+
+interface Look {
+  Icon: LucideIcon;
+  className: string;
+}
+
+const LOOKS: Record<string, Look> = {
+  planning: { Icon: ListChecks, className: "text-role" },
+  awaiting_approval: { Icon: Hourglass, className: "text-warn" },
+  awaiting_commit: { Icon: Hourglass, className: "text-warn" },
+  running: { Icon: CircleDot, className: "text-role" },
+  paused: { Icon: CirclePause, className: "text-warn" },
+  completed: { Icon: Check, className: "text-good" },
+  failed: { Icon: X, className: "text-bad" },
+  cancelled: { Icon: Ban, className: "text-ink-3" },
+  pending: { Icon: Circle, className: "text-ink-3" },
+  skipped: { Icon: CircleDashed, className: "text-warn" },
+};
+
+/** How a job or a task stands: sign, colour and word. `brief` keeps the word for who cannot see the sign. */
+export function JobStatusMark({ status, brief = false }: { status: string; brief?: boolean }) {
+  const { Icon, className } = LOOKS[status] ?? { Icon: Circle, className: "text-ink-3" };
+  const words = t.statuses[status] ?? status;
+  return (
+    <span data-colour="blue" className={clsx("inline-flex shrink-0 items-center gap-1 text-xs font-medium", className)}>
+      <Icon size={15} aria-hidden className={status === "running" ? "breathe" : ""} />
+      {brief ? <span className="sr-only">{`${words}: `}</span> : words}
+    </span>
+  );
+}

@@ -1,0 +1,64 @@
+// Every job, of all chats, the newest first.
+import { SidebarButton } from "../chat/SidebarButton";
+import { t } from "../texts/jobs";
+import { Button } from "../ui/Button";
+import { ago } from "../ui/times";
+import { houseNow } from "../wire/houseClock";
+import { JobStatusMark } from "./JobStatusMark";
+import { type JobSummary, useJobs } from "./jobs";
+
+export default function JobsPage({ onSidebar }: { onSidebar: () => void }) {
+  const found = useJobs();
+  const jobs = found.data?.pages.flatMap((page) => page.jobs) ?? [];
+  return (
+    <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
+      <header className="sticky top-0 z-10 flex h-14 shrink-0 items-center gap-2 border-b border-line bg-paper px-2 sm:px-4">
+        <SidebarButton onClick={onSidebar} />
+        <h1 className="text-[15px] font-semibold">{t.jobs}</h1>
+      </header>
+      <div className="mx-auto w-full max-w-2xl px-4 pt-4 pb-16 sm:px-6">
+        {found.isError && jobs.length === 0 && (
+          <div role="alert" className="py-12 text-center text-sm">
+            <p className="text-ink-2">{t.jobsFailed}</p>
+            <Button className="mt-3" onClick={() => void found.refetch()}>
+              {t.tryAgain}
+            </Button>
+          </div>
+        )}
+        {found.isSuccess && jobs.length === 0 && (
+          <div className="py-16 text-center">
+            <h2 className="font-semibold">{t.noJobs}</h2>
+            <p className="mx-auto mt-2 max-w-md text-sm text-ink-2">{t.noJobsHint}</p>
+          </div>
+        )}
+        <ul className="space-y-1">
+          {jobs.map((job) => (
+            <JobLine key={job.id} job={job} />
+          ))}
+        </ul>
+        {found.hasNextPage && (
+          <Button look="quiet" className="mt-3" onClick={() => void found.fetchNextPage()}>
+            {t.older}
+          </Button>
+        )}
+      </div>
+    </main>
+  );
+}
+
+function JobLine({ job }: { job: JobSummary }) {
+  return (
+    <li>
+      <a
+        href={`#/jobs/${job.id}`}
+        className="flex min-h-12 items-center gap-3 rounded-xl border border-transparent px-3 py-2 text-sm hover:border-line hover:bg-surface"
+      >
+        <span dir="auto" className="line-clamp-2 min-w-0 flex-1 break-words">
+          {job.request}
+        </span>
+        <JobStatusMark status={job.status} />
+        <span className="shrink-0 text-xs text-ink-3 tabular-nums">{ago(job.created_at, houseNow())}</span>
+      </a>
+    </li>
+  );
+}

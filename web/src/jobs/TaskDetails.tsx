@@ -1,0 +1,144 @@
+// One task: where it stands, what it cost, what it reported, and everything that was done for it.
+import { RotateCcw, X } from "lucide-react";
+import { useMemo } from "react";
+import { Card } from "../messages/Card";
+import { Markdown } from "../messages/Markdown";
+import { WorkCard } from "../messages/WorkCard";
+import { loadEarlier, useLive } from "../state/live";
+import type { ChatView, PlanStanding } from "../state/reduce";
+import { type Row, rowsOf } from "../state/rows";
+import { callStanding } from "../state/standing";
+import { t } from "../texts/jobs";
+import { Button, IconButton } from "../ui/Button";
+import { seconds } from "../ui/times";
+import { JobStatusMark } from "./JobStatusMark";
+import type { Task } from "./jobs";
+
+interface Props {
+  task: Task;
+  view: ChatView | null;
+  /** What a task is called that this one waits for. */
+  href: (taskId: string) => string;
+  onRetry: (() => void) | null;
+  onClose: () => void;
+}
+
+export function TaskDetails({ task, view, href, onRetry, onClose }: Props) {
+  return (
+    <section aria-labelledby="task-title" className="min-w-0 rounded-2xl border border-line bg-surface">
+      <header className="flex items-start gap-3 border-b border-line px-4 py-3">
+        <h2 id="task-title" dir="auto" className="min-w-0 flex-1 font-semibold break-words">
+          {task.description}
+        </h2>
+        <IconButton label={t.closeTask} onClick={onClose} className="-my-1 -mr-2">
+          <X size={17} aria-hidden />
+        </IconButton>
+      </header>
+      <div className="space-y-4 px-4 py-3 text-sm">
+        <Facts task={task} href={href} />
+        {onRetry && (
+          <Button icon={<RotateCcw size={14} aria-hidden />} onClick={onRetry}>
+            {t.retry}
+          </Button>
+        )}
+        {task.error && (
+          <div role="note" className="rounded-lg bg-bad-soft px-3 py-2 text-bad">
+            <h3 className="font-medium">{t.error}</h3>
+            <p className="break-words whitespace-pre-wrap">{task.error.message}</p>
+          </div>
+        )}
+        {task.result && (
+          <div>
+            <h3 className="mb-1 font-medium text-ink-2">{t.result}</h3>
+            <Markdown text={task.result} />
+            {task.claimed && <p className="mt-1 text-xs text-warn">{t.claimed}</p>}
+          </div>
+        )}
+        {view && <Log task={task.id} view={view} />}
+      </div>
+    </section>
+  );
+}
+
+function Facts({ task, href }: { task: Task; href: (taskId: string) => string }) {
+  const { usage } = task;
+  return (
+    <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
+      <dt className="text-ink-3">{t.status}</dt>
+      <dd>
+        <JobStatusMark status={task.status} />
+      </dd>
+      {task.dependencies.length > 0 && (
+        <>
+          <dt className="text-ink-3">{t.waitsFor}</dt>
+          <dd className="flex flex-wrap gap-x-2">
+            {task.dependencies.map((id) => (
+              <a key={id} href={href(id)} className="underline underline-offset-2">
+                {id}
+              </a>
+            ))}
+          </dd>
+        </>
+      )}
+      {task.attempt > 1 && (
+        <>
+          <dt className="text-ink-3">{t.attempt}</dt>
+          <dd>{task.attempt}</dd>
+        </>
+      )}
+      {usage && (
+        <>
+          <dt className="text-ink-3">{t.time}</dt>
+          <dd>{seconds(usage.seconds)}</dd>
+          <dt className="text-ink-3">{t.tokens}</dt>
+          <dd className="tabular-nums">{usage.tokens.toLocaleString()}</dd>
+          <dt className="text-ink-3">{t.cost}</dt>
+          <dd className="tabular-nums">{usage.cost === null ? t.unknown : `$${usage.cost.toFixed(4)}`}</dd>
+        </>
+      )}
+    </dl>
+  );
+}
+
+const UNPLANNED: PlanStanding = { state: "approved", approved: null };
+const UNASKED = { state: "withdrawn" } as const;
+const nothing = () => undefined;
+
+function Log({ task, view }: { task: string; view: ChatView }) {
+  const hasEarlier = useLive((live) => live.hasEarlier);
+  const rows = useMemo(() => rowsOf(view.messages.filter(({ task_id }) => task_id === task)), [view.messages, task]);
+  const waiting = useMemo(() => new Set(view.approvals.map(({ tool_call_id }) => tool_call_id)), [view.approvals]);
+  const shown = (row: Row) =>
+    row.kind === "work" ? (
+      <WorkCard calls={row.calls} standing={(callId) => callStanding(view, waiting, callId)} thought={null} />
+    ) : (
+      <Card
+        message={row.message}
+        thought={null}
+        plan={UNPLANNED}
+        question={UNASKED}
+        run={null}
+        busy
+        onExecute={nothing}
+        onAnswer={nothing}
+        onRevise={nothing}
+        onCompare={null}
+      />
+    );
+  return (
+    <div>
+      <h3 className="mb-2 font-medium text-ink-2">{t.log}</h3>
+      {hasEarlier && (
+        <Button look="quiet" className="mb-2 -ml-3" onClick={() => void loadEarlier()}>
+          {t.earlier}
+        </Button>
+      )}
+      {rows.length === 0 && !hasEarlier && <p className="text-ink-3">{t.noLog}</p>}
+      <div className="space-y-3">
+        {rows.map((row) => (
+          <div key={row.key}>{shown(row)}</div>
+        ))}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,155 @@
+import { screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import fc from "fast-check";
+import { expect, it, vi } from "vitest";
+import { PlanCard } from "../messages/PlanCard";
+import { concernsThePerson } from "../state/rows";
+import { expectAccessible, message, show } from "../testing/room";
+import { readPlan } from "../wire/nouns";
+import { JobProgress } from "./JobDock";
+import type { Job, Task } from "./jobs";
+import { layout } from "./layout";
+import { TaskDetails } from "./TaskDetails";
+import { TaskGraph } from "./TaskGraph";
+
+const task = (id: string, status: string, parts: Partial<Task> = {}): Task =>
+  ({
+    id,
+    description: `Task ${id}`,
+    dependencies: [],
+    status,
+    claimed: false,
+    result: null,
+    error: null,
+    attempt: 1,
+    usage: null,
+    created_at: "2026-01-02T03:04:05Z",
+    started_at: null,
+    completed_at: null,
+    ...parts,
+  }) as Task;
+
+const TASKS = [
+  task("1", "completed", { usage: { tokens: 1234, seconds: 61, cost: 0.0123 } }),
+  task("2", "running", { dependencies: ["1"] }),
+  task("3", "failed", { dependencies: ["1"], error: { code: "x", message: "No such file.", retryable: true } }),
+  task("4", "pending", { dependencies: ["2", "3"] }),
+];
+
+const JOB = {
+  id: "j1",
+  context_id: "chat",
+  request: "Tidy the attic",
+  status: "running",
+  tasks: TASKS,
+} as unknown as Job;
+
+it("places each task after all it waits for, and no two on one spot", () => {
+  const graph = fc.integer({ min: 1, max: 40 }).chain((count) =>
+    fc.tuple(
+      ...Array.from({ length: count }, (_, at) =>
+        fc.record({
+          id: fc.constant(`t${at}`),
+          dependencies: fc.array(fc.integer({ min: 0, max: count }).map((on) => (on < at ? `t${on}` : "unknown"))),
+        }),
+      ),
+    ),
+  );
+  fc.assert(
+    fc.property(graph, (tasks) => {
+      const { nodes, edges, columns, rows } = layout(tasks);
+      const place = new Map(nodes.map((node) => [node.id, node]));
+      expect(nodes).toHaveLength(tasks.length);
+      expect(new Set(nodes.map(({ column, row }) => `${column} ${row}`)).size).toBe(tasks.length);
+      for (const [from, to] of edges) expect(place.get(from)!.column).toBeLessThan(place.get(to)!.column);
+      for (const { column, row } of nodes) expect(column < columns && row < rows).toBe(true);
+    }),
+  );
+});
+
+it("still shows tasks that wait for each other", () => {
+  const { nodes } = layout([
+    { id: "a", dependencies: ["b"] },
+    { id: "b", dependencies: ["a"] },
+  ]);
+  expect(nodes).toHaveLength(2);
+});
+
+it("draws ten thousand tasks of one chain", () => {
+  const tasks = Array.from({ length: 10_000 }, (_, at) => ({
+    id: String(at),
+    dependencies: at ? [String(at - 1)] : [],
+  }));
+  expect(layout(tasks).columns).toBe(10_000);
+});
+
+it("shows every task of the picture as a link, with its status in words", async () => {
+  const { container } = show(<TaskGraph tasks={TASKS} chosen="2" href={(id) => `#/jobs/j1/${id}`} />);
+  expect(screen.getAllByRole("link").map((link) => link.textContent)).toEqual([
+    "completed: Task 1",
+    "running: Task 2",
+    "failed: Task 3",
+    "not started: Task 4",
+  ]);
+  expect(screen.getByRole("link", { current: true }).getAttribute("href")).toBe("#/jobs/j1/2");
+  await expectAccessible(container);
+});
+
+it("tells how far the chat's job is and leads to each task", async () => {
+  const { container } = show(<JobProgress job={JOB} />);
+  expect(container.textContent).toContain("1 of 4 tasks done");
+  expect(container.textContent).toContain("Task 2");
+  await userEvent.click(screen.getByRole("button"));
+  expect(within(screen.getByRole("list")).getAllByRole("link")).toHaveLength(4);
+  expect(screen.getByRole("link", { name: "See the job" }).getAttribute("href")).toBe("#/jobs/j1");
+  await expectAccessible(container);
+});
+
+it("shows what a task cost, what went wrong, and lets it be tried again", async () => {
+  const retry = vi.fn();
+  const { container, rerender } = show(
+    <TaskDetails task={TASKS[2]!} view={null} href={(id) => `#${id}`} onRetry={retry} onClose={() => undefined} />,
+  );
+  expect(container.textContent).toContain("No such file.");
+  await userEvent.click(screen.getByRole("button", { name: "Try again" }));
+  expect(retry).toHaveBeenCalledOnce();
+  await expectAccessible(container);
+  rerender(
+    <TaskDetails task={TASKS[0]!} view={null} href={(id) => `#${id}`} onRetry={null} onClose={() => undefined} />,
+  );
+  expect(container.textContent).toContain("1 min 1 s");
+  expect(container.textContent).toContain("$0.0123");
+  expect(screen.queryByRole("button", { name: "Try again" })).toBeNull();
+});
+
+it("keeps what workers do out of the chat, but not their questions", () => {
+  expect(concernsThePerson(message())).toBe(true);
+  expect(concernsThePerson(message({ task_id: "1", message_type: "tool_call" }))).toBe(false);
+  expect(concernsThePerson(message({ task_id: "1", message_type: "question" }))).toBe(true);
+});
+
+const PLAN = readPlan({ goal: "Tidy", steps: [{ id: "1", action: "Sweep" }] })!;
+
+it.each([
+  [null, ["chat", "job"]],
+  ["j1", ["job"]],
+])("runs a plan in the chat or as a job; one made for a job only as that job (%s)", async (jobId, ways) => {
+  const execute = vi.fn();
+  show(
+    <PlanCard
+      message={message({ message_type: "plan", job_id: jobId })}
+      plan={PLAN}
+      state="open"
+      thought={null}
+      busy={false}
+      onExecute={execute}
+      onRevise={() => undefined}
+      onCompare={null}
+    />,
+  );
+  for (const name of ["Execute plan", "Run as a job"]) {
+    const button = screen.queryByRole("button", { name });
+    if (button) await userEvent.click(button);
+  }
+  expect(execute.mock.calls.map(([, run]) => run)).toEqual(ways);
+});

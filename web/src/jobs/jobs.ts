@@ -1,0 +1,80 @@
+// Jobs over REST: what is read, and what a person can do with one.
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import type { components } from "../wire/api.gen";
+import { api, given } from "../wire/client";
+
+type Schemas = components["schemas"];
+export type Job = Schemas["JobShape"];
+export type JobSummary = Schemas["JobSummaryShape"];
+export type Task = Schemas["TaskShape"];
+
+export const JOBS = ["jobs"];
+const POLLED_MS = 3_000; // a job of another chat tells this page nothing by itself
+
+/** Whether nothing more happens by itself. */
+export function isOver(status: string): boolean {
+  return status === "completed" || status === "failed" || status === "cancelled";
+}
+
+export function doneTasks(job: Job): number {
+  return job.tasks.filter(({ status }) => status === "completed").length;
+}
+
+/** The newest job of a chat; `moment` moves on whenever there may be news. */
+export function useChatJob(chatId: string, moment: number) {
+  return useQuery({
+    queryKey: [...JOBS, "of", chatId, moment],
+    queryFn: async () => {
+      const query = { context_id: chatId, limit: 1 };
+      const newest = (await given(api.GET("/jobs", { params: { query } }))).jobs[0];
+      return newest ? readJob(newest.id) : null;
+    },
+    placeholderData: (before, asked) => (asked?.queryKey[2] === chatId ? before : undefined),
+    gcTime: 10_000, // one entry a moment: the old ones are of no use
+  });
+}
+
+/** Newest first, of all chats. */
+export function useJobs() {
+  return useInfiniteQuery({
+    queryKey: JOBS,
+    queryFn: ({ pageParam }) =>
+      given(api.GET("/jobs", { params: { query: { limit: 50, ...(pageParam ? { before: pageParam } : {}) } } })),
+    initialPageParam: "",
+    getNextPageParam: (page) => page.next ?? undefined,
+    refetchInterval: POLLED_MS,
+  });
+}
+
+/** One job, read again with its chat's news. */
+export function useJob(jobId: string, moment: number) {
+  return useQuery({
+    queryKey: [...JOBS, jobId, moment],
+    queryFn: () => readJob(jobId),
+    placeholderData: (before, asked) => (asked?.queryKey[1] === jobId ? before : undefined),
+    gcTime: 10_000,
+    retry: false,
+  });
+}
+
+function readJob(job_id: string): Promise<Job> {
+  return given(api.GET("/jobs/{job_id}", { params: { path: { job_id } } }));
+}
+
+const at = (job_id: string) => ({ params: { path: { job_id } } });
+
+export async function pauseJob(jobId: string): Promise<void> {
+  await given(api.POST("/jobs/{job_id}/pause", at(jobId)));
+}
+
+export async function resumeJob(jobId: string): Promise<void> {
+  await given(api.POST("/jobs/{job_id}/resume", at(jobId)));
+}
+
+export async function cancelJob(jobId: string): Promise<void> {
+  await given(api.POST("/jobs/{job_id}/cancel", at(jobId)));
+}
+
+export async function retryTask(jobId: string, task_id: string): Promise<void> {
+  await given(api.POST("/jobs/{job_id}/retry", { ...at(jobId), body: { task_id } }));
+}

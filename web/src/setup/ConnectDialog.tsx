@@ -1,0 +1,57 @@
+// Connects a model from wherever one is missing: a server, its key, one real request, and it is ready.
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import * as acts from "../state/acts";
+import { usePresets } from "../state/queries";
+import { t } from "../texts/start";
+import { Dialog } from "../ui/Dialog";
+import { attempt, say } from "../ui/toasts";
+import { type NewProvider, ProviderForm } from "./ProviderForm";
+
+export default function ConnectDialog({ onClose }: { onClose: () => void }) {
+  const { data: presets } = usePresets();
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState("");
+  const queries = useQueryClient();
+  const connect = async (provider: NewProvider) => {
+    setBusy(true);
+    setProblem("");
+    const refused = await connectAndTest(provider);
+    await queries.invalidateQueries({ queryKey: ["providers"] });
+    setBusy(false);
+    if (refused === null) return; // a toast has said why
+    if (refused) return setProblem(refused);
+    say(t.connected(provider.name));
+    onClose();
+  };
+  return (
+    <Dialog title={t.connectAModel} open wide onClose={onClose}>
+      {presets && (
+        <ProviderForm
+          presets={presets}
+          busy={busy}
+          onConnect={(provider) => void connect(provider)}
+          onCancel={onClose}
+        />
+      )}
+      {problem && (
+        <p role="alert" className="mt-3 text-sm text-bad">
+          {problem}
+        </p>
+      )}
+    </Dialog>
+  );
+}
+
+/** What is wrong with it, "" if it is ready; null if it could not be kept at all. A server that does not answer is not kept. */
+async function connectAndTest(provider: NewProvider): Promise<string | null> {
+  if (!(await attempt(acts.connectProvider(provider)))) return null;
+  let problem: string | null = null;
+  await attempt(
+    acts.testProvider(provider.name).then(({ ok, message }) => {
+      problem = ok ? "" : message;
+    }),
+  );
+  if (problem !== "") await attempt(acts.removeProvider(provider.name));
+  return problem;
+}

@@ -1,0 +1,54 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, expect, it, vi } from "vitest";
+import { expectAccessible, show } from "../testing/room";
+import { api } from "../wire/client";
+import { Workspaces } from "./Workspaces";
+
+const FILE = { kind: "workflow", path: ".anycowork/workflows/release.md", sha256: "b".repeat(64), trusted: false };
+
+afterEach(() => vi.restoreAllMocks());
+
+/** A server whose one folder supplies a file that may change under the page. */
+function house() {
+  const now = { ...FILE };
+  const posted = vi.fn();
+  vi.spyOn(api, "GET").mockImplementation((async () => ({
+    data: { workspaces: [{ root: "/p", supplies: [{ ...now }] }] },
+    response: new Response(),
+  })) as never);
+  vi.spyOn(api, "POST").mockImplementation((async (
+    _: string,
+    { body }: { body: { trust: { sha256: string | null } } },
+  ) => {
+    posted(body);
+    const fits = body.trust.sha256 === null || body.trust.sha256 === now.sha256;
+    if (fits) now.trusted = body.trust.sha256 !== null;
+    const error = { error: { code: "content_changed", message: "The file was changed meanwhile." } };
+    return { data: {}, error, response: new Response(null, { status: fits ? 201 : 409 }) };
+  }) as never);
+  return { now, posted };
+}
+
+it("shows what a folder supplies, trusts exactly that, and takes it back", async () => {
+  const { posted } = house();
+  const { container } = show(<Workspaces />);
+  expect(await screen.findByText("not trusted: it is not used")).toBeTruthy();
+  await expectAccessible(container);
+  await userEvent.click(screen.getByRole("button", { name: "Trust this content" }));
+  expect(posted).toHaveBeenCalledWith({ trust: { workspace: "/p", path: FILE.path, sha256: FILE.sha256 } });
+  expect(await screen.findByText("trusted")).toBeTruthy();
+  await userEvent.click(screen.getByRole("button", { name: "Stop trusting" }));
+  expect(await screen.findByText("not trusted: it is not used")).toBeTruthy();
+});
+
+it("asks again when the file changed before it was trusted", async () => {
+  const { now } = house();
+  show(<Workspaces />);
+  const trust = await screen.findByRole("button", { name: "Trust this content" });
+  now.sha256 = "c".repeat(64);
+  await userEvent.click(trust);
+  expect((await screen.findByRole("alert")).textContent).toBe("The file was changed meanwhile.");
+  expect(await screen.findByText("c".repeat(12))).toBeTruthy();
+  expect(screen.getByText("not trusted: it is not used")).toBeTruthy();
+});

@@ -1,0 +1,27 @@
+// How calls of a tool are shown and what they match, as the server describes it. Asked for each tool that a call names.
+import { useQueries, useQuery } from "@tanstack/react-query";
+import type { components } from "../wire/api.gen";
+import { api, given } from "../wire/client";
+
+export type ToolDisplay = Omit<components["schemas"]["ToolDisplayShape"], "kind"> & { kind: string };
+
+const UNKNOWN: ToolDisplay = { kind: "other", subject: [], target: [], example: {} };
+
+export function useToolDisplay(tool: string): ToolDisplay {
+  return useQuery(display(tool)).data ?? UNKNOWN;
+}
+
+export function useToolDisplays(tools: readonly string[]): Record<string, ToolDisplay> {
+  const names = [...new Set(tools)];
+  const found = useQueries({ queries: names.map(display) });
+  return Object.fromEntries(names.map((name, at) => [name, found[at]?.data ?? UNKNOWN]));
+}
+
+function display(tool: string) {
+  return {
+    queryKey: ["tool", tool],
+    queryFn: (): Promise<ToolDisplay> => given(api.GET("/calls/{name}/display", { params: { path: { name: tool } } })),
+    enabled: tool !== "",
+    staleTime: 5 * 60_000,
+  };
+}

@@ -1,0 +1,32 @@
+// Texts of the list of chats: search, groups, pins, archive, export.
+import { translated } from "./language";
+
+export const en = {
+  inMessages: "In messages",
+  you: "You",
+  agent: "Agent",
+  moreResults: "Show more results",
+  pinned: "Pinned",
+  today: "Today",
+  yesterday: "Yesterday",
+  lastWeek: "Last 7 days",
+  older: "Older",
+  archived: "Archived",
+  showArchived: "Archived chats",
+  backToChats: "Back to all chats",
+  noArchivedChats: "No archived chats.",
+  groupByDate: "Group by date",
+  groupByWorkspace: "Group by workspace",
+  groupChats: "Group chats",
+  nothingFound: "No title and no message has these words.",
+  pin: "Pin",
+  unpin: "Unpin",
+  archive: "Archive",
+  unarchive: "Move out of the archive",
+  exportMarkdown: "Export as Markdown",
+  exportJson: "Export as JSON",
+  exportHtml: "Export as HTML report",
+};
+
+export type Texts = typeof en;
+export const t = translated("chats", en);

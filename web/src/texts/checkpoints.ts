@@ -1,0 +1,32 @@
+// Texts of checkpoints.
+import { translated } from "./language";
+
+export const en = {
+  theFilesAreAsThey: "The files were restored.",
+  undo: "Undo",
+  goBackToThisMoment: "Restore these files?",
+  checkpoints: "Checkpoints",
+  everyChangeOfThisChat: "Every change in this chat. You can restore the files as they were before it.",
+  nothingWasChangedInThis: "Nothing has changed in this chat yet.",
+  showOlderChanges: "Show older changes",
+  oneTurn: "One turn",
+  goBackToBeforeAll: (count: string | number) => `Go back to before all ${count}`,
+  changesOneByOne: (count: string | number) => `${count} changes, one by one`,
+  itsContentMadeRoomFor: "Too old: its content was removed to save space.",
+  notWhileTheAgentWorks: "Not while the agent works.",
+  wentBack: "Went back",
+  aChange: "A change",
+  goBackToBeforeThis: "Go back to before this",
+  whatChanged: "What changed",
+  theFilesAreAlreadyAs: "The files are already in that state.",
+  theseFilesWouldChangeIt: "These files will change. You can undo it.",
+  changedBySomeoneElse: "Changed by someone else",
+  changedBySomeoneElseMeanwhile: "Changed by someone else meanwhile",
+  overwrite: "Overwrite",
+  whatWouldChange: "What would change",
+  keepAsItIs: "Keep as it is",
+  goBack: "Go back",
+};
+
+export type Texts = typeof en;
+export const t = translated("checkpoints", en);

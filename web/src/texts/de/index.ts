@@ -1,0 +1,34 @@
+// The German texts, by area. The page waits for this file: it loads nothing but its own folder.
+import { app } from "./app";
+import { approvals } from "./approvals";
+import { autonomy } from "./autonomy";
+import { chat } from "./chat";
+import { checkpoints } from "./checkpoints";
+import { messages } from "./messages";
+import { models } from "./models";
+import { plans } from "./plans";
+import { roles } from "./roles";
+import { rules } from "./rules";
+import { settings } from "./settings";
+import { start } from "./start";
+import { state } from "./state";
+import { ui } from "./ui";
+import { workflows } from "./workflows";
+
+export const texts = {
+  app,
+  approvals,
+  autonomy,
+  chat,
+  checkpoints,
+  messages,
+  models,
+  plans,
+  roles,
+  rules,
+  settings,
+  start,
+  state,
+  ui,
+  workflows,
+};

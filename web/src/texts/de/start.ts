@@ -1,0 +1,31 @@
+// German texts of start.
+import type { Texts } from "../start";
+
+export const start: Texts = {
+  thisTokenIsNotThe: "Dieses Token ist ungültig.",
+  anycowork: "AnyCowork",
+  anycoworkOpen: "anycowork open",
+  openaiApiKey: "OPENAI_API_KEY",
+  noAccountNoKeyNothing: "Kein Konto, kein Schlüssel. Nichts wird geändert, bevor Sie es gesehen und erlaubt haben.",
+  theServerDoesNotAnswer: "Der Server antwortet nicht.",
+  whoAnswers: "Modelle",
+  enter: "Anmelden",
+  startWith: "Starten Sie mit gesetztem",
+  set: ";",
+  withAKey: "Mit einem Schlüssel",
+  startOllamaLmStudioOr:
+    "Starten Sie Ollama, LM Studio oder llama.cpp auf diesem Rechner. Es wird automatisch gefunden.",
+  theGuideAnswersNow: "Jetzt antwortet der Guide",
+  withALocalModel: "Mit einem lokalen Modell",
+  ofTheDataFolderOn: "des Datenordners. Auf dem Rechner des Servers öffnet",
+  opensThisPageSignedIn: "diese Seite angemeldet.",
+  connectAModel: "Modell verbinden",
+  pasteTheServersTokenIt: "Fügen Sie das Token des Servers ein. Es steht in der Datei",
+  goOnWithTheGuide: "Weiter mit dem Guide",
+  youCanStartRightAway: "Sie können sofort anfangen",
+  theBuiltInGuideNo: "Der eingebaute Guide: kein Sprachmodell, er folgt einfachen Anweisungen",
+  builtInAndHonestNot: "Eingebaut. Er ist kein Sprachmodell, folgt aber einfachen Anweisungen wie denen oben.",
+  token: "token",
+  openaiBaseUrl: "OPENAI_BASE_URL",
+  namesAnotherServer: "nennt einen anderen Server.",
+};

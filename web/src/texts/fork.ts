@@ -1,0 +1,26 @@
+// Texts of forks: edit and resend, regenerate, go on in a new chat.
+import { translated } from "./language";
+
+export const en = {
+  editAndResend: "Edit and resend",
+  regenerate: "Regenerate",
+  forkFromHere: "Fork from here",
+  moreAboutThisMessage: "More about this message",
+  theNewChatHas: "A new chat continues from this point. This chat stays as it is.",
+  message: "New message",
+  files: "Files",
+  leaveFiles: "Leave the files as they are",
+  restoreFiles: "Restore the files as they were then",
+  nothingToRestore: "The files are already as they were then.",
+  wouldChange: "What would change",
+  changedSince: "Changed by someone else since then: these changes would be lost",
+  overwrite: (path: string) => `Overwrite ${path}`,
+  looking: "Looking at the files…",
+  fork: "Fork",
+  send: "Send",
+  cancel: "Cancel",
+  model: "Model",
+};
+
+export type Texts = typeof en;
+export const t = translated("fork", en);

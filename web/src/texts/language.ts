@@ -1,0 +1,39 @@
+// The language of the page. It is chosen once, when the page is loaded: another choice loads the page again.
+import { preference } from "../state/preferences";
+
+export type Language = "en" | "de";
+
+/** Each language by its own name, as people look for it. */
+export const LANGUAGES: Readonly<Record<Language, string>> = { en: "English", de: "Deutsch" };
+
+export const language: Language = chosen(preference("language"), navigator.languages ?? []);
+
+// The texts of another language are a file of their own, and nothing runs before they are there.
+const other = language === "de" ? (await import("./de")).texts : null;
+
+/** The texts of one area in the page's language. */
+export function translated<Texts>(area: string, en: Texts): Texts {
+  return ((other as Record<string, unknown> | null)?.[area] as Texts) ?? en;
+}
+
+/** What the person set; else the first language of the browser that there are texts for. Pure. */
+export function chosen(set: string | null, browser: readonly string[]): Language {
+  const wanted = [set ?? "", ...browser].map((name) => name.toLowerCase().split("-")[0]);
+  return (wanted.find((name) => name !== undefined && name in LANGUAGES) as Language | undefined) ?? "en";
+}
+
+/** A number as people of this language write it. */
+export function number(value: number): string {
+  return value.toLocaleString(language);
+}
+
+/** A day as people of this language write it. */
+export function day(date: Date): string {
+  return date.toLocaleDateString(language === "en" ? undefined : language);
+}
+
+/** A size on the disk as people of this language write it. */
+export function bytesText(bytes: number): string {
+  const [unit, divisor] = bytes >= 1e9 ? ["GB", 1e9] : bytes >= 1e6 ? ["MB", 1e6] : ["kB", 1e3];
+  return `${(bytes / Number(divisor)).toLocaleString(language, { maximumFractionDigits: 1 })} ${unit}`;
+}

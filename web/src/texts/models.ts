@@ -1,0 +1,17 @@
+// Texts of models.
+import { translated } from "./language";
+
+export const en = {
+  model: (current: string | number) => `Model: ${current}`,
+  chooseAModel: "Choose a model",
+  searchModels: "Search models",
+  models: "Models",
+  chosen: "chosen",
+  noModelHasTheseWords: "No model found. ",
+  askingTheServersForTheir: "Loading the lists of models… ",
+  didNotListItsModels: (failed: string | number) => `${failed} did not list its models. `,
+  connectAModel: "Connect a model",
+};
+
+export type Texts = typeof en;
+export const t = translated("models", en);
