@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-interop attacks fuzz fuzz-shell check browser bench model test-model test-spec web wire screens docs lock clean
+.PHONY: help install run test test-interop attacks fuzz fuzz-shell check browser bench model test-model test-spec test-large web wire screens docs lock clean
 
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
@@ -70,6 +70,9 @@ check: install ## format, lint, types, layers, generated files
 
 browser: install
 	@sh scripts/browser.sh
+
+test-large: install ## kill a commit and a restore of 5,000 files at forty moments (slow)
+	@ANYCOWORK_LARGE_FILES=5000 ANYCOWORK_LARGE_KILLS=40 $(BIN)/python -m pytest -n 2 tests/faults/test_large_commits.py
 
 bench: install ## measure, beside peers (ARGS names one benchmark)
 	@if [ -f benchmarks/run.py ]; then $(BIN)/python benchmarks/run.py $(ARGS); else echo "There are no benchmarks in this version yet."; fi

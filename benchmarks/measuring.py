@@ -28,9 +28,10 @@ Leg = Callable[[], Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Where a benchmark works: a folder on the disk that all its legs share."""
+    """Where a benchmark works: a folder on the disk that all its legs share. `size` is how much it works on, where it can be set."""
 
     folder: Path
+    size: int | None = None
 
     @contextmanager
     def fresh(self, name: str) -> Iterator[Path]:

@@ -25,6 +25,7 @@ BENCHMARKS = (
     "snapshots",
     "gateway",
     "sandbox",
+    "large_work",
     "long_chat",
 )
 
@@ -35,7 +36,7 @@ def main(words: Sequence[str]) -> int:
     figures: dict[str, list[float]] = {}
     missing: dict[str, str] = {}
     for name in asked.names or BENCHMARKS:
-        measured = _measure(name, asked.rounds)
+        measured = _measure(name, asked.rounds, asked.on, asked.size)
         figures |= {f"{name}.{figure}": values for figure, values in measured.figures.items()}
         missing |= {f"{name}.{leg}": reason for leg, reason in measured.missing.items()}
     wanted = asked.names or BENCHMARKS
@@ -103,18 +104,21 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench ARGS=…", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *BENCHMARKS], metavar="benchmark", help=", ".join(BENCHMARKS))
     parser.add_argument("--rounds", type=int, default=5, help="how often every side is run [5]")
+    parser.add_argument("--size", type=int, help="how many files large_work works on [20,000]")
+    parser.add_argument("--on", type=Path, default=BENCH_FOLDER, metavar="FOLDER", help="where the files lie [.bench]")
     parser.add_argument("--save", metavar="NAME", help="keep the result as results/NAME.json [latest.local]")
     return parser.parse_args(words)
 
 
-def _measure(name: str, rounds: int) -> Measured:
+def _measure(name: str, rounds: int, on: Path, size: int | None) -> Measured:
     benchmark = import_module(name)
     print(f"measuring {name} …", file=sys.stderr, flush=True)
-    folder = BENCH_FOLDER / "ground"
+    folder = on / "ground"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    with benchmark.legs(Ground(folder)) as legs:
+    with benchmark.legs(Ground(folder, size)) as legs:
         measured = in_rounds(legs, rounds)
+    shutil.rmtree(folder, ignore_errors=True)
     print(table(name, benchmark.QUESTION, measured), flush=True)
     return measured
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
+from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler
 from anycowork.checkpoints.pack import Pack
@@ -27,6 +28,7 @@ from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
+from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.workspaces import LocalWorkspaces
 from anycowork.server.agent_setup import build_agent
 from anycowork.server.clock import SystemClock
@@ -137,6 +139,7 @@ class Workplace:
     database: Database
     hub: Hub
     cli: ChatService
+    rollback: RollbackService
     resting: "Resting"
 
     async def open_chat(self) -> Chat:
@@ -144,11 +147,11 @@ class Workplace:
             PERSON, title="Bench", workspace=None, role=None, model=None, system_prompt_id=None
         )
 
-    async def turn(self, chat: Chat) -> None:
+    async def turn(self, chat: Chat, seconds: float = 120) -> None:
         """One message in, and the agent at rest again."""
         ended = self.resting.next_end_of(chat.id)
         await self.cli.send(PERSON, chat.id, "Look all the words up, one after the other.")
-        await asyncio.wait_for(ended, 120)
+        await asyncio.wait_for(ended, seconds)
 
 
 class Resting:
@@ -162,6 +165,8 @@ class Resting:
         self._hub.publish(record)
         if record.type is EventType.TURN_ENDED and (waiter := self._waiting.pop(record.chat_id, None)):
             waiter.set_result(None)
+        if record.type is EventType.PERMISSION_REQUEST and (waiter := self._waiting.pop(record.chat_id, None)):
+            waiter.set_exception(AssertionError(f"the benchmark's call asks: {record.body}"))
 
     def next_end_of(self, chat_id: str) -> "asyncio.Future[None]":
         waiter = self._waiting[chat_id] = asyncio.get_running_loop().create_future()
@@ -169,18 +174,22 @@ class Resting:
 
 
 @asynccontextmanager
-async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) -> AsyncIterator[Workplace]:
+async def open_workplace(
+    folder: Path, provider: Provider, *, steps: int = 100, sandbox: Sandbox | None = None
+) -> AsyncIterator[Workplace]:
+    """With a `sandbox`, commands run in it, and chats may be given the autonomy 'sandboxed'."""
     workspace = folder / "workspace"
-    workspace.mkdir(parents=True)
+    workspace.mkdir(parents=True, exist_ok=True)
     (workspace / "words.txt").write_text(looked_up("word"))
     clock, hub = SystemClock(), Hub()
     resting = Resting(hub)
     database = open_store(folder / "anycowork.db", clock, resting.publish)
-    built_in = built_in_tools(None, 60.0)
+    built_in = built_in_tools(None, 600.0, sandbox)
     toolbox = ToolRegistry([LookUp(), *(tool for spec in built_in.specs() if (tool := built_in.find(spec.name)))])
     journal, store, roles = database.journal, database.store, RoleRegistry([])
     prompts = PromptService(database.system_prompts, toolbox)
-    workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner="bench", seconds=60))
+    staging = sandbox.staging if sandbox else None
+    workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner="bench", seconds=60), staging=staging)
     snapshots = PackedSnapshots(Pack(folder / "snapshots"), database.retention, clock, quota_bytes=1 << 31)
     providers = OneProvider(provider)
 
@@ -254,8 +263,12 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
                 clock=clock,
                 find_workspace=find_workspace,
                 image_bytes=database.blobs,
+                holds_commands=sandbox is not None,
+            )
+            rollback = RollbackService(
+                journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
             )
             tune_gc()
-            yield Workplace(database, hub, cli, resting)
+            yield Workplace(database, hub, cli, rollback, resting)
     finally:
         await database.aclose()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from anycowork.checkpoints.snapshots import FEW_PATHS
 from anycowork.domain.errors import OutsideWorkspace
 from anycowork.domain.snapshots import Snapshot
 from anycowork.sandbox.stage import Layer
@@ -58,7 +59,7 @@ STEPS = st.one_of(
 @proves("SNAP-1", "SNAP-2", "SNAP-4")
 @pytest.mark.parametrize("layer", Layer, ids=str)
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(steps=st.lists(STEPS, min_size=2, max_size=6), chosen=st.integers(0, 100))
+@given(steps=st.lists(STEPS, min_size=2, max_size=6), chosen=st.integers(0, 100), few=st.sampled_from([0, FEW_PATHS]))
 # A link comes back where a folder with a file in it stands now.
 @example(
     steps=[
@@ -66,6 +67,7 @@ STEPS = st.one_of(
         ("execute_command", "mv -T a.txt swap && mv -T d a.txt; mv -T swap d", ""),
     ],
     chosen=1,
+    few=0,
 )
 @example(
     steps=[
@@ -73,16 +75,18 @@ STEPS = st.one_of(
         ("execute_command", "rm l; mkdir -p l/f/g; echo new > l/f/g/h; echo new > l/i", ""),
     ],
     chosen=1,
+    few=0,
 )
 def test_going_back_to_any_moment_of_any_history_gives_that_very_tree(
-    layer: Layer, steps: list[tuple[str, str, str]], chosen: int
+    layer: Layer, steps: list[tuple[str, str, str]], chosen: int, few: int
 ) -> None:
+    """With `few` 0 every commit is recorded like one of many files: from its manifest."""
     with TemporaryDirectory() as folder:
-        asyncio.run(_any_history(Path(folder), layer, steps, chosen))
+        asyncio.run(_any_history(Path(folder), layer, steps, chosen, few))
 
 
-async def _any_history(folder: Path, layer: Layer, steps: list[tuple[str, str, str]], chosen: int) -> None:
-    async with recorded(folder, layer=layer) as server:
+async def _any_history(folder: Path, layer: Layer, steps: list[tuple[str, str, str]], chosen: int, few: int) -> None:
+    async with recorded(folder, layer=layer, few_paths=few) as server:
         _set_up(server.root)
         moments = []
         for step in steps:

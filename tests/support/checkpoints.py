@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from anycowork.chats.rollback_service import RollbackRequest, RollbackResult, RollbackService
 from anycowork.checkpoints.pack import Pack
-from anycowork.checkpoints.snapshots import PackedSnapshots
+from anycowork.checkpoints.snapshots import FEW_PATHS, PackedSnapshots
 from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.journal import AddChat, Change
@@ -72,17 +72,25 @@ class Recorded:
 
     async def command(self, words: str) -> Snapshot | None:
         """Really run, in its sandbox; the snapshot before its commit, None if it changed nothing or nothing was kept."""
-        taken: list[Snapshot] = []
+        taken: list[tuple[Snapshot, Intent]] = []
+        left_alone: list[str] = []
+        folder = Folder(str(self.root))
 
         async def intend(intent: Intent) -> None:
-            taken.append(await self.begin([item.path for item in intent.paths]))
+            call = Call(CLOCK.new_id(), CHAT, "t1", "b1", 0, "execute_command", {})
+            before = await self.snapshots.before_commit(call, folder, intent.paths)
+            await self.database.journal.write(Change(CHAT, (before,)))
+            taken.append((before, intent))
 
         await self.bench.run(
-            await self.bench.prepare("execute_command", command=words), self.bench.tool_context(intend=intend)
+            await self.bench.prepare("execute_command", command=words),
+            self.bench.tool_context(intend=intend, committed=left_alone.extend),
         )
-        for before in taken:
-            await self.end(before)
-        return taken[0] if taken else None
+        for before, intent in taken:
+            after = await self.snapshots.after_commit(before, folder, intent.paths, left_alone)
+            assert after is not None
+            await self.database.journal.write(Change(CHAT, (after,)))
+        return taken[0][0] if taken else None
 
     async def restore(self, snapshot: Snapshot | str, **asked_for: object) -> RollbackResult:
         id_ = snapshot if isinstance(snapshot, str) else snapshot.id
@@ -91,7 +99,12 @@ class Recorded:
 
 @asynccontextmanager
 async def recorded(
-    folder: Path, *, quota: int = 1 << 30, pack: Pack | None = None, layer: Layer = Layer.OVERLAY
+    folder: Path,
+    *,
+    quota: int = 1 << 30,
+    pack: Pack | None = None,
+    layer: Layer = Layer.OVERLAY,
+    few_paths: int = FEW_PATHS,
 ) -> AsyncIterator[Recorded]:
     """Opening the same folder again is a restart; what was left unfinished is then settled."""
     root, outside = folder / "workspace", folder / "outside"
@@ -102,7 +115,7 @@ async def recorded(
             chat = Chat(CHAT, "A chat", str(root), ChatConfig("actor"), created_at=CLOCK.now())
             await database.journal.write(Change(CHAT, (AddChat(chat, ANN.label()),)))
         pack = pack or Pack(folder / "data" / "snapshots")
-        snapshots = PackedSnapshots(pack, database.retention, CLOCK, quota_bytes=quota)
+        snapshots = PackedSnapshots(pack, database.retention, CLOCK, quota_bytes=quota, few_paths=few_paths)
         workspaces = LocalWorkspaces(lambda path: database.leases.take(path, owner="test", seconds=60))
         cli = RollbackService(
             journal=database.journal,

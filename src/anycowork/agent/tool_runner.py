@@ -3,6 +3,7 @@ Each call passes the gate and is recorded before it takes effect."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from anycowork.agent.call_authorizer import CallAuthorizer
@@ -27,7 +28,7 @@ from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Journal, Snapshots, Store, Toolbox, Workspaces, names_nothing
 from anycowork.domain.question import Question
 from anycowork.domain.snapshots import Snapshot
-from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
+from anycowork.domain.tools import Call, CallState, Intent, PathIntent, Status, ToolResult
 from anycowork.domain.values import replace, value
 from anycowork.permissions.budgets import CostOf
 from anycowork.permissions.gate import Admitted, Gate, MustAsk
@@ -46,6 +47,18 @@ class CallsDone:
 
     terminate: bool
     faults: int
+
+
+@dataclass(slots=True)
+class _Commit:
+    """What a call has committed of a command's changes; `left_alone` is set when all of them are made."""
+
+    before: Snapshot | None = None
+    paths: tuple[PathIntent, ...] = ()
+    left_alone: tuple[str, ...] | None = None
+
+    def finish(self, left_alone: Sequence[str]) -> None:
+        self.left_alone = tuple(left_alone)
 
 
 class ToolRunner:
@@ -175,19 +188,26 @@ class ToolRunner:
             await self._settle(context, call, failed_result(denied))
             return None
         waiting: list[Intent] = []
-        intend = self._commit_intent(context, call.id, epoch, before)
+        commit = _Commit()
+        intend = self._commit_intent(context, call.id, epoch, before, commit)
         message_id = self._clock.new_id()
         live = LiveOutput(self._journal, call, message_id)
         try:
             result = await self._effect(
-                context, verdict, call, intend=intend, hold=waiting.append, progress=live.append
+                context,
+                verdict,
+                call,
+                intend=intend,
+                committed=commit.finish,
+                hold=waiting.append,
+                progress=live.append,
             )
         finally:
             live.end()
         if waiting:
             return await self._wait(context, replace(context.call(call.id), intent=waiting[0]))
         result = replace(result, facts={**result.facts, "allowed_by": verdict.allowed_by})
-        after = [await self._snapshots.after(each, context.workspace) for each in before]
+        after = [await self._state_after(each, context, commit) for each in before]
         taken = [each for each in after if each]
         await self._settle(context, context.call(call.id), result, taken, message_id=message_id)
         return None
@@ -207,6 +227,11 @@ class ToolRunner:
         """Save what the call is about to change, for undo; nothing if it names no files."""
         return [await self._snapshots.before(call, context.workspace, tuple(paths))] if paths else []
 
+    async def _state_after(self, before: Snapshot, context: TurnContext, commit: "_Commit") -> Snapshot | None:
+        if commit.before is not before or commit.left_alone is None:
+            return await self._snapshots.after(before, context.workspace)
+        return await self._snapshots.after_commit(before, context.workspace, commit.paths, commit.left_alone)
+
     async def _intend(
         self, context: TurnContext, call: Call, admitted: Admitted, epoch: int | None, before: list[Snapshot]
     ) -> None:
@@ -216,15 +241,19 @@ class ToolRunner:
         await self._make_durable(context, intended, epoch, before)
 
     def _commit_intent(
-        self, context: TurnContext, call_id: str, epoch: int | None, before: list[Snapshot]
+        self, context: TurnContext, call_id: str, epoch: int | None, before: list[Snapshot], commit: "_Commit"
     ) -> Callable[[Intent], Awaitable[None]]:
         """Return the `intend` callback for a tool that learns only while running what it will change."""
 
         async def intend(intent: Intent) -> None:
             intended = replace(context.call(call_id), state=CallState.INTENT, intent=intent)
-            taken = await self._images(context, intended, [item.path for item in intent.paths])
-            await self._make_durable(context, intended, epoch, taken)
-            before.extend(taken)
+            if not intent.paths:
+                await self._make_durable(context, intended, epoch, [])
+                return
+            taken = await self._snapshots.before_commit(intended, context.workspace, intent.paths)
+            await self._make_durable(context, intended, epoch, [taken])
+            before.append(taken)
+            commit.before, commit.paths = taken, intent.paths
 
         return intend
 
@@ -247,6 +276,7 @@ class ToolRunner:
         call: Call,
         *,
         intend: Callable[[Intent], Awaitable[None]] | None = None,
+        committed: Callable[[Sequence[str]], None] | None = None,
         hold: Callable[[Intent], None] | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> ToolResult:
@@ -258,6 +288,7 @@ class ToolRunner:
             tool_context = replace(
                 tool_context,
                 progress=progress,
+                committed=committed,
                 named_network=admitted.policy.named_literally,
                 check_changes=lambda changes: self._gate.check_changes(
                     call, changes, context.workspace.origin, autonomy=admitted.autonomy

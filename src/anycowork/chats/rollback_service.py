@@ -32,12 +32,14 @@ from anycowork.domain.snapshots import (
     SnapshotMoment,
     Undo,
     in_paths,
+    is_in,
     shown_path,
     undoing,
 )
 from anycowork.domain.values import value
 
 log = logging.getLogger(__name__)
+MOST_LISTED = 1_000  # paths of one answer or record
 
 
 @value
@@ -54,8 +56,29 @@ class RollbackRequest:
 
 
 @value
+class ShownDifference:
+    """`files` is one page of all `total`; `next` is the path after which the next page begins."""
+
+    text: str = ""
+    files: tuple[FileDifference, ...] = ()
+    total: int = 0
+    next: str | None = None
+
+    def to_json(self) -> Json:
+        return {
+            "diff": self.text,
+            "files": [file.to_json() for file in self.files],
+            "total": self.total,
+            "next": self.next,
+        }
+
+
+@value
 class RollbackResult:
-    """`preview` is what a restore would do; `done` is what was restored, or for a dry run what would be."""
+    """`preview` is what a restore would do; `done` is what was restored, or for a dry run what would be.
+
+    Of very many paths, the JSON names the first; `counts` tells how many there are.
+    """
 
     done: Restored
     preview: RestorePreview
@@ -63,15 +86,16 @@ class RollbackResult:
 
     def to_json(self) -> Json:
         reasons = self.done.conflicts or {}
+        lists = {"restored": self.done.restored, "deleted": self.done.deleted, "kept": self.done.kept}
+        counts: Json = {name: len(paths) for name, paths in lists.items()}
         return {
-            "restored": [shown_path(path) for path in self.done.restored],
-            "deleted": [shown_path(path) for path in self.done.deleted],
-            "kept": [shown_path(path) for path in self.done.kept],
+            **{name: [shown_path(path) for path in paths[:MOST_LISTED]] for name, paths in lists.items()},
+            "counts": counts,
             "conflicts": [shown_path(path) for path in sorted(reasons)],
             "reasons": {shown_path(path): reason for path, reason in reasons.items()},
             "undo_snapshot": self.undo_snapshot,
             "diff": self.preview.diff,
-            "files": [file.to_json() for file in self.preview.files],
+            "files": [file.to_json() for file in self.preview.files[:MOST_LISTED]],
         }
 
 
@@ -98,14 +122,41 @@ class RollbackService:
         await require_chat(self._store, chat_id)
         return await self._rows.snapshots_page(chat_id, before=before, limit=limit)
 
-    async def difference(self, chat_id: str, snapshot_id: str) -> tuple[str, list[FileDifference]]:
-        """Return the difference that the snapshot's change made. Raises: NotFound, SnapshotPruned."""
+    async def difference(
+        self,
+        chat_id: str,
+        snapshot_id: str,
+        *,
+        path: str | None = None,
+        after: str | None = None,
+        limit: int = MOST_LISTED,
+    ) -> ShownDifference:
+        """Return the difference that the snapshot's change made: its text, and the `limit` files after the path `after`.
+
+        `path` narrows it to that path and what lies below. Of many files the text covers those that are listed.
+        Raises: NotFound, SnapshotPruned.
+        """
         await require_chat(self._store, chat_id)
-        change = await self._rows.change_of(await self._snapshot(chat_id, snapshot_id))
+        snapshot = await self._snapshot(chat_id, snapshot_id)
+        change = await self._rows.change_of(snapshot)
         if change is None or change.after is None:
-            return "", []
-        text = await self._snapshots.difference(change.after)
-        return text or "", _file_differences(change.before, change.after)
+            return ShownDifference()
+        files = _file_differences(change.before, change.after)
+        if path is not None:
+            files = [file for file in files if is_in(shown_path(file.path), path.strip("/"))]
+        page = [file for file in files if after is None or shown_path(file.path) > after][: limit + 1]
+        listed, more = page[:limit], len(page) > limit
+        text = await self._snapshots.difference(change.after) if path is None and after is None else None
+        if text is None and listed:
+            named = {file.path for file in listed}
+            text = await self._snapshots.compare(change, named, self._open(snapshot.workspace))
+        return ShownDifference(text or "", tuple(listed), len(files), shown_path(listed[-1].path) if more else None)
+
+    def _open(self, root: str) -> Workspace | None:
+        try:
+            return self._workspaces.open(root)
+        except BadWorkspace:
+            return None
 
     async def restore(
         self, principal: Principal, chat_id: str, snapshot_id: str, request: RollbackRequest
@@ -255,7 +306,7 @@ class RollbackService:
         return snapshot
 
 
-_RECORDED = ("restored", "deleted", "kept", "conflicts", "reasons", "undo_snapshot")
+_RECORDED = ("restored", "deleted", "kept", "counts", "conflicts", "reasons", "undo_snapshot")
 
 
 def _pruned(snapshot_id: str) -> SnapshotPruned:

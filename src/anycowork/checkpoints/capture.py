@@ -6,23 +6,26 @@ import os
 import stat
 from collections.abc import Container, Iterable, Iterator
 from itertools import chain
+from typing import Self
 
 from anycowork.checkpoints.pack import Pack
 from anycowork.domain.errors import FileMissing, NotKept, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.snapshots import Kind, PathImage, absent
 from anycowork.domain.values import value
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.jail import Jail, translate_os_errors
+from anycowork.workspace.jail import O_PATH, Jail, require_regular, translate_os_errors
+from anycowork.workspace.last_folder import LastFolder
 from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
 
 MOST_IMAGED = 100_000  # paths in one snapshot
 _CHUNK = 1 << 20
+_TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _KINDS = {stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.SYMLINK, stat.S_IFDIR: Kind.FOLDER}
 
 
 @value
 class ContentWriter:
-    """Stores contents in the pack, at most `room` bytes of them."""
+    """Stores contents in the pack, at most `max_bytes` of them."""
 
     pack: Pack
     owner: str
@@ -47,16 +50,20 @@ def touched(folder: Folder, paths: Iterable[str]) -> list[Seen]:
     Raises: NotKept if there are too many; ToolFault if a folder cannot be read.
     """
     found: dict[WorkspacePath, os.stat_result | None] = {}
-    for place in map(path_of, paths):
-        if place.is_root or is_git_control(place.parts) or place in found:
-            continue
-        if below_any(place, found) and behind_a_link(folder, place):
-            found[place] = None
-            continue
-        for entry, stat_ in chain(_whole(folder.jail, place), _missing_above(folder.jail, place)):
-            found[entry] = stat_
-            if len(found) > MOST_IMAGED:
-                raise NotKept(f"This touches more than {MOST_IMAGED:,} paths, too many to be undone. Do it in parts.")
+    existing: set[WorkspacePath] = set()
+    with ImageReader(folder) as reader:
+        for place in map(path_of, paths):
+            if place.is_root or place in found or is_git_control(place.parts):
+                continue
+            if below_any(place, found) and behind_a_link(folder, place):
+                found[place] = None
+                continue
+            for entry, stat_ in chain(_whole(reader, folder.jail, place), _missing_above(reader, place, existing)):
+                found[entry] = stat_
+                if len(found) > MOST_IMAGED:
+                    raise NotKept(
+                        f"This touches more than {MOST_IMAGED:,} paths, too many to be undone. Do it in parts."
+                    )
     return sorted(found.items(), key=lambda seen: seen[0].parts)
 
 
@@ -73,18 +80,20 @@ def behind_a_link(folder: Folder, place: WorkspacePath) -> bool:
     return False
 
 
-def _missing_above(jail: Jail, place: WorkspacePath) -> Iterator[Seen]:
+def _missing_above(reader: "ImageReader", place: WorkspacePath, existing: set[WorkspacePath]) -> Iterator[Seen]:
+    """`existing` are folders that were found before; it grows."""
     above = place.parent
-    while not above.is_root and jail.stat(above) is None:
+    while not above.is_root and above not in existing and reader.stat(above) is None:
         yield above, None
         above = above.parent
+    existing.add(above)
 
 
-def _whole(jail: Jail, place: WorkspacePath) -> Iterator[Seen]:
+def _whole(reader: "ImageReader", jail: Jail, place: WorkspacePath) -> Iterator[Seen]:
     waiting = [place]
     while waiting:
         here = waiting.pop()
-        found = jail.stat(here)
+        found = reader.stat(here)
         yield here, found
         if found is not None and stat.S_ISDIR(found.st_mode):
             waiting += [here.child(name) for name in jail.names(here) if not is_git_control((name,))]
@@ -97,58 +106,102 @@ def bytes_in(seen: Iterable[Seen]) -> int:
 
 def image(folder: Folder, place: WorkspacePath) -> PathImage:
     """Returns the current state of the place. Raises: ToolFault if it cannot be read."""
-    return image_of(folder, (place, folder.jail.stat(place)))
+    with ImageReader(folder) as reader:
+        return reader.image(place)
 
 
-def image_of(folder: Folder, seen: Seen, content: ContentWriter | None = None) -> PathImage:
-    """Reads the content of what was seen. Raises: ToolFault if it cannot be read; OSError if the pack cannot store it."""
-    place, found = seen
-    try:
-        return _image(folder.jail, place, found, content)
-    except FileMissing:
-        return absent(place.path)
+class ImageReader:
+    """Takes images of paths, and stores their contents if there is a `content`. Paths sorted by folder cost one opened folder each.
 
+    It keeps a folder open: call `moved` when folders were moved or removed.
+    """
 
-def _image(jail: Jail, place: WorkspacePath, found: os.stat_result | None, content: ContentWriter | None) -> PathImage:
-    if found is None:
-        return absent(place.path)
-    kind = _KINDS.get(stat.S_IFMT(found.st_mode), Kind.SPECIAL)
-    mode = stat.S_IMODE(found.st_mode)
-    match kind:
-        case Kind.FILE:
-            return _file(jail, place, found, content)
-        case Kind.SYMLINK:
-            return _link(jail, place, found, content)
-        case _:
-            return PathImage(place.path, kind, mode=mode, mtime=found.st_mtime_ns)
+    def __init__(self, folder: Folder, content: ContentWriter | None = None) -> None:
+        self._jail = folder.jail
+        self._content = content
+        self._last = LastFolder(folder.jail, flags=O_PATH)
 
+    def __enter__(self) -> Self:
+        return self
 
-def _file(jail: Jail, place: WorkspacePath, seen: os.stat_result, content: ContentWriter | None) -> PathImage:
-    with jail.regular_file(place, seen=seen) as (fd, found):
+    def __exit__(self, *_: object) -> None:
+        self._last.close()
+
+    def moved(self) -> None:
+        self._last.close()
+
+    def image(self, place: WorkspacePath) -> PathImage:
+        """Returns the current state of the place. Raises: ToolFault if it cannot be read."""
+        return self.image_of((place, self.stat(place)))
+
+    def stat(self, place: WorkspacePath) -> os.stat_result | None:
+        """Returns the stat of the entry itself; None if there is none. Raises: OutsideWorkspace, ToolFault."""
+        if place.is_root:
+            return self._jail.stat(place)
+        try:
+            parent = self._last.at("/".join(place.parts[:-1]))
+            with translate_os_errors(place.path):
+                return os.stat(place.name, dir_fd=parent, follow_symlinks=False)
+        except (FileMissing, WrongKind):
+            return None
+
+    def image_of(self, seen: Seen) -> PathImage:
+        """Reads the content of what was seen. Raises: ToolFault if it cannot be read; OSError if the pack cannot store it."""
+        place, found = seen
+        try:
+            return self._image(place, found)
+        except FileMissing:
+            return absent(place.path)
+
+    def _image(self, place: WorkspacePath, found: os.stat_result | None) -> PathImage:
+        if found is None:
+            return absent(place.path)
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), Kind.SPECIAL)
+        match kind:
+            case Kind.FILE:
+                return self._file(place)
+            case Kind.SYMLINK:
+                return self._link(place, found)
+            case _:
+                return PathImage(place.path, kind, mode=stat.S_IMODE(found.st_mode), mtime=found.st_mtime_ns)
+
+    def _file(self, place: WorkspacePath) -> PathImage:
+        """Opens what was seen to be a regular file; whatever is there now is looked at again."""
+        parent = self._last.at("/".join(place.parts[:-1]))
+        with translate_os_errors(place.path):
+            fd = os.open(place.name, _TO_READ, dir_fd=parent)
+        try:
+            found = os.fstat(fd)
+            require_regular(found, place)
+            digest, size = self._read_content(fd, place, found)
+        finally:
+            os.close(fd)
+        return PathImage(place.path, Kind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
+
+    def _read_content(self, fd: int, place: WorkspacePath, found: os.stat_result) -> tuple[str, int]:
+        content = self._content
         if content is None:
             with translate_os_errors(place.path):
-                digest, size = _digest(fd, found.st_size)
-        elif found.st_size >= content.pack.own_file_bytes:
-            digest, size = content.pack.put_file(fd, owner=content.owner, most=content.max_bytes)
-        else:
-            with translate_os_errors(place.path):
-                data = _read(fd, found.st_size, content.pack.own_file_bytes)
-            if data is None:
-                raise StateChanged(f"'{shown(place.path)}' grew while it was read. Check it again.")
-            digest, size = content.pack.put(data, owner=content.owner), len(data)
-    return PathImage(place.path, Kind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
+                return _digest(fd, found.st_size)
+        if found.st_size >= content.pack.own_file_bytes:
+            return content.pack.put_file(fd, owner=content.owner, most=content.max_bytes)
+        with translate_os_errors(place.path):
+            data = _read(fd, found.st_size, content.pack.own_file_bytes)
+        if data is None:
+            raise StateChanged(f"'{shown(place.path)}' grew while it was read. Check it again.")
+        return content.pack.put(data, owner=content.owner), len(data)
 
-
-def _link(jail: Jail, place: WorkspacePath, found: os.stat_result, content: ContentWriter | None) -> PathImage:
-    try:
-        with jail.folder(place.parent) as parent:
+    def _link(self, place: WorkspacePath, found: os.stat_result) -> PathImage:
+        parent = self._last.at("/".join(place.parts[:-1]))
+        try:
             target = os.fsencode(os.readlink(place.name, dir_fd=parent))
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOENT):
-            raise ToolFault(f"The link '{shown(place.path)}' cannot be read: {error.strerror}.") from None
-        raise StateChanged(f"'{shown(place.path)}' was replaced while it was read. Check it again.") from None
-    digest = content.pack.put(target, owner=content.owner) if content else hashlib.sha256(target).hexdigest()
-    return PathImage(place.path, Kind.SYMLINK, digest, 0, len(target), found.st_mtime_ns)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOENT):
+                raise ToolFault(f"The link '{shown(place.path)}' cannot be read: {error.strerror}.") from None
+            raise StateChanged(f"'{shown(place.path)}' was replaced while it was read. Check it again.") from None
+        content = self._content
+        digest = content.pack.put(target, owner=content.owner) if content else hashlib.sha256(target).hexdigest()
+        return PathImage(place.path, Kind.SYMLINK, digest, 0, len(target), found.st_mtime_ns)
 
 
 def _digest(fd: int, size: int) -> tuple[str, int]:

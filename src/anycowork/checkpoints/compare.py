@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Sequence
 
+from anycowork.domain.path_summary import folder_counts
 from anycowork.domain.snapshots import FileDifference, Kind, PathImage, absent
 from anycowork.domain.values import value
 from anycowork.workspace.diffs import LARGEST_DIFFED, LONGEST_DIFF, Diff, cached_diff, diff, moved
 from anycowork.workspace.paths import shown
 
-MOST_COMPARED = 1_000  # files whose content is compared; of the others only the names are listed
+MOST_COMPARED = 200  # files whose content is compared; of the others only the names are listed
+MOST_NAMED = 2_000  # of the others; beyond it they are counted by folder
+_VERBS = {"added": "created", "deleted": "deleted"}
 
 Content = Callable[[PathImage], bytes | None]
 """Returns the bytes of an image that has content; None if they are too many, or gone."""
@@ -40,14 +43,27 @@ def compare(before: Sequence[PathImage], after: Sequence[PathImage], *, old: Con
     for path, (was, now) in pairs.items():
         if path in arrived or not _is_listed(was, now, holders):
             continue
+        if len(files) >= MOST_COMPARED:
+            files.append(FileDifference(renames.get(path, path), "renamed" if path in renames else _status(was, now)))
+            continue
         if path in renames:
             found, status, name = moved(shown(path), shown(renames[path])), "renamed", renames[path]
         else:
-            compared = len(files) < MOST_COMPARED
-            found, status, name = _one(was, now, old if compared else _nothing, new if compared else _nothing)
+            found, status, name = _one(was, now, old, new)
         files.append(FileDifference(name, status, found.additions, found.deletions))
         texts.append(found.text)
-    return Comparison(_bounded(texts), tuple(files))
+    return Comparison(_bounded(texts) + _others(files[MOST_COMPARED:]), tuple(files))
+
+
+def _others(files: Sequence[FileDifference]) -> str:
+    """Lists what was not compared: each by name, or very many by folder."""
+    if not files:
+        return ""
+    if len(files) <= MOST_NAMED:
+        return f"Not compared:\n{''.join(f'  {file.status} {shown(file.path)}{chr(10)}' for file in files)}"
+    counts = folder_counts([(file.path, _VERBS.get(file.status, "modified")) for file in files])
+    lines = "".join(f"  {shown(count.line())}\n" for count in counts)
+    return f"Not compared: {len(files):,} more files, by folder:\n{lines}"
 
 
 def _changed(before: Sequence[PathImage], after: Sequence[PathImage]) -> dict[str, tuple[PathImage, PathImage]]:
@@ -77,7 +93,7 @@ def _is_listed(was: PathImage, now: PathImage, holders: set[str]) -> bool:
 
 def _one(was: PathImage, now: PathImage, old: Content, new: Content) -> tuple[Diff, str, str]:
     name = shown(was.path)
-    status = "added" if was.kind is Kind.ABSENT else "deleted" if now.kind is Kind.ABSENT else "modified"
+    status = _status(was, now)
     if Kind.FOLDER in (was.kind, now.kind):
         verb = {"added": "new folder", "deleted": "delete folder"}.get(status, "change folder")
         return Diff(f"{verb} {name}\n{_modes(was, now)}"), status, was.path
@@ -92,14 +108,14 @@ def _one(was: PathImage, now: PathImage, old: Content, new: Content) -> tuple[Di
     return Diff(_modes(was, now) + found.text, found.additions, found.deletions), status, was.path
 
 
+def _status(was: PathImage, now: PathImage) -> str:
+    return "added" if was.kind is Kind.ABSENT else "deleted" if now.kind is Kind.ABSENT else "modified"
+
+
 def _modes(was: PathImage, now: PathImage) -> str:
     if Kind.ABSENT in (was.kind, now.kind) or (was.kind, was.mode) == (now.kind, now.mode):
         return ""
     return f"{was.kind.value} {was.mode:o} → {now.kind.value} {now.mode:o}\n"
-
-
-def _nothing(image: PathImage) -> bytes | None:
-    return None
 
 
 def comparable(image: PathImage) -> bool:

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from anycowork.workspace.packfile import (
     CHUNK,
@@ -32,6 +33,7 @@ SEGMENT_BYTES = 16 << 20
 OWN_FILE_BYTES = 4 << 20  # contents from this size on get a separate file, written without blocking others
 _PACK, _OWN = ".pack", ".blob"
 _NO_END = 1 << 63
+_TRIES = 3  # to open a content's file that a sweep moves meanwhile
 
 log = logging.getLogger(__name__)
 
@@ -176,32 +178,30 @@ class Pack:
 
     def chunks(self, digest: str) -> Iterator[bytes]:
         """Yields the content in pieces. Raises: Damaged, at the end if the content read differs from the content put."""
-        with self._lock:
-            entry = self._state().index.get(digest)
-            if entry is None:
-                raise Damaged(digest)
-            try:
-                fd = os.open(self._folder / entry.file, os.O_RDONLY | os.O_CLOEXEC)
-            except OSError:
-                raise self._lost(digest) from None
-        # Opened under the lock: a sweep may unlink the file now, but it can still be read to its end.
-        check = hashlib.sha256()
-        try:
-            at, end = entry.offset, entry.offset + entry.size
-            while at < end and (chunk := os.pread(fd, min(CHUNK, end - at), at)):
-                check.update(chunk)
-                at += len(chunk)
-                yield chunk
-        finally:
-            os.close(fd)
-        if check.hexdigest() != digest:
-            raise self._lost(digest)
+        with self.reader() as reader:
+            yield from reader.chunks(digest)
 
     def read(self, digest: str) -> bytes:
         """Raises: Damaged."""
         return b"".join(self.chunks(digest))
 
-    def _lost(self, digest: str) -> Damaged:
+    def reader(self) -> "PackReader":
+        """Returns a reader for many contents in turn. It belongs to one thread."""
+        return PackReader(self)
+
+    def find(self, digest: str) -> PackEntry:
+        """Returns where the content is. Raises: Damaged."""
+        with self._lock:
+            entry = self._state().index.get(digest)
+        if entry is None:
+            raise Damaged(digest)
+        return entry
+
+    def open_file(self, file: str) -> int:
+        """Raises: OSError."""
+        return os.open(self._folder / file, os.O_RDONLY | os.O_CLOEXEC)
+
+    def lost(self, digest: str) -> Damaged:
         """Forgets the content, so that it is stored again when it is put again."""
         with self._lock:
             self._state().index.pop(digest, None)
@@ -320,3 +320,50 @@ class Pack:
         state.sizes[file] = total
         if newest and end == total < self._segment_bytes:
             state.current = file
+
+
+class PackReader:
+    """Reads contents from the pack, and keeps the file that was read last open: contents put together lie together.
+
+    A sweep may move a content and unlink its file at any time. Then the content is found in its new file, or is read from the old one,
+    which stays readable while it is open.
+    """
+
+    def __init__(self, pack: Pack) -> None:
+        self._pack = pack
+        self._held: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _close_all(self._held)
+
+    def chunks(self, digest: str) -> Iterator[bytes]:
+        """Yields the content in pieces. Raises: Damaged, at the end if the content read differs from the content put."""
+        fd, entry = self._opened(digest)
+        check = hashlib.sha256()
+        at, end = entry.offset, entry.offset + entry.size
+        while at < end and (chunk := os.pread(fd, min(CHUNK, end - at), at)):
+            check.update(chunk)
+            at += len(chunk)
+            yield chunk
+        if check.hexdigest() != digest:
+            raise self._pack.lost(digest)
+
+    def _opened(self, digest: str) -> tuple[int, PackEntry]:
+        entry = self._pack.find(digest)
+        if entry.file in self._held:
+            return self._held[entry.file], entry
+        _close_all(self._held)
+        for _ in range(_TRIES):
+            try:
+                self._held[entry.file] = self._pack.open_file(entry.file)
+            except OSError:
+                moved = self._pack.find(digest)
+                if moved == entry:
+                    break
+                entry = moved
+            else:
+                return self._held[entry.file], entry
+        raise self._pack.lost(digest)

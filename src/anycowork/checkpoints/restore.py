@@ -1,45 +1,69 @@
-"""Restores images into a workspace: each path in one step, through the jail, and only where the state is as expected."""
+"""Restores images into a workspace: each path in one step, through the jail, and only where the state is as expected.
+
+Paths are sorted by folder. Contents are written in batches: all of a batch under temporary names, one sync, then one rename each. Whatever
+a crash leaves, every file is either old or new, and the next start finishes the restore.
+"""
 
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 
-from anycowork.checkpoints.capture import image, path_of
+from anycowork.checkpoints.capture import ImageReader, path_of
 from anycowork.checkpoints.pack import Damaged, Pack
+from anycowork.domain.control_files import fold_name
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.snapshots import Kind, PathImage, Restored, Undo
+from anycowork.domain.values import value
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import give_to_owner_of, translate_os_errors
+from anycowork.workspace.last_folder import LastFolder
 from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
+from anycowork.workspace.repositories import REPOSITORY_NAMES
+from anycowork.workspace.syscalls import sync_file_system
 
+BATCH_PATHS = 500
+BATCH_BYTES = 64 << 20
+_FEW = 32  # up to this number each file and folder is synced; beyond it, the whole file system once
 _TEMPORARY = (".anycowork-", ".tmp")
 _EXCLUSIVE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_CLOCK_STEP = (
+    50_000_000  # ns, more than the step of a file system's clock: a file this young may change without a new time
+)
 
 Step = Callable[[WorkspacePath, Undo], None]
+Progress = Callable[[int, int], None]
+"""Told how many of all paths are done."""
 
 
-def bring_back(folder: Folder, pack: Pack, undos: Sequence[Undo]) -> Restored:
+def bring_back(
+    folder: Folder, pack: Pack, undos: Sequence[Undo], progress: Progress = lambda done, total: None
+) -> Restored:
     """Restores paths. `expected` of each undo is the state seen just before: a path in any other state is left alone and reported.
 
     Order: removes what is in the way, deepest first; then creates folders, then files and links; sets folder modes last.
     """
-    doing = _RestoreProgress(folder, pack)
     ordered = sorted(undos, key=lambda undo: path_of(undo.path).parts)
-    for undo in reversed(ordered):
-        if undo.target.kind is Kind.ABSENT or _in_the_way(undo):
-            doing.attempt(undo, doing.remove)
-    for undo in ordered:
-        if undo.target.kind is Kind.FOLDER:
-            doing.attempt(undo, doing.make_folder)
-    for undo in ordered:
-        if undo.target.has_content:
-            doing.attempt(undo, doing.put)
-    for undo in reversed(ordered):
-        if undo.target.kind is Kind.FOLDER:
-            doing.attempt(undo, doing.set_folder_mode)
-    doing.sync()
-    return doing.result()
+    with _RestoreRun(folder, pack) as run:
+        for undo in reversed(ordered):
+            if undo.target.kind is Kind.ABSENT or _in_the_way(undo):
+                run.attempt(undo, run.remove)
+        for undo in ordered:
+            if undo.target.kind is Kind.FOLDER:
+                run.attempt(undo, run.make_folder)
+        done = len(ordered)
+        contents = sorted((undo for undo in ordered if undo.target.has_content), key=lambda undo: _folder_of(undo.path))
+        done -= len(contents)
+        for batch in _batches(contents):
+            progress(done, len(ordered))
+            run.put_all(batch)
+            done += len(batch)
+        for undo in reversed(ordered):
+            if undo.target.kind is Kind.FOLDER:
+                run.attempt(undo, run.set_folder_mode)
+        run.sync()
+        progress(done, len(ordered))
+        return run.result()
 
 
 def clear_leftovers(folder: Folder, paths: Iterable[str]) -> None:
@@ -54,53 +78,77 @@ def clear_leftovers(folder: Folder, paths: Iterable[str]) -> None:
             continue  # the folder was deleted or replaced
 
 
-class _RestoreProgress:
+@value
+class _Staged:
+    """A content under its temporary name; `identity` is the inode and ctime of the file that it replaces, None if there is none."""
+
+    undo: Undo
+    folder: str
+    name: str
+    temporary: str
+    identity: tuple[int, int] | None
+
+
+class _RestoreRun:
     """The progress of a restore. A path that failed is not tried again."""
 
     def __init__(self, folder: Folder, pack: Pack) -> None:
         self._folder = folder
-        self._pack = pack
+        self._contents = pack.reader()
+        self._images = ImageReader(folder)
+        self._last = LastFolder(folder.jail)
         self._restored: list[str] = []
         self._deleted: list[str] = []
         self._kept: list[str] = []
         self._faults: dict[str, str] = {}
-        self._unsynced: dict[WorkspacePath, list[str]] = {}
+        self._unsynced: dict[str, list[str]] = {}
+        self._no_repository: set[tuple[str, ...]] = set()
         self._links: list[WorkspacePath] = []
 
-    def attempt(self, undo: Undo, step: Step) -> None:
+    def __enter__(self) -> "_RestoreRun":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._contents.__exit__()
+        self._close_folders()
+
+    def attempt(self, undo: Undo, step: Step) -> bool:
+        """Returns whether the step was done."""
         if undo.path in self._faults or undo.path in self._kept:
-            return
+            return False
         place = path_of(undo.path)
         try:
             if place.is_root or is_git_control(place.parts):
                 raise OutsideWorkspace(f"'{shown(undo.path)}' is never touched by a restore.")
             if undo.target.kind is not Kind.ABSENT:
-                self._folder.require_no_repository(place)
+                self._require_no_repository(place)
             with translate_os_errors(undo.path):
                 step(place, undo)
         except (ToolFault, OutsideWorkspace) as error:
             self._faults[undo.path] = error.message
         except Damaged:
             self._faults[undo.path] = "its kept content is damaged"
+        return undo.path not in self._faults
 
     def remove(self, place: WorkspacePath, undo: Undo) -> None:
         now = self._require_expected(place, undo)
         if now.kind is Kind.ABSENT:
             return
-        with self._folder.jail.folder(place.parent, flags=os.O_RDONLY) as parent:
-            if now.kind is not Kind.FOLDER:
-                os.unlink(place.name, dir_fd=parent)
-            elif self._folder.jail.names(place):
-                self._kept.append(undo.path)
-                return
-            else:
-                os.rmdir(place.name, dir_fd=parent)
-        self._unsynced.setdefault(place.parent, []).append(undo.path)
+        parent = self._last.at(_folder_of(undo.path))
+        if now.kind is not Kind.FOLDER:
+            os.unlink(place.name, dir_fd=parent)
+        elif self._folder.jail.names(place):
+            self._kept.append(undo.path)
+            return
+        else:
+            os.rmdir(place.name, dir_fd=parent)
+            self._images.moved()
+        self._unsynced.setdefault(_folder_of(undo.path), []).append(undo.path)
         if undo.target.kind is Kind.ABSENT:
             self._deleted.append(undo.path)
 
     def make_folder(self, place: WorkspacePath, undo: Undo) -> None:
-        found = image(self._folder, place)
+        found = self._images.image(place)
         if found.kind is Kind.ABSENT:
             self._folder.jail.make_folders(place)
             self._restored.append(undo.path)
@@ -109,36 +157,46 @@ class _RestoreProgress:
         elif found.mode != undo.target.mode:
             self._restored.append(undo.path)
 
-    def put(self, place: WorkspacePath, undo: Undo) -> None:
-        self._folder.jail.make_folders(place.parent)
-        if not _in_the_way(undo):
-            self._require_expected(place, undo)
-        with (
-            self._folder.jail.folder(place.parent, flags=os.O_RDONLY) as parent,
-            self._staged(parent, undo.target) as temporary,
-        ):
-            if not _in_the_way(undo):
-                self._require_expected(place, undo)
-            os.rename(temporary, place.name, src_dir_fd=parent, dst_dir_fd=parent)
-        if undo.target.kind is Kind.SYMLINK:
-            self._links.append(place)
-        self._unsynced.setdefault(place.parent, []).append(undo.path)
-        self._restored.append(undo.path)
+    def put_all(self, undos: Sequence[Undo]) -> None:
+        """Writes these contents beside their places, makes them durable, and renames them into place."""
+        staged: dict[str, _Staged] = {}
+        few = len(undos) <= _FEW
+
+        def stage(place: WorkspacePath, undo: Undo) -> None:
+            staged[undo.path] = self._stage(place, undo, synced=few)
+
+        def move_in(place: WorkspacePath, undo: Undo) -> None:
+            self._move_in(place, staged[undo.path])
+            del staged[undo.path]
+
+        try:
+            for undo in undos:
+                self.attempt(undo, stage)
+            if not few and staged:
+                self._sync_all(list(staged))
+            for each in list(staged.values()):
+                self.attempt(each.undo, move_in)
+        finally:
+            for each in staged.values():
+                self._remove_temporary(each)
 
     def set_folder_mode(self, place: WorkspacePath, undo: Undo) -> None:
-        with self._folder.jail.folder(place, flags=os.O_RDONLY) as fd:
-            os.fchmod(fd, undo.target.mode)
+        os.fchmod(self._last.at(place.path), undo.target.mode)
 
     def sync(self) -> None:
         """Syncs each folder once, at the end: until then a crash leaves the restore unfinished, and it is repeated."""
+        if len(self._unsynced) > _FEW:
+            self._sync_all([path for paths in self._unsynced.values() for path in paths])
+            return
         for folder, paths in self._unsynced.items():
             try:
-                with self._folder.jail.folder(folder, flags=os.O_RDONLY) as fd, translate_os_errors(folder.path):
+                fd = self._last.at(folder)
+                with translate_os_errors(folder):
                     os.fsync(fd)
             except (FileMissing, WrongKind):
                 continue  # it was deleted or replaced: the folder above records that
             except (ToolFault, OutsideWorkspace) as error:
-                if not any(link.holds(folder) for link in self._links):
+                if not any(link.holds(path_of(folder)) for link in self._links):
                     self._faults.update(dict.fromkeys(paths, error.message))
 
     def result(self) -> Restored:
@@ -149,39 +207,123 @@ class _RestoreProgress:
             self._faults,
         )
 
+    # --- one content
+
+    def _stage(self, place: WorkspacePath, undo: Undo, *, synced: bool) -> _Staged:
+        """Writes the complete, verified content under a temporary name."""
+        folder = _folder_of(undo.path)
+        identity = None
+        try:
+            parent = self._last.at(folder)
+        except FileMissing:
+            self._folder.jail.make_folders(place.parent)
+            parent = self._last.at(folder)
+        if not _in_the_way(undo):
+            seen = self._images.stat(place)
+            self._require_expected(place, undo)
+            identity = _identity(seen)
+        temporary = secrets.token_hex(8).join(_TEMPORARY)
+        staged = _Staged(undo, folder, place.name, temporary, identity)
+        try:
+            self._write(parent, temporary, undo.target, synced=synced)
+        except BaseException:
+            self._remove_temporary(staged)
+            raise
+        return staged
+
+    def _write(self, parent: int, name: str, target: PathImage, *, synced: bool) -> None:
+        assert target.hash is not None  # a file or a link has one
+        if target.kind is Kind.SYMLINK:
+            os.symlink(os.fsdecode(b"".join(self._contents.chunks(target.hash))), name, dir_fd=parent)
+        else:
+            fd = os.open(name, _EXCLUSIVE, 0o600, dir_fd=parent)
+            try:
+                for chunk in self._contents.chunks(target.hash):
+                    _write_all(fd, chunk)
+                # Not the setuid bits: a restore gives nobody privileges back.
+                os.fchmod(fd, target.mode & 0o777)
+                if synced:
+                    os.fsync(fd)
+            finally:
+                os.close(fd)
+        give_to_owner_of(parent, name)
+
+    def _move_in(self, place: WorkspacePath, staged: _Staged) -> None:
+        if not _in_the_way(staged.undo):
+            now = self._images.stat(place)
+            if _identity(now) != staged.identity or (now is not None and _is_young(now)):
+                self._require_expected(place, staged.undo)
+        parent = self._last.at(staged.folder)
+        os.rename(staged.temporary, staged.name, src_dir_fd=parent, dst_dir_fd=parent)
+        if staged.undo.target.kind is Kind.SYMLINK:
+            self._links.append(place)
+        self._unsynced.setdefault(staged.folder, []).append(staged.undo.path)
+        self._restored.append(staged.undo.path)
+
+    def _remove_temporary(self, staged: _Staged) -> None:
+        try:
+            os.unlink(staged.temporary, dir_fd=self._last.at(staged.folder))
+        except (FileNotFoundError, ToolFault, OutsideWorkspace):
+            pass  # renamed, as intended, or gone with its folder
+
+    # --- checks
+
     def _require_expected(self, place: WorkspacePath, undo: Undo) -> PathImage:
-        now = image(self._folder, place)
+        now = self._images.image(place)
         if undo.expected is None or not now.same_as(undo.expected):
             raise StateChanged(f"'{shown(undo.path)}' was changed by someone else while this was restored.")
         return now
 
-    @contextmanager
-    def _staged(self, parent: int, target: PathImage) -> Iterator[str]:
-        """Writes the complete, verified content under a temporary name; removes it at the end unless it was renamed."""
-        assert target.hash is not None  # a file or a link has one
-        name = secrets.token_hex(8).join(_TEMPORARY)
-        try:
-            if target.kind is Kind.SYMLINK:
-                os.symlink(os.fsdecode(self._pack.read(target.hash)), name, dir_fd=parent)
-            else:
-                self._write(parent, name, target.hash, target.mode)
-            give_to_owner_of(parent, name)
-            yield name
-        finally:
-            try:
-                os.unlink(name, dir_fd=parent)
-            except FileNotFoundError:
-                pass  # renamed, as intended
+    def _require_no_repository(self, place: WorkspacePath) -> None:
+        """Checks a folder once: only a path with one of the names of a repository can make one of the folders above."""
+        if any(fold_name(part) in REPOSITORY_NAMES for part in place.parts):
+            self._folder.require_no_repository(place)
+        elif place.parts[:-1] not in self._no_repository:
+            self._folder.require_no_repository(place)
+            self._no_repository.add(place.parts[:-1])
 
-    def _write(self, parent: int, name: str, digest: str, mode: int) -> None:
-        fd = os.open(name, _EXCLUSIVE, 0o600, dir_fd=parent)
-        with os.fdopen(fd, "wb") as file:
-            for chunk in self._pack.chunks(digest):
-                file.write(chunk)
-            file.flush()
-            # Not the setuid bits: a restore gives nobody privileges back.
-            os.fchmod(fd, mode & 0o777)
-            os.fsync(fd)
+    def _sync_all(self, paths: Sequence[str]) -> None:
+        try:
+            with translate_os_errors("."):
+                sync_file_system(self._last.at(""))
+        except (ToolFault, OutsideWorkspace) as error:
+            self._faults.update(dict.fromkeys(paths, error.message))
+
+    def _close_folders(self) -> None:
+        self._last.close()
+        self._images.moved()
+
+
+def _batches(undos: Sequence[Undo]) -> Iterator[list[Undo]]:
+    """Splits contents so that the temporary files of one batch take little space."""
+    batch: list[Undo] = []
+    size = 0
+    for undo in undos:
+        if batch and (len(batch) == BATCH_PATHS or size + undo.target.size > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(undo)
+        size += undo.target.size
+    if batch:
+        yield batch
+
+
+def _folder_of(path: str) -> str:
+    return "/".join(path_of(path).parts[:-1])
+
+
+def _identity(found: os.stat_result | None) -> tuple[int, int] | None:
+    return None if found is None else (found.st_ino, found.st_ctime_ns)
+
+
+def _is_young(found: os.stat_result) -> bool:
+    return time.time_ns() - found.st_ctime_ns < _CLOCK_STEP
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(fd, left) :]
 
 
 def _in_the_way(undo: Undo) -> bool:

@@ -3,28 +3,30 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol, assert_never
 
 from anycowork.checkpoints.capture import (
     ContentWriter,
+    ImageReader,
     behind_a_link,
     below_any,
     bytes_in,
-    image_of,
     path_of,
     refuse_special,
     touched,
 )
 from anycowork.checkpoints.capture import image as image_at
+from anycowork.checkpoints.commit_images import CommitImages, images_afterwards
 from anycowork.checkpoints.compare import Comparison, comparable, compare
-from anycowork.checkpoints.pack import Damaged, Pack
-from anycowork.checkpoints.restore import bring_back, clear_leftovers
+from anycowork.checkpoints.pack import Damaged, Pack, PackReader
+from anycowork.checkpoints.restore import BATCH_BYTES, bring_back, clear_leftovers
 from anycowork.domain.errors import NotEnoughSpace, NotKept, OutsideWorkspace, SnapshotDamaged, ToolFault
 from anycowork.domain.ports import Clock, Workspace
 from anycowork.domain.snapshots import (
     Kind,
     PathImage,
+    RecordedChange,
     Restore,
     Restored,
     RestorePreview,
@@ -34,8 +36,9 @@ from anycowork.domain.snapshots import (
     Undo,
     absent,
 )
-from anycowork.domain.tools import Call
+from anycowork.domain.tools import Call, PathIntent
 from anycowork.domain.values import replace
+from anycowork.workspace.diffs import LARGEST_DIFFED
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import translate_os_errors
 from anycowork.workspace.merges import merge_texts
@@ -44,6 +47,7 @@ from anycowork.workspace.reader_threads import ReaderThreads
 from anycowork.workspace.uncancellable import run_uncancellable
 
 _THREADS = 4
+FEW_PATHS = 200  # of a commit: up to here its difference is recorded, beyond it is computed when somebody looks at it
 # Pruning frees more than needed, so that not every call prunes.
 _FILLED_AFTERWARDS = 0.8
 
@@ -64,16 +68,19 @@ class _QuotaExceeded(Exception):
 
 
 class PackedSnapshots:
-    """`quota_bytes` is the maximum size of the pack.
+    """`quota_bytes` is the maximum size of the pack. A commit of more than `few_paths` is recorded from its manifest.
 
     A change that would not fit even in an empty pack is refused, never left unrecorded.
     """
 
-    def __init__(self, pack: Pack, retention: RetentionPort, clock: Clock, *, quota_bytes: int) -> None:
+    def __init__(
+        self, pack: Pack, retention: RetentionPort, clock: Clock, *, quota_bytes: int, few_paths: int = FEW_PATHS
+    ) -> None:
         self._pack = pack
         self._retention = retention
         self._clock = clock
         self._quota = quota_bytes
+        self._few_paths = few_paths
         self._pruning = asyncio.Lock()
         self._readers: ReaderThreads | None = None
 
@@ -81,12 +88,24 @@ class PackedSnapshots:
 
     async def before(self, cause: Call | Restore | TaskCommit, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
         folder = _folder(workspace)
+        return await self._kept(cause, folder, lambda: self._keep(folder, paths))
+
+    async def before_commit(self, cause: Call, workspace: Workspace, intents: Sequence[PathIntent]) -> Snapshot:
+        if len(intents) <= self._few_paths:
+            return await self.before(cause, workspace, [item.path for item in intents])
+        folder = _folder(workspace)
+        return await self._kept(cause, folder, lambda: self._keep_replaced(folder, intents))
+
+    async def _kept(
+        self, cause: Call | Restore | TaskCommit, folder: Folder, keep: Callable[[], list[PathImage]]
+    ) -> Snapshot:
+        """Runs `keep` in a thread, and once more with space made if there is not enough. Raises: NotKept."""
         try:
             try:
-                images = await self._threads().run(lambda: self._keep(folder, paths))
+                images = await self._threads().run(keep)
             except _QuotaExceeded as full:
                 await self._free_space(full.needs)
-                images = await self._threads().run(lambda: self._keep(folder, paths))
+                images = await self._threads().run(keep)
         except _QuotaExceeded as full:
             raise NotKept(
                 f"There is no space to keep the {full.needs:,} bytes that this would change: snapshots may take"
@@ -121,6 +140,25 @@ class PackedSnapshots:
             created_at=self._clock.now(),
         )
 
+    async def after_commit(
+        self, before: Snapshot, workspace: Workspace, intents: Sequence[PathIntent], left_alone: Collection[str]
+    ) -> Snapshot | None:
+        if len(intents) <= self._few_paths:
+            return await self.after(before, workspace)
+        images = images_afterwards(before.images, intents, left_alone)
+        changed = sum(
+            Kind.FOLDER not in (was.kind, now.kind) and not was.same_as(now)
+            for was, now in zip(before.images, images, strict=True)
+        )
+        return replace(
+            before,
+            id=self._clock.new_id(),
+            moment=SnapshotMoment.AFTER,
+            images=tuple(images),
+            files=changed,
+            created_at=self._clock.now(),
+        )
+
     async def _keep_text_later(self, text: str, owner: str) -> str | None:
         """Makes space and stores the text. Returns None if that did not help; then the numbers are recorded without the text."""
         await self._free_space(len(text.encode("utf-8", "replace")))
@@ -133,6 +171,18 @@ class PackedSnapshots:
             return (await asyncio.to_thread(self._pack.read, snapshot.diff)).decode()
         except Damaged:
             return None
+
+    async def compare(self, change: RecordedChange, paths: Collection[str], workspace: Workspace | None) -> str:
+        folder = None if workspace is None else _folder(workspace)
+        sides = [
+            [image for image in side.images if image.path in paths] if side else []
+            for side in (change.before, change.after)
+        ]
+
+        def new(now: PathImage) -> bytes | None:
+            return self._kept_content(now) or _content_as_left(folder, now)
+
+        return await asyncio.to_thread(lambda: compare(*sides, old=self._kept_content, new=new).text)
 
     # --- going back
 
@@ -176,14 +226,28 @@ class PackedSnapshots:
         needs = bytes_in(seen)
         if needs and self._pack.size + needs > self._quota:
             raise _QuotaExceeded(needs)
-        content = ContentWriter(self._pack, folder.root, max_bytes=self._quota)
-        images = [image_of(folder, each, content) for each in seen]
+        with ImageReader(folder, self._content_writer(folder)) as reader:
+            images = [reader.image_of(each) for each in seen]
         refuse_special(images)
         self._pack.sync([each.hash for each in images])
         return images
 
+    def _keep_replaced(self, folder: Folder, intents: Sequence[PathIntent]) -> list[PathImage]:
+        self._pack.begin(folder.root)
+        found = CommitImages(folder, intents)
+        if found.needs and self._pack.size + found.needs > self._quota:
+            raise _QuotaExceeded(found.needs)
+        images = found.taken(self._content_writer(folder))
+        refuse_special(images)
+        self._pack.sync([each.hash for each in images])
+        return images
+
+    def _content_writer(self, folder: Folder) -> ContentWriter:
+        return ContentWriter(self._pack, folder.root, max_bytes=self._quota)
+
     def _capture_after(self, folder: Folder, before: Snapshot) -> tuple[list[PathImage], Comparison, str | None]:
-        images = [image_of(folder, each) for each in touched(folder, [found.path for found in before.images])]
+        with ImageReader(folder) as reader:
+            images = [reader.image_of(each) for each in touched(folder, [found.path for found in before.images])]
         found = compare(before.images, images, old=self._kept_content, new=lambda now: _live_content(folder, now))
         return images, found, self._keep_text(found.text, folder.root)
 
@@ -204,25 +268,26 @@ class PackedSnapshots:
         seen: list[PathImage] = []
         ours = {undo.path for undo in undos}
         places = {path_of(path) for path in ours if ".." not in path.split("/")}
-        for undo in undos:
-            try:
-                place = path_of(undo.path)
-                # A link that this same restore removes hides what is below it.
-                hidden = below_any(place, places) and behind_a_link(folder, place)
-                now = absent(undo.path) if hidden else image_at(folder, place)
-            except (ToolFault, OutsideWorkspace) as error:
-                conflicts[undo.path] = error.message
-                hopeless.add(undo.path)
-                continue
-            if now.same_as(undo.target):
-                continue
-            if _cannot_be_replaced(folder, undo, now, ours):
-                conflicts[undo.path] = "something is there that cannot be kept or replaced: move it away"
-                hopeless.add(undo.path)
-            elif (reason := _conflict(undo, now)) is not None:
-                conflicts[undo.path] = reason
-            seen.append(now)
-            todo.append(replace(undo, expected=now))
+        with ImageReader(folder) as reader:
+            for undo in undos:
+                try:
+                    place = path_of(undo.path)
+                    # A link that this same restore removes hides what is below it.
+                    hidden = below_any(place, places) and behind_a_link(folder, place)
+                    now = absent(undo.path) if hidden else reader.image(place)
+                except (ToolFault, OutsideWorkspace) as error:
+                    conflicts[undo.path] = error.message
+                    hopeless.add(undo.path)
+                    continue
+                if now.same_as(undo.target):
+                    continue
+                if _cannot_be_replaced(folder, undo, now, ours):
+                    conflicts[undo.path] = "something is there that cannot be kept or replaced: move it away"
+                    hopeless.add(undo.path)
+                elif (reason := _conflict(undo, now)) is not None:
+                    conflicts[undo.path] = reason
+                seen.append(now)
+                todo.append(replace(undo, expected=now))
         self._require_kept(todo)
         _require_disk_space(folder, todo)
         targets = [undo.target for undo in todo]
@@ -231,11 +296,15 @@ class PackedSnapshots:
 
     def _require_kept(self, undos: Sequence[Undo]) -> None:
         """Reads and verifies every content before anything is changed."""
+        with self._pack.reader() as reader:
+            self._require_all_kept(reader, undos)
+
+    def _require_all_kept(self, reader: PackReader, undos: Sequence[Undo]) -> None:
         for undo in undos:
             if undo.target.hash is None:
                 continue
             try:
-                for _ in self._pack.chunks(undo.target.hash):
+                for _ in reader.chunks(undo.target.hash):
                     pass
             except Damaged:
                 raise SnapshotDamaged(
@@ -260,6 +329,8 @@ class PackedSnapshots:
         if kept.hash is None or not comparable(kept):
             return None
         try:
+            if self._pack.find(kept.hash).size > LARGEST_DIFFED:  # an image after a commit does not know its size
+                return None
             return self._pack.read(kept.hash)
         except Damaged:
             return None
@@ -313,10 +384,11 @@ class PackedSnapshots:
 
 
 def _require_disk_space(folder: Folder, undos: Sequence[Undo]) -> None:
-    """Each file is written beside the one that it replaces, so there must be space for both. Raises: NoRoom."""
+    """A batch of files is written beside those that it replaces, so there must be space for both. Raises: NoRoom."""
     files = [undo for undo in undos if undo.target.kind is Kind.FILE]
     grows = sum(max(0, undo.target.size - (undo.expected.size if undo.expected else 0)) for undo in files)
-    needs = grows + max((undo.target.size for undo in files), default=0)
+    largest = max((undo.target.size for undo in files), default=0)
+    needs = grows + max(largest, min(BATCH_BYTES, sum(undo.target.size for undo in files)))
     if needs > shutil.disk_usage(folder.root).free:
         raise NotEnoughSpace(
             f"The workspace's disk has no space for the {needs:,} bytes that restoring these files needs. Nothing was changed."
@@ -353,6 +425,18 @@ def _live_content(folder: Folder, now: PathImage) -> bytes | None:
         return folder.read(place, most=max(now.size, 1)).data
     except (ToolFault, OutsideWorkspace):
         return None
+
+
+def _content_as_left(folder: Folder | None, left: PathImage) -> bytes | None:
+    """Returns the content that a change left, if it is still in the workspace."""
+    if folder is None:
+        return None
+    try:
+        with ImageReader(folder) as reader:
+            now = reader.image(path_of(left.path))
+    except (ToolFault, OutsideWorkspace):
+        return None
+    return _live_content(folder, now) if now.same_as(left) else None
 
 
 def _with_counts(images: Sequence[PathImage], found: Comparison) -> tuple[PathImage, ...]:

@@ -366,7 +366,8 @@ class ToolContext:
     """What a tool may access, and what it needs from the turn: the files read in it (path → hash when read), the user's text, and
     whether to be `wary` of what a small model writes.
 
-    `intend` makes an intent durable before its effect, for tools that learn only while running what they will change;
+    `intend` makes an intent durable before its effect, for tools that learn only while running what they will change; `committed` is
+    told when all of it is done, with the paths that were left alone because somebody else had changed them;
     `named` returns whether the approved step of this call names a path; `named_network` are the destinations of the call that a
     standing rule names literally; `hidden` is what rules forbid to read.
 
@@ -385,6 +386,7 @@ class ToolContext:
     wary: bool = False
     progress: Callable[[str], None] | None = None
     intend: Callable[[Intent], Awaitable[None]] | None = None
+    committed: Callable[[Sequence[str]], None] | None = None
     named: Callable[[str], bool] = names_nothing
     named_network: tuple[Destination, ...] = ()
     check_changes: Callable[[Sequence[PathIntent]], Awaitable[ChangesDecision]] | None = None
@@ -457,8 +459,19 @@ class Snapshots(Protocol):
     async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
         """Save the same paths again, with the difference. None if they can no longer be read."""
 
+    async def before_commit(self, cause: Call, workspace: Workspace, intents: Sequence[PathIntent]) -> Snapshot:
+        """Save what a commit with this manifest will replace or remove. What it creates is recorded as absent. Raises: as `before`."""
+
+    async def after_commit(
+        self, before: Snapshot, workspace: Workspace, intents: Sequence[PathIntent], left_alone: Collection[str]
+    ) -> Snapshot | None:
+        """Return the state that a finished commit has left, without `left_alone`, where it changed nothing."""
+
     async def difference(self, snapshot: Snapshot) -> str | None:
         """Return the text of the difference that an `after` snapshot recorded; None if it is gone."""
+
+    async def compare(self, change: RecordedChange, paths: Collection[str], workspace: Workspace | None) -> str:
+        """Compute the difference that a change made to these paths, from what is kept and what is still in the workspace."""
 
     async def preview(self, workspace: Workspace, undos: Sequence[Undo]) -> RestorePreview:
         """Return what this restore would do to the current files. Raises: SnapshotDamaged."""

@@ -204,7 +204,7 @@ class Restored:
 def in_paths(undos: Sequence[Undo], paths: Iterable[str]) -> list[Undo]:
     """Return the undos at these paths or below them."""
     wanted = [path.strip("/") for path in paths]
-    return [undo for undo in undos if any(_holds(path, shown_path(undo.path)) for path in wanted)]
+    return [undo for undo in undos if any(is_in(shown_path(undo.path), path) for path in wanted)]
 
 
 def shown_path(path: str) -> str:
@@ -212,5 +212,6 @@ def shown_path(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def _holds(folder: str, path: str) -> bool:
+def is_in(path: str, folder: str) -> bool:
+    """Return whether the path is this one, or below it."""
     return path == folder or path.startswith(f"{folder}/")

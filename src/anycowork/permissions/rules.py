@@ -149,8 +149,11 @@ def _control_file_unnamed(touched: AccessedResources, index: RuleIndex) -> str |
 
 def _names(index: RuleIndex, tool: str, path: str) -> bool:
     """Whether a rule for exactly this tool allows exactly this path."""
-    literal = RuleIndex([rule for rule in index.rules if rule.tool == tool and is_literal(rule.resource)])
-    return literal.matcher(tool, Effect.ALLOW).path(path) is not None
+    return _literal(index, tool).matcher(tool, Effect.ALLOW).path(path) is not None
+
+
+def _literal(index: RuleIndex, tool: str) -> RuleIndex:
+    return RuleIndex([rule for rule in index.rules if rule.tool == tool and is_literal(rule.resource)])
 
 
 def not_allowed(touched: AccessedResources, index: RuleIndex) -> tuple[Destination, ...]:
@@ -175,13 +178,16 @@ def check_changes(
     asking: ChangesDecision | None = None
     named = set()
     index = RuleIndex([rule for rule in index.rules if _is_about_files(rule, changed_by)])
+    if not index.rules:
+        return ChangesDecision()
+    literal = {tool: _literal(index, tool) for tool in (_DELETE, _CREATE, _UPDATE)}
     for item in changes:
         tool, path = _tool_for(item), f"/{item.path}"
         if rule := _about_path(index, (tool, changed_by), path, Effect.DENY):
             return ChangesDecision(Effect.DENY, f"The rule '{rule.title()}' denies changing '{_legible(path)}'.")
         if asking is None and (rule := _about_path(index, (tool, changed_by), path, Effect.ASK)):
             asking = ChangesDecision(Effect.ASK, f"The rule '{rule.title()}' asks before changing '{_legible(path)}'.")
-        if _names(index, tool, path):
+        if literal[tool].matcher(tool, Effect.ALLOW).path(path) is not None:
             named.add(item.path)
     return replace(asking or ChangesDecision(), named=frozenset(named))
 

@@ -1,27 +1,31 @@
-"""Commits a command's changes: seals them first, then, after the caller has recorded them, renames them into the workspace one by one.
+"""Commits a command's changes: seals them first, then, after the caller has recorded them, renames them into the workspace.
 
-The manifest records each path's state before and after, so that the same walk finishes an interrupted commit: a path in its final state is
-skipped, one in its old state is changed, and any other state is somebody else's change and stays.
+A folder that the command made is renamed whole; everything else path by path, sorted by folder. The manifest records each path's state before
+and after, so that the same walk finishes an interrupted commit: a path in its final state is skipped, one in its old state is changed, and
+any other state is somebody else's change and stays.
 """
 
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, ToolFault
 from anycowork.domain.tools import PathIntent
 from anycowork.sandbox import entries
-from anycowork.sandbox.delta import FILE, FOLDER, LINK, Delta, PathChange, State, mark_of, tree_mark
+from anycowork.sandbox.delta import FILE, FOLDER, LINK, Delta, mark_of, names_in, tree_mark
+from anycowork.sandbox.manifest import TREE, changes_kind, new_folders
 from anycowork.workspace.jail import Jail
+from anycowork.workspace.last_folder import LastFolder
 from anycowork.workspace.paths import WorkspacePath
 from anycowork.workspace.syscalls import sync_file_system
 
 _FEW = 32  # up to this number each file and folder is synced; beyond it, the whole file system once
-_TREE = "tree:"
+_FEW_NEW = 8  # a new folder with fewer paths in it is made path by path
 
 
 class NothingMade(OSError):
@@ -34,11 +38,6 @@ class Applied:
 
     done: int = 0
     conflicts: list[str] = field(default_factory=list)
-
-
-def manifest(delta: Delta) -> tuple[PathIntent, ...]:
-    """Returns each path's state before and after, to be recorded before anything moves."""
-    return tuple(_intent(change) for change in delta.changes)
 
 
 def seal(upper: Path, delta: Delta) -> None:
@@ -58,41 +57,58 @@ def seal(upper: Path, delta: Delta) -> None:
             os.fsync(fd)
 
 
-def apply(
-    stage: Path, jail: Jail, intents: Iterable[PathIntent], *, seen: Mapping[str, State] | None = None
-) -> Applied:
-    """Moves the staged changes into place. `seen` are the states that the changes were checked against, where still known.
+def apply(stage: Path, jail: Jail, intents: Iterable[PathIntent], *, delta: Delta | None = None) -> Applied:
+    """Moves the staged changes into place. `delta` is what was found in the stage; without it, an interrupted commit is finished.
 
     Raises: NothingMade if the disk has no space, OSError if it refuses later: calling it again finishes the rest.
     """
-    return _Committer(stage, jail, dict(seen or {})).run(list(intents))
+    with _Committer(stage, jail, delta) as committer:
+        return committer.run(list(intents))
 
 
 class _Committer:
-    def __init__(self, stage: Path, jail: Jail, seen: dict[str, State]) -> None:
+    def __init__(self, stage: Path, jail: Jail, delta: Delta | None) -> None:
         self._id = stage.name
         self._jail = jail
         # Missing if the commit was complete and only its result was lost: then there is nothing left to move.
         self._upper = Jail(str(stage / "upper")) if (stage / "upper").is_dir() else None
-        self._seen = seen
+        self._resumed = delta is None
+        changes = delta.changes if delta else []
+        self._seen = {change.place.path: change.before for change in changes if change.before is not None}
+        self._plain = {change.place.path for change in changes if change.after is not None and change.after.plain}
         self._outcome = Applied()
-        self._touched: set[WorkspacePath] = set()
-        self._number = 0
+        self._touched: set[str] = set()
+        self._there = LastFolder(jail)
+        self._staged = LastFolder(self._upper or jail)
+        self._numbers: dict[str, int] = {}
         self._carried: dict[str, str] = {}
         self._carrier = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._there.close()
+        self._staged.close()
 
     def run(self, intents: list[PathIntent]) -> Applied:
         gone = [item for item in intents if item.after is None]
         folders = [item for item in intents if item.after == FOLDER]
         others = [item for item in intents if item.after not in (None, FOLDER)]
+        self._numbers = {item.path: number for number, item in enumerate([*gone, *folders, *others], start=1)}
         with self._copied_ahead(others):
-            for item in [*gone, *folders, *others]:
-                self._number += 1
+            for item in gone:
                 self._make(item)
+            moved = self._move_new_folders(intents)
+            for item in [*folders, *sorted(others, key=_folder_of)]:
+                if item.path not in moved:
+                    self._make(item)
         for item in reversed(folders):
             self._set_folder_mode(item)
         self._sync()
         return self._outcome
+
+    # --- copying to another file system
 
     @contextmanager
     def _copied_ahead(self, items: list[PathIntent]) -> Iterator[None]:
@@ -104,8 +120,7 @@ class _Committer:
                 return
             try:
                 with entries.opened(name, root) as self._carrier:
-                    for item in items:
-                        self._copy_ahead(item, self._upper)
+                    self._copy_all_ahead(items)
                     yield
             finally:
                 self._carried = {}
@@ -124,51 +139,105 @@ class _Committer:
             raise NothingMade(error.errno, error.strerror) from None
         return True
 
-    def _copy_ahead(self, item: PathIntent, upper: Jail) -> None:
-        place = WorkspacePath(tuple(item.path.split("/")))
-        number = str(len(self._carried))
+    def _copy_all_ahead(self, items: list[PathIntent]) -> None:
+        few = len(items) <= _FEW
         try:
-            with upper.folder(place.parent, flags=os.O_RDONLY) as staged:
-                entries.prepare(place.name, staged, item)
-                entries.copy(place.name, staged, number, self._carrier, item)
-        except (FileNotFoundError, ToolFault):
-            return  # no longer staged
+            for item in sorted(items, key=_folder_of):
+                self._copy_ahead(item, synced=few)
+            if not few:
+                sync_file_system(self._carrier)
         except OSError as error:
             raise NothingMade(error.errno, error.strerror) from None
+
+    def _copy_ahead(self, item: PathIntent, *, synced: bool) -> None:
+        folder, _, name = item.path.rpartition("/")
+        number = str(len(self._carried))
+        try:
+            staged = self._staged.at(folder)
+            self._prepare(item, name, staged)
+            entries.copy(name, staged, number, self._carrier, item, synced=synced)
+        except (FileNotFoundError, ToolFault):
+            return  # no longer staged
         self._carried[item.path] = number
 
-    def _make(self, item: PathIntent) -> None:
-        place = WorkspacePath(tuple(item.path.split("/")))
+    # --- new folders, whole
+
+    def _move_new_folders(self, intents: list[PathIntent]) -> set[str]:
+        """Renames folders that the command made, each with everything in it. Returns the paths that are now in place."""
+        moved: set[str] = set()
+        if self._upper is None or self._carried:
+            return moved
+        for items in new_folders(intents):
+            if len(items) >= _FEW_NEW and self._move_whole(items):
+                moved.update(item.path for item in items)
+        self._outcome.done += len(moved)
+        return moved
+
+    def _move_whole(self, items: list[PathIntent]) -> bool:
+        """Returns False if it must be made path by path: something is there already, or the stage holds more than the manifest names."""
+        folder, _, name = items[0].path.rpartition("/")
         try:
-            with self._jail.folder(place.parent, flags=os.O_RDONLY) as parent:
-                done = self._one(item, place, parent)
+            if entries.look(name, self._there.at(folder)) is not None or not self._is_staged_exactly(items):
+                return False
+            for item in items:
+                if item.after != FOLDER:
+                    inner, _, file = item.path.rpartition("/")
+                    self._prepare(item, file, self._staged.at(inner))
+            entries.move_in(name, self._staged.at(folder), self._there.at(folder))
+        except (OSError, ToolFault, OutsideWorkspace):
+            self._staged.close()
+            return False
+        self._staged.close()
+        self._touched.add(folder)
+        return True
+
+    def _is_staged_exactly(self, items: list[PathIntent]) -> bool:
+        """Tells whether the staged folder holds nothing but these: no pipes, sockets or whiteouts. Opens its folders to us."""
+        held = 0
+        for item in items:
+            if item.after == FOLDER:
+                fd = self._staged.at(item.path)
+                held += len(names_in(fd))
+                if item.path not in self._plain:
+                    entries.remove_overlay_attributes(fd)
+                if os.fstat(fd).st_mode & stat.S_IRWXU != stat.S_IRWXU:
+                    os.fchmod(fd, stat.S_IRWXU)  # its mode is set when everything is in place
+        return held == len(items) - 1
+
+    # --- path by path
+
+    def _make(self, item: PathIntent) -> None:
+        folder, _, name = item.path.rpartition("/")
+        try:
+            done = self._one(item, name, self._there.at(folder), folder)
         except FileMissing:
             done = item.after is None
         except (ToolFault, OutsideWorkspace):  # a link or a file is now on the way
             done = False
         if done:
             self._outcome.done += 1
-            self._touched.add(place.parent)
+            self._touched.add(folder)
         else:
             self._outcome.conflicts.append(item.path)
 
-    def _one(self, item: PathIntent, place: WorkspacePath, parent: int) -> bool:
+    def _one(self, item: PathIntent, name: str, parent: int, folder: str) -> bool:
         """Returns whether the path is now in its final state."""
-        temporary = f".anycowork-{self._id}-{self._number}.tmp"
-        entries.remove(temporary, parent)  # from an interrupted commit
-        now = entries.look(place.name, parent)
-        if self._is_final(item, place.name, parent, now):
+        temporary = f".anycowork-{self._id}-{self._numbers[item.path]}.tmp"
+        if self._resumed:
+            entries.remove(temporary, parent)  # from an interrupted commit
+        now = entries.look(name, parent)
+        if self._is_final(item, name, parent, now):
             return True
-        if not self._is_unchanged(item, place, parent, now):
+        if not self._is_unchanged(item, name, parent, now):
             return False
-        if now is not None and (item.after is None or _changes_kind(item)):
-            entries.remove_atomically(place.name, parent, temporary)
+        if now is not None and (item.after is None or changes_kind(item)):
+            entries.remove_atomically(name, parent, temporary)
             now = None
         if item.after is None:
             return True
         if item.after == FOLDER:
-            return self._make_folder(place, parent, now)
-        return self._put(item, place, parent, temporary, replacing=now is not None)
+            return self._make_folder(item, name, parent, now)
+        return self._put(item, name, parent, folder, temporary, replacing=now is not None)
 
     def _is_final(self, item: PathIntent, name: str, parent: int, now: os.stat_result | None) -> bool:
         if now is None or item.after is None:
@@ -181,50 +250,54 @@ class _Committer:
             return False  # still the same file that was checked before
         return _mark(name, parent, now) == item.after
 
-    def _is_unchanged(self, item: PathIntent, place: WorkspacePath, parent: int, now: os.stat_result | None) -> bool:
+    def _is_unchanged(self, item: PathIntent, name: str, parent: int, now: os.stat_result | None) -> bool:
         if now is None:
-            return item.before is None or _changes_kind(item)
+            return item.before is None or changes_kind(item)
         if item.before is None:
             return False
         known = self._seen.get(item.path)
         if known is not None and (known.inode, known.ctime) == (now.st_ino, now.st_ctime_ns):
             return True
-        if item.before.startswith(_TREE):
-            return stat.S_ISDIR(now.st_mode) and item.before == _TREE + tree_mark(place.name, parent)
-        return _mark(place.name, parent, now) == item.before
+        if item.before.startswith(TREE):
+            return stat.S_ISDIR(now.st_mode) and item.before == TREE + tree_mark(name, parent)
+        return _mark(name, parent, now) == item.before
 
-    def _make_folder(self, place: WorkspacePath, parent: int, now: os.stat_result | None) -> bool:
+    def _make_folder(self, item: PathIntent, name: str, parent: int, now: os.stat_result | None) -> bool:
         if now is not None:
             return stat.S_ISDIR(now.st_mode)
         if self._upper is None:
             return False
-        os.mkdir(place.name, 0o700, dir_fd=parent)
-        with self._upper.folder(place) as staged:
-            entries.give_like(os.fstat(staged), place.name, parent)
+        os.mkdir(name, 0o700, dir_fd=parent)
+        with self._upper.folder(WorkspacePath(tuple(item.path.split("/")))) as staged:
+            entries.give_like(os.fstat(staged), name, parent)
         return True
 
-    def _put(self, item: PathIntent, place: WorkspacePath, parent: int, temporary: str, *, replacing: bool) -> bool:
+    def _put(self, item: PathIntent, name: str, parent: int, folder: str, temporary: str, *, replacing: bool) -> bool:
         if self._upper is None:
             return False
         try:
-            if item.path in self._carried and self._moved_in(item, place, parent, replacing=replacing):
+            if item.path in self._carried and self._moved_in(item, name, parent, replacing=replacing):
                 return True
-            with self._upper.folder(place.parent, flags=os.O_RDONLY) as staged:
-                entries.prepare(place.name, staged, item)
-                try:
-                    entries.rename(place.name, staged, place.name, parent, replacing=replacing)
-                except OSError as error:
-                    if error.errno != errno.EXDEV:
-                        raise
-                    entries.copy_over(place.name, staged, temporary, parent, item, replacing=replacing)
+            staged = self._staged.at(folder)
+            self._prepare(item, name, staged)
+            try:
+                entries.rename(name, staged, name, parent, replacing=replacing)
+            except OSError as error:
+                if error.errno != errno.EXDEV:
+                    raise
+                entries.copy_over(name, staged, temporary, parent, item, replacing=replacing)
         except (FileNotFoundError, FileExistsError, ToolFault):
             return False  # no longer staged, or somebody else created it first
         return True
 
-    def _moved_in(self, item: PathIntent, place: WorkspacePath, parent: int, *, replacing: bool) -> bool:
+    def _prepare(self, item: PathIntent, name: str, staged: int) -> None:
+        if item.path not in self._plain:
+            entries.prepare(name, staged, item)
+
+    def _moved_in(self, item: PathIntent, name: str, parent: int, *, replacing: bool) -> bool:
         """Returns False if that folder of the workspace is a separate mount."""
         try:
-            entries.rename(self._carried[item.path], self._carrier, place.name, parent, replacing=replacing)
+            entries.rename(self._carried[item.path], self._carrier, name, parent, replacing=replacing)
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
@@ -232,12 +305,11 @@ class _Committer:
         return True
 
     def _set_folder_mode(self, item: PathIntent) -> None:
-        place = WorkspacePath(tuple(item.path.split("/")))
         try:
-            with self._jail.folder(place, flags=os.O_RDONLY) as fd:
-                if item.mode is not None and stat.S_IMODE(os.fstat(fd).st_mode) != item.mode:
-                    os.fchmod(fd, item.mode)
-                self._touched.add(place)
+            fd = self._there.at(item.path)
+            if item.mode is not None and stat.S_IMODE(os.fstat(fd).st_mode) != item.mode:
+                os.fchmod(fd, item.mode)
+                self._touched.add(item.path)
         except (ToolFault, OutsideWorkspace):
             pass  # already reported where it was created
 
@@ -246,10 +318,9 @@ class _Committer:
             with self._jail.folder(WorkspacePath(()), flags=os.O_RDONLY) as fd:
                 sync_file_system(fd)
             return
-        for place in self._touched:
+        for folder in self._touched:
             try:
-                with self._jail.folder(place, flags=os.O_RDONLY) as fd:
-                    os.fsync(fd)
+                os.fsync(self._there.at(folder))
             except (ToolFault, OutsideWorkspace):
                 continue  # removed by a later step
 
@@ -264,34 +335,8 @@ def lies_elsewhere(staged: str | Path, root: str | Path) -> bool:
     return False
 
 
-# --- the manifest
-
-
-def _intent(change: PathChange) -> PathIntent:
-    told = change.after or change.before
-    assert told is not None  # a change has at least one side
-    return PathIntent(
-        path=change.place.path,
-        before=_told(change.before, tree=change.after is None or change.after.kind != FOLDER),
-        after=_told(change.after, tree=False),
-        kind=told.kind,
-        mode=change.after.mode if change.after else None,
-    )
-
-
-def _told(state: State | None, *, tree: bool) -> str | None:
-    if state is None:
-        return None
-    if state.kind == FOLDER:
-        return _TREE + state.mark if tree else FOLDER
-    return f"link:{state.mark}" if state.kind == LINK else state.mark
-
-
-def _changes_kind(item: PathIntent) -> bool:
-    """Tells whether a folder replaces a file, or the reverse: then the old entry must be removed first."""
-    if item.before is None or item.after is None:
-        return False
-    return (item.after == FOLDER) != (item.before == FOLDER or item.before.startswith(_TREE))
+def _folder_of(item: PathIntent) -> str:
+    return item.path.rpartition("/")[0]
 
 
 def _mark(name: str, parent: int, now: os.stat_result) -> str:

@@ -21,6 +21,11 @@ MOST_BYTES = 16 << 30  # apparent size: a sparse file is read like any other
 _CHUNK = 1 << 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+DROPPED_ATTRIBUTES = (
+    "user.overlay.",
+    "trusted.overlay.",
+    "security.capability",
+)  # of staged files, before they are committed
 _OPAQUE = ("user.overlay.opaque", "trusted.overlay.opaque")
 
 FILE, FOLDER, LINK = "file", "folder", "link"
@@ -36,7 +41,8 @@ class UnusableDelta(ToolFault):
 class State:
     """The current state of one path.
 
-    `mark` identifies its content: a file's hash, a link's target, a tree's listing (before its removal).
+    `mark` identifies its content: a file's hash, a link's target, a tree's listing (before its removal). `plain`: a staged entry has the
+    mode that it shall have, and no attribute that a commit removes.
     """
 
     kind: str
@@ -46,6 +52,7 @@ class State:
     inode: int = 0
     ctime: int = 0
     links: int = 1
+    plain: bool = False
 
 
 @value
@@ -94,12 +101,24 @@ def mark_of(name: str, folder: int, found: os.stat_result) -> str:
         return sha256(os.fsencode(os.readlink(name, dir_fd=folder))).hexdigest()
     fd = os.open(name, _READ, dir_fd=folder)
     try:
-        digest = sha256()
-        while chunk := os.read(fd, _CHUNK):
-            digest.update(chunk)
-        return digest.hexdigest()
+        return _hash_of(fd, found.st_size)
     finally:
         os.close(fd)
+
+
+def _hash_of(fd: int, size: int) -> str:
+    """Reads to the end. A file that still has its `size` takes one call: asking for one byte more returned exactly that many."""
+    chunk = os.read(fd, min(size + 1, _CHUNK))
+    digest = sha256(chunk)
+    if len(chunk) == size:
+        return digest.hexdigest()
+    while chunk := os.read(fd, _CHUNK):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _has_dropped_attributes(fd: int) -> bool:
+    return any(name.startswith(DROPPED_ATTRIBUTES) for name in os.listxattr(fd))
 
 
 def tree_mark(name: str, folder: int) -> str:
@@ -167,7 +186,8 @@ class Scanner:
     ) -> None:
         with _opened(name, above, ours=True) as inner:
             if lower is None or below is None or not stat.S_ISDIR(lower.st_mode):
-                self._changed(name, below, place, lower, State(FOLDER, _mode(found)))
+                plain = not _has_dropped_attributes(inner)
+                self._changed(name, below, place, lower, State(FOLDER, _mode(found), plain=plain))
                 self.folder(inner, None, place, opaque=False)
                 return
             if _mode(lower) != _mode(found):
@@ -187,15 +207,18 @@ class Scanner:
         lower: os.stat_result | None,
     ) -> None:
         self._add_size(found)
-        with _readable(name, above, found):
-            mark = mark_of(name, above, found)
-        kind = LINK if stat.S_ISLNK(found.st_mode) else FILE
-        after = State(kind, _mode(found), found.st_size, mark, links=found.st_nlink)
-        if lower is not None and below is not None and stat.S_IFMT(lower.st_mode) == stat.S_IFMT(found.st_mode):
-            same = lower.st_size == found.st_size and mark_of(name, below, lower) == mark
-            if same and (kind == LINK or _mode(lower) == _mode(found)):
-                return  # copied up without being changed
-        self._changed(name, below, place, lower, after)
+        after = _staged_state(name, above, found)
+        if lower is None or below is None or stat.S_IFMT(lower.st_mode) != stat.S_IFMT(found.st_mode):
+            self._changed(name, below, place, lower, after)
+            return
+        if lower.st_size != found.st_size:
+            self._add_size(lower)
+        mark = mark_of(name, below, lower)
+        if mark == after.mark and (after.kind == LINK or _mode(lower) == after.mode):
+            return  # copied up without being changed
+        self._replaced(
+            place, PathChange(place, replace(_lower_state(lower), mark=mark), after, newest=lower.st_ctime_ns)
+        )
 
     def _changed(
         self, name: str, below: int | None, place: WorkspacePath, lower: os.stat_result | None, after: State
@@ -205,10 +228,12 @@ class Scanner:
             newest = 0 if below is None else os.fstat(below).st_mtime_ns
             self.delta.changes.append(PathChange(place, None, after, newest=newest))
             return
-        removal = self._removal(name, below, place, lower)
-        if lower.st_nlink > 1 and stat.S_ISREG(lower.st_mode):
+        self._replaced(place, replace(self._removal(name, below, place, lower), after=after))
+
+    def _replaced(self, place: WorkspacePath, change: PathChange) -> None:
+        if change.before is not None and change.before.kind == FILE and change.before.links > 1:
             self.delta.split.append(place)
-        self.delta.changes.append(replace(removal, after=after))
+        self.delta.changes.append(change)
 
     def _removed(self, name: str, below: int, place: WorkspacePath) -> None:
         self._count(place)
@@ -216,14 +241,7 @@ class Scanner:
         self.delta.changes.append(self._removal(name, below, place, lower))
 
     def _removal(self, name: str, below: int, place: WorkspacePath, lower: os.stat_result) -> PathChange:
-        state = State(
-            _kind(lower.st_mode),
-            _mode(lower),
-            lower.st_size,
-            inode=lower.st_ino,
-            ctime=lower.st_ctime_ns,
-            links=lower.st_nlink,
-        )
+        state = _lower_state(lower)
         if not stat.S_ISDIR(lower.st_mode):
             self._add_size(lower)
             readable = stat.S_ISREG(lower.st_mode) or stat.S_ISLNK(lower.st_mode)
@@ -285,12 +303,31 @@ def _opened(name: str, folder: int | None = None, *, ours: bool = False) -> Iter
         os.close(fd)
 
 
-@contextmanager
-def _readable(name: str, folder: int, found: os.stat_result) -> Iterator[None]:
-    """Makes a file in the upper layer readable that the command closed; the delta keeps its intended mode."""
-    if stat.S_ISREG(found.st_mode) and not found.st_mode & stat.S_IRUSR and os.geteuid() != 0:
+def _staged_state(name: str, folder: int, found: os.stat_result) -> State:
+    """Reads a file or link of the upper layer. Makes a file readable that the command closed; the state keeps its intended mode."""
+    if stat.S_ISLNK(found.st_mode):
+        return State(LINK, _mode(found), found.st_size, mark_of(name, folder, found), links=found.st_nlink, plain=True)
+    closed = not found.st_mode & stat.S_IRUSR and os.geteuid() != 0
+    if closed:
         os.chmod(name, stat.S_IMODE(found.st_mode) | stat.S_IRUSR, dir_fd=folder)
-    yield
+    fd = os.open(name, _READ, dir_fd=folder)
+    try:
+        mode, mark = _mode(found), _hash_of(fd, found.st_size)
+        plain = not closed and mode == stat.S_IMODE(found.st_mode) and not _has_dropped_attributes(fd)
+    finally:
+        os.close(fd)
+    return State(FILE, mode, found.st_size, mark, links=found.st_nlink, plain=plain)
+
+
+def _lower_state(found: os.stat_result) -> State:
+    return State(
+        _kind(found.st_mode),
+        _mode(found),
+        found.st_size,
+        inode=found.st_ino,
+        ctime=found.st_ctime_ns,
+        links=found.st_nlink,
+    )
 
 
 def _listing_mark(listing: list[tuple[WorkspacePath, os.stat_result]], *, depth: int) -> str:

@@ -1,14 +1,18 @@
 """Shows a delta to people: one diff over all its files, control files first, and counts of added and removed lines.
 
-It lists every changed path. For content without a line diff, it shows size, hash, first and last lines.
+It lists every changed path, and beyond some thousands folders with counts; control files and what looks like a secret have a line in any
+case. For content without a line diff, it shows size, hash, first and last lines.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeGuard
 
 from anycowork.domain.control_files import is_control_name
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
+from anycowork.domain.key_files import looks_secret
+from anycowork.domain.path_summary import folder_counts
 from anycowork.domain.values import value
 from anycowork.domain.visible_text import UntrustedText, visible_line
 from anycowork.sandbox.delta import FILE, FOLDER, LINK, Delta, PathChange, State
@@ -17,10 +21,12 @@ from anycowork.workspace.diffs import LARGEST_DIFFED, LONGEST_DIFF, diff
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath
 
+MOST_NAMED = 2_000  # paths without a line diff that are listed one by one
+
 
 @value
 class DeltaDiff:
-    """`drawn` is how many of the changed paths have a line diff; the counts cover only those. All others are listed by name."""
+    """`drawn` is how many of the changed paths have a line diff; the counts cover only those."""
 
     text: str
     additions: int
@@ -28,20 +34,47 @@ class DeltaDiff:
     drawn: int
 
 
-def delta_diff(delta: Delta, upper: Path, root: Jail) -> DeltaDiff:
-    """Call it before the commit, while both sides are in place."""
+def delta_diff(delta: Delta, upper: Path, root: Jail, *, most_drawn: int | None = None) -> DeltaDiff:
+    """Call it before the commit, while both sides are in place. `most_drawn` limits the line diffs, besides their length."""
     staged = Jail(str(upper))
     pieces: list[str] = []
     length, additions, deletions, drawn = 0, 0, 0, 0
-    for change in sorted(delta.changes, key=lambda each: not is_control_name(each.place.parts)):
+    ordered = sorted(delta.changes, key=lambda each: not is_named_always(each.place))
+    for change in ordered[:most_drawn]:
         if length > LONGEST_DIFF:
-            pieces.append(_named(change))
-            continue
+            break
         piece, added, gone = _drawn(change, staged, root)
         pieces.append(piece)
         length += len(piece)
         additions, deletions, drawn = additions + added, deletions + gone, drawn + 1
-    return DeltaDiff("".join(pieces), additions, deletions, drawn)
+    return DeltaDiff("".join(pieces) + _listed(ordered[drawn:]), additions, deletions, drawn)
+
+
+def is_named_always(place: WorkspacePath) -> bool:
+    """Control files, and what looks like a secret."""
+    return is_control_name(place.parts) or looks_secret(place.path)
+
+
+def _listed(changes: Sequence[PathChange]) -> str:
+    """Describes changes without a line diff: each by name, or very many by folder."""
+    if len(changes) <= MOST_NAMED:
+        return "".join(map(_named, changes))
+    named = [change for change in changes if is_named_always(change.place)]
+    others = [(change.place.path, change.verb) for change in changes if not is_named_always(change.place)]
+    return "".join(map(_named, named)) + _by_folder(others)
+
+
+def _by_folder(changes: Sequence[tuple[str, str]]) -> str:
+    lines = [f"  {visible_line(UntrustedText(count.line()))}\n" for count in folder_counts(changes)]
+    return f"and {len(changes):,} more, by folder:\n{''.join(lines)}"
+
+
+def _names_below(change: PathChange) -> str:
+    """Lists what disappears with a removed folder."""
+    if len(change.below) <= MOST_NAMED:
+        return "".join(f"  {_shown(place)}\n" for place in change.below)
+    named = "".join(f"  {_shown(place)}\n" for place in change.below if is_named_always(place))
+    return named + _by_folder([(place.path, "deleted") for place in change.below if not is_named_always(place)])
 
 
 def content(jail: Jail, place: WorkspacePath, state: State | None) -> bytes | None:
@@ -56,7 +89,7 @@ def _drawn(change: PathChange, staged: Jail, root: Jail) -> tuple[str, int, int]
     if (before is None or is_file(before)) and (after is None or is_file(after)):
         return _files(change, staged, root)
     sides = f"{_describe(before, root, change.place)} → {_describe(after, staged, change.place)}\n"
-    below = "".join(f"  {_shown(place)}\n" for place in change.below)
+    below = _names_below(change)
     return (
         f"{_header(change)}{sides}{f'with {len(change.below)} paths in it:' + chr(10) + below if below else ''}",
         0,
@@ -99,7 +132,7 @@ def _named(change: PathChange) -> str:
         f"{_describe(state)}{f', sha256 {state.mark}' if is_file(state) else ''}"
         for state in (change.before, change.after)
     )
-    below = "".join(f"  {_shown(place)}\n" for place in change.below)
+    below = _names_below(change)
     return f"{_header(change)}not drawn line by line: {sides}\n{below}"
 
 

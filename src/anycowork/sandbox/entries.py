@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from anycowork.domain.tools import PathIntent
-from anycowork.sandbox.delta import FILE, LINK
+from anycowork.sandbox.delta import DROPPED_ATTRIBUTES, FILE, LINK
 from anycowork.workspace.remove_folder import remove_folder
 from anycowork.workspace.syscalls import rename_without_replacing
 
 _CHUNK = 1 << 20
+_NO_RANGES = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
 
 
 def look(name: str, parent: int) -> os.stat_result | None:
@@ -44,13 +45,17 @@ def prepare(name: str, staged: int, item: PathIntent) -> None:
         return
     fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=staged)
     try:
-        for attribute in os.listxattr(fd):
-            if attribute.startswith(("user.overlay.", "trusted.overlay.", "security.capability")):
-                os.removexattr(fd, attribute)
+        remove_overlay_attributes(fd)
         if item.mode is not None:
             os.fchmod(fd, item.mode)
     finally:
         os.close(fd)
+
+
+def remove_overlay_attributes(fd: int) -> None:
+    for attribute in os.listxattr(fd):
+        if attribute.startswith(DROPPED_ATTRIBUTES):
+            os.removexattr(fd, attribute)
 
 
 def rename(name: str, folder: int, new_name: str, new_folder: int, *, replacing: bool) -> None:
@@ -64,6 +69,11 @@ def rename(name: str, folder: int, new_name: str, new_folder: int, *, replacing:
     os.rename(name, new_name, src_dir_fd=folder, dst_dir_fd=new_folder)
 
 
+def move_in(name: str, folder: int, new_folder: int) -> None:
+    """Moves an entry, also a whole folder, to where nothing is. Raises: FileExistsError; OSError where the system cannot do this."""
+    rename_without_replacing(name, folder, name, new_folder)
+
+
 def copy_over(name: str, staged: int, temporary: str, parent: int, item: PathIntent, *, replacing: bool) -> None:
     """If the disk refuses in the middle, nothing half-written stays behind."""
     try:
@@ -74,8 +84,8 @@ def copy_over(name: str, staged: int, temporary: str, parent: int, item: PathInt
         raise
 
 
-def copy(name: str, staged: int, temporary: str, parent: int, item: PathIntent) -> None:
-    """Copies to another file system: a synced copy under a temporary name."""
+def copy(name: str, staged: int, temporary: str, parent: int, item: PathIntent, *, synced: bool = True) -> None:
+    """Copies to another file system, under a temporary name. Without `synced`, the caller syncs all copies at once."""
     found = os.stat(name, dir_fd=staged, follow_symlinks=False)
     if item.kind == LINK:
         os.symlink(os.readlink(name, dir_fd=staged), temporary, dir_fd=parent)
@@ -85,17 +95,31 @@ def copy(name: str, staged: int, temporary: str, parent: int, item: PathIntent) 
         try:
             target = os.open(temporary, flags, 0o600, dir_fd=parent)
             try:
-                while chunk := os.read(source, _CHUNK):
-                    write_all(target, chunk)
+                copy_bytes(source, target, found.st_size)
                 os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
                 if item.mode is not None:
                     os.fchmod(target, item.mode)
-                os.fsync(target)
+                if synced:
+                    os.fsync(target)
             finally:
                 os.close(target)
         finally:
             os.close(source)
     give_like(found, temporary, parent)
+
+
+def copy_bytes(source: int, target: int, size: int) -> None:
+    """Copies no more than `size` bytes: a file that keeps growing would never end. Shares blocks where the disk can."""
+    left = size
+    try:
+        while left > 0 and (done := os.copy_file_range(source, target, left)):
+            left -= done
+    except OSError as error:
+        if error.errno not in _NO_RANGES:
+            raise
+    while left > 0 and (chunk := os.read(source, min(_CHUNK, left))):
+        left -= len(chunk)
+        write_all(target, chunk)
 
 
 def write_all(fd: int, data: bytes) -> None:

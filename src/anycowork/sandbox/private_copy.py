@@ -4,7 +4,6 @@ Each copied path is recorded by inode and ctime, which no command can forge: a p
 did to the workspace meanwhile. Changes are relative to the workspace, as with an overlay.
 """
 
-import errno
 import os
 import re
 import shutil
@@ -17,14 +16,13 @@ from pathlib import Path
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.values import value
 from anycowork.sandbox.delta import FOLDER, MOST_PATHS, Delta, Scanner, UnusableDelta, look, names_in
+from anycowork.sandbox.entries import copy_bytes
 from anycowork.sandbox.stage import Stage, next_tick, remove_tree
 from anycowork.workspace.paths import DEEPEST, WorkspacePath, shown
 
-_CHUNK = 1 << 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_NO_RANGES = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
 _MOUNTS = Path("/proc/self/mountinfo")
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
@@ -213,7 +211,7 @@ def _copy_entry(
     elif stat.S_ISREG(found.st_mode):
         with _file(name, _READ, source) as original, _file(name, _WRITE, target) as made:
             opened = os.fstat(original)
-            _copy_bytes(original, made, opened.st_size)
+            copy_bytes(original, made, opened.st_size)
             _make_alike(made, original, opened)
     elif stat.S_ISLNK(found.st_mode):
         os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
@@ -223,22 +221,6 @@ def _copy_entry(
     else:
         return False
     return True
-
-
-def _copy_bytes(source: int, target: int, size: int) -> None:
-    """Copies no more than its size when it was opened: one that keeps growing would never end. Shares blocks where the disk can."""
-    left = size
-    try:
-        while left > 0 and (done := os.copy_file_range(source, target, left)):
-            left -= done
-    except OSError as error:
-        if error.errno not in _NO_RANGES:
-            raise
-    while left > 0 and (chunk := os.read(source, min(_CHUNK, left))):
-        left -= len(chunk)
-        view = memoryview(chunk)
-        while view:
-            view = view[os.write(target, view) :]
 
 
 def _make_alike(made: int, original: int, found: os.stat_result) -> None:

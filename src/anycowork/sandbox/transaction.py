@@ -12,10 +12,11 @@ from anycowork.domain.errors import StateChanged, ToolFault
 from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, RolledForward
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Held, Intent, PathIntent
-from anycowork.sandbox.commit import Applied, NothingMade, apply, lies_elsewhere, manifest, seal
+from anycowork.sandbox.commit import Applied, NothingMade, apply, lies_elsewhere, seal
 from anycowork.sandbox.delta import FILE, FOLDER, Delta, PathChange, UnusableDelta, scan
 from anycowork.sandbox.delta_check import Objection, ObjectionKind, objection_to
 from anycowork.sandbox.key_file_index import KeyFileIndex
+from anycowork.sandbox.manifest import manifest
 from anycowork.sandbox.masks import Covered, KeyFiles, Mask, cover
 from anycowork.sandbox.private_copy import Copied, as_layer, scan_copy
 from anycowork.sandbox.stage import Stage, Staging, remove_stage, remove_tree, runner_for
@@ -129,9 +130,8 @@ class Transaction:
 
     def commit(self) -> Applied:
         """Raises: CommitFailed; then the changes not moved yet are kept."""
-        seen = {change.place.path: change.before for change in self.delta.changes if change.before is not None}
         try:
-            applied = apply(self.stage.folder, self.jail, manifest(self.delta), seen=seen)
+            applied = apply(self.stage.folder, self.jail, manifest(self.delta), delta=self.delta)
         except OSError as error:
             kept = _put_aside(self.staging, self.stage.folder, manifest(self.delta))
             self.pledged = False

@@ -2,16 +2,17 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from anycowork.domain.errors import DeniedByRule, Refusal, ToolFault
 from anycowork.domain.ports import ToolContext
 from anycowork.domain.rules import ChangesDecision, Effect
 from anycowork.domain.tools import Held, Intent, ToolResult
-from anycowork.sandbox.commit import manifest
 from anycowork.sandbox.delta import Delta, UnusableDelta
 from anycowork.sandbox.delta_check import Objection, ObjectionKind, may_change_nothing
 from anycowork.sandbox.delta_diff import content, delta_diff, is_file
+from anycowork.sandbox.manifest import manifest
 from anycowork.sandbox.stage import Staging
 from anycowork.sandbox.transaction import CannotHold, Transaction, resume_transaction
 from anycowork.tools.command_summary import CommandSummary, committed, dropped, joined, left_alone
@@ -21,6 +22,7 @@ from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
 from anycowork.workspace.uncancellable import run_uncancellable
 
 MOST_CHECKED = 20
+MOST_DRAWN = 200  # line diffs of a result: the checkpoint shows the others when somebody looks at them
 
 
 async def settle_changes(
@@ -105,7 +107,9 @@ async def _hold(transaction: Transaction, command: str, held: Held, hold: Callab
 
 async def _commit(transaction: Transaction, command: str, tool_context: ToolContext) -> CommandSummary:
     delta = transaction.delta
-    drawn = await asyncio.to_thread(delta_diff, delta, transaction.stage.upper, transaction.jail)
+    drawn = await asyncio.to_thread(
+        partial(delta_diff, delta, transaction.stage.upper, transaction.jail, most_drawn=MOST_DRAWN)
+    )
     spoilt = await asyncio.to_thread(_unparsable, delta, transaction.stage.upper)
     intent = await asyncio.to_thread(transaction.intent, command)
     transaction.pledged = True
@@ -116,6 +120,8 @@ async def _commit(transaction: Transaction, command: str, tool_context: ToolCont
             transaction.pledged = False  # refused before it was recorded, so nobody needs the stage
             raise
     applied = await run_uncancellable(transaction.commit)
+    if tool_context.committed is not None:
+        tool_context.committed(applied.conflicts)
     return committed(delta, drawn, tuple(applied.conflicts), spoilt)
 
 

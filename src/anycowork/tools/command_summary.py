@@ -1,18 +1,20 @@
 """Describes how a command ended and what happened to its changes: text for the model and facts for machines. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from itertools import islice
 from types import MappingProxyType
 from typing import assert_never
 
 from pydantic import JsonValue
 
 from anycowork.domain.errors import CommandFailed, ToolTimedOut
+from anycowork.domain.path_summary import folder_counts
 from anycowork.domain.tools import CallError, Status, ToolResult
 from anycowork.domain.values import value
-from anycowork.sandbox.delta import Delta
-from anycowork.sandbox.delta_diff import DeltaDiff
+from anycowork.sandbox.delta import Delta, PathChange
+from anycowork.sandbox.delta_diff import DeltaDiff, is_named_always
 from anycowork.sandbox.proxy import Report
 from anycowork.sandbox.stage import Layer
 from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
@@ -21,6 +23,7 @@ from anycowork.workspace.paths import shown
 _MAX_SHOWN = 40
 _MOST_REFUSALS = 10
 _MOST_FACTS = 500
+_FIRST_OF_MANY = 100
 _LAST_WORDS = 65_536
 _NOT_FOUND = 127
 _NOT_FOUND_TEXT = ": command not found"
@@ -162,18 +165,26 @@ def committed(
     delta: Delta, drawn: DeltaDiff | None, conflicts: tuple[str, ...], spoilt: Mapping[str, str] = MappingProxyType({})
 ) -> CommandSummary:
     """`spoilt` maps files that no longer parse to the reason."""
-    files: list[JsonValue] = [{"path": change.place.path, "change": change.verb} for change in delta.changes]
+    many = len(delta.changes) > _MOST_FACTS
+    told = _first_told(delta.changes) if many else delta.changes
+    files: list[JsonValue] = [{"path": change.place.path, "change": change.verb} for change in told]
     facts: dict[str, JsonValue] = {
-        "files": files[:_MOST_FACTS],
-        "changed": len(files),
+        "files": files,
+        "changed": len(delta.changes),
         "additions": drawn.additions if drawn else 0,
         "deletions": drawn.deletions if drawn else 0,
     }
-    lines = [f"{_SIGNS[change.verb]} {shown(change.place.path)}" for change in delta.changes[:_MAX_SHOWN]]
-    if len(files) > _MAX_SHOWN:
-        lines.append(f"… and {len(files) - _MAX_SHOWN} more")
+    lines = [f"{_SIGNS[change.verb]} {shown(change.place.path)}" for change in told[:_MAX_SHOWN]]
+    if len(delta.changes) > _MAX_SHOWN:
+        lines.append(f"… and {len(delta.changes) - _MAX_SHOWN} more")
+    if many:
+        counts = folder_counts([(change.place.path, change.verb) for change in delta.changes])
+        facts["folders"] = [count.to_json() for count in counts]
+        lines.append(f"All {len(delta.changes):,} by folder:")
+        lines += [shown(count.line()) for count in counts]
     if lines:
-        lines.insert(0, f"Changed (+{facts['additions']} −{facts['deletions']} lines):")
+        counted = f" in the first {drawn.drawn:,} files" if drawn and drawn.drawn < len(delta.changes) else ""
+        lines.insert(0, f"Changed (+{facts['additions']} −{facts['deletions']} lines{counted}):")
     if delta.skipped:
         lines.append(f"Not kept (not regular files): {_named([place.path for place in delta.skipped])}")
     if delta.split:
@@ -189,6 +200,13 @@ def committed(
     facts["conflicts"] = list(conflicts)
     error = CallError(code="conflict", message=says, retryable=True)
     return CommandSummary("\n".join([*lines, says]), drawn.text if drawn else None, facts, error)
+
+
+def _first_told(changes: Sequence[PathChange]) -> list[PathChange]:
+    """Returns the first few of very many changes, and every control file and everything that looks like a secret, these first."""
+    named = [change for change in changes if is_named_always(change.place)]
+    others = (change for change in changes if not is_named_always(change.place))
+    return [*named, *islice(others, _FIRST_OF_MANY)]
 
 
 def _named(paths: list[str]) -> str:

@@ -26,7 +26,7 @@ from anycowork.workspace.syscalls import (
 _MOST_LINKS = 40
 _NOT_OPENED = -1
 _HERE = -100  # AT_FDCWD
-_O_PATH = getattr(os, "O_PATH", os.O_RDONLY)  # macOS has none
+O_PATH = getattr(os, "O_PATH", os.O_RDONLY)  # macOS has none
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC
 _TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _RESOLVE = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS
@@ -46,9 +46,9 @@ class Jail:
         self.origin = origin or root
         self._use_openat2 = has_openat2() if use_openat2 is None else use_openat2
         if is_real and self._use_openat2:
-            self.fd = openat2(_HERE, root, _O_PATH | _FOLDER, RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS)
+            self.fd = openat2(_HERE, root, O_PATH | _FOLDER, RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS)
         else:
-            self.fd = os.open(root, _O_PATH | _FOLDER)
+            self.fd = os.open(root, O_PATH | _FOLDER)
         weakref.finalize(self, os.close, self.fd)
 
     def place(self, path: str) -> WorkspacePath:
@@ -79,7 +79,7 @@ class Jail:
         except ToolFault:
             return self._follow(parts[:-1]).child(parts[-1])
 
-    def folder(self, place: WorkspacePath, *, flags: int = _O_PATH) -> "_OpenFolder":
+    def folder(self, place: WorkspacePath, *, flags: int = O_PATH) -> "_OpenFolder":
         """Opens the folder at `place`. Raises: OutsideWorkspace, FileMissing, WrongKind, StateChanged."""
         return _OpenFolder(self, place, flags)
 
@@ -155,9 +155,9 @@ class Jail:
 
     def _walk(self, parts: tuple[str, ...], flags: int) -> int:
         """Opens component by component without following links: the same guarantee where openat2 is missing, with one system call each."""
-        fd = os.open(".", (flags if not parts else _O_PATH) | _FOLDER, dir_fd=self.fd)
+        fd = os.open(".", (flags if not parts else O_PATH) | _FOLDER, dir_fd=self.fd)
         for number, part in enumerate(parts, start=1):
-            wanted = flags if number == len(parts) else _O_PATH
+            wanted = flags if number == len(parts) else O_PATH
             try:
                 deeper = os.open(part, wanted | _FOLDER | os.O_NOFOLLOW, dir_fd=fd)
             except OSError as error:
@@ -282,7 +282,7 @@ class _OpenFolder:
         self._fd = _NOT_OPENED
 
     def __enter__(self) -> int:
-        if not self._place.parts and self._flags == _O_PATH:
+        if not self._place.parts and self._flags == O_PATH:
             return self._jail.fd  # held open anyway
         try:
             self._fd = self._jail.open_folder(self._place.parts, self._flags)

@@ -5,12 +5,13 @@ import stat
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anycowork.sandbox.commit import apply, manifest, seal
+from anycowork.sandbox.commit import apply, seal
 from anycowork.sandbox.delta import UnusableDelta, scan
 from anycowork.sandbox.delta_check import ObjectionKind, objection_to
+from anycowork.sandbox.manifest import manifest
 from anycowork.sandbox.path_class import PathClass, class_of
 from anycowork.workspace.jail import Jail
 from support.tool_workspace import EVERYTHING, tree
@@ -185,6 +186,7 @@ def lay(folder: Path, what: Tree) -> None:
             (folder / name).write_text(str(inner))
 
 
+@settings(deadline=None)  # it writes to the disk, which others use too
 @given(old=FOLDERS, new=FOLDERS)
 def test_a_commit_makes_of_any_tree_any_other_and_twice_is_once(
     tmp_path_factory: pytest.TempPathFactory, old: Tree, new: Tree

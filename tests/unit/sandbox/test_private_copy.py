@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from anycowork.domain.tools import ToolResult
 from anycowork.sandbox.bubblewrap import Descriptors, SandboxView, bubblewrap_arguments
-from anycowork.sandbox.commit import apply, manifest
+from anycowork.sandbox.commit import apply
 from anycowork.sandbox.delta import Delta, scan
 from anycowork.sandbox.limits import CommandLimits
+from anycowork.sandbox.manifest import manifest
 from anycowork.sandbox.private_copy import CannotCopy, Copied, as_layer, copy_workspace, scan_copy
 from anycowork.sandbox.stage import Layer, Stage, Staging, runner_for
 from anycowork.server import machine, sandbox_setup

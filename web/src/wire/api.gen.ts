@@ -825,7 +825,7 @@ export interface paths {
         };
         /**
          * Show Difference
-         * @description What the snapshot's call (or restore) changed, from before to after.
+         * @description What the snapshot's call (or restore) changed, from before to after. Of many files, a page, with the difference of its first files.
          */
         get: operations["show_difference"];
         put?: never;
@@ -3639,6 +3639,16 @@ export interface components {
             diff: string;
             /** Files */
             files: components["schemas"]["FileDifferenceShape"][];
+            /**
+             * Total
+             * @description How many files changed; `files` is one page of them.
+             */
+            total: number;
+            /**
+             * Next
+             * @description Pass it as `after` to get the next page; null on the last one.
+             */
+            next: string | null;
         };
         /** DisclosedItemShape */
         DisclosedItemShape: {
@@ -4981,12 +4991,27 @@ export interface components {
              */
             only: boolean;
         };
+        /** RestoredCounts */
+        RestoredCounts: {
+            /** Restored */
+            restored: number;
+            /** Deleted */
+            deleted: number;
+            /** Kept */
+            kept: number;
+        } & {
+            [key: string]: unknown;
+        };
         /** RestoredShape */
         RestoredShape: {
-            /** Restored */
+            /**
+             * Restored
+             * @description The first 1,000; `counts` has their number.
+             */
             restored: string[];
             /** Deleted */
             deleted: string[];
+            counts: components["schemas"]["RestoredCounts"];
             /**
              * Kept
              * @description Folders that should have gone but hold what no recorded change put there.
@@ -15760,7 +15785,13 @@ export interface operations {
     };
     show_difference: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only this path and what lies below it. */
+                path?: string | null;
+                /** @description The `next` of the page before. */
+                after?: string | null;
+                limit?: number;
+            };
             header?: never;
             path: {
                 chat_id: string;

@@ -11,7 +11,7 @@ from anycowork.api.middleware.auth import Decider, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.schemas.snapshots import DifferenceShape, RestoredShape, SnapshotList
-from anycowork.chats.rollback_service import RollbackRequest
+from anycowork.chats.rollback_service import MOST_LISTED, RollbackRequest
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import RestoreConflict
 
@@ -49,10 +49,18 @@ async def list_snapshots(
     response_model=DifferenceShape,
     responses=error_responses(404, 410, 422),
 )
-async def show_difference(chat_id: str, snapshot_id: str, principal: Reader, services: ServicesDep) -> Response:
-    """What the snapshot's call (or restore) changed, from before to after."""
-    text, files = await services.rollback.difference(chat_id, snapshot_id)
-    return json_response(200, {"diff": text, "files": [file.to_json() for file in files]})
+async def show_difference(
+    chat_id: str,
+    snapshot_id: str,
+    principal: Reader,
+    services: ServicesDep,
+    path: Annotated[str | None, Query(max_length=4096, description="Only this path and what lies below it.")] = None,
+    after: Annotated[str | None, Query(max_length=4096, description="The `next` of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = MOST_LISTED,
+) -> Response:
+    """What the snapshot's call (or restore) changed, from before to after. Of many files, a page, with the difference of its first files."""
+    found = await services.rollback.difference(chat_id, snapshot_id, path=path, after=after, limit=limit)
+    return json_response(200, found.to_json())
 
 
 @routes.post(

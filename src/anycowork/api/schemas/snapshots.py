@@ -34,11 +34,20 @@ class FileDifferenceShape(DescribedSchema):
 class DifferenceShape(DescribedSchema):
     diff: str
     files: list[FileDifferenceShape]
+    total: int = Field(description="How many files changed; `files` is one page of them.")
+    next: str | None = Field(description="Pass it as `after` to get the next page; null on the last one.")
+
+
+class RestoredCounts(Schema):
+    restored: int
+    deleted: int
+    kept: int
 
 
 class RestoredShape(DescribedSchema):
-    restored: list[str]
+    restored: list[str] = Field(description="The first 1,000; `counts` has their number.")
     deleted: list[str]
+    counts: RestoredCounts
     kept: list[str] = Field(description="Folders that should have gone but hold what no recorded change put there.")
     conflicts: list[str] = Field(description="Paths that someone else changed; with a dry run, all of them.")
     reasons: dict[str, str] = Field(description="Why each of the conflicts is one.")

@@ -1,0 +1,72 @@
+"""Images around a commit whose manifest is known: only contents that will be lost are read, and the state afterwards is the recorded one.
+
+For commits of many paths: a path that was not there before costs no system call.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
+
+from anycowork.checkpoints.capture import ContentWriter, ImageReader, bytes_in, path_of, touched
+from anycowork.domain.snapshots import Kind, PathImage, absent
+from anycowork.domain.tools import PathIntent
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.paths import is_git_control
+
+_FOLDER, _LINK, _TREE = "folder", "link:", "tree:"
+
+
+class CommitImages:
+    """The images before one commit. `needs` is how many bytes storing them takes, at most."""
+
+    def __init__(self, folder: Folder, intents: Sequence[PathIntent]) -> None:
+        """Raises: NotKept if there are too many paths; ToolFault if a folder cannot be read."""
+        self._folder = folder
+        outside_git = [item for item in intents if not is_git_control(tuple(item.path.split("/")))]
+        self._new = [item.path for item in outside_git if item.before is None]
+        lost = [item for item in outside_git if item.before is not None]
+        trees = [item.path for item in lost if _is_tree(item)]
+        self._below = touched(folder, trees) if trees else []
+        places = sorted((path_of(item.path) for item in lost if not _is_tree(item)), key=lambda place: place.parts[:-1])
+        with ImageReader(folder) as reader:
+            self._single = [(place, reader.stat(place)) for place in places]
+        self.needs = bytes_in(self._below) + bytes_in(self._single)
+
+    def taken(self, content: ContentWriter) -> list[PathImage]:
+        """Stores what the commit will replace or remove. Raises: ToolFault if it cannot be read; OSError if the pack cannot store it."""
+        images = [absent(path) for path in self._new]
+        with ImageReader(self._folder, content) as reader:
+            images += [reader.image_of(each) for each in chain(self._below, self._single)]
+        return sorted(images, key=lambda image: image.path.split("/"))
+
+
+def images_afterwards(
+    before: Iterable[PathImage], intents: Iterable[PathIntent], left_alone: Collection[str]
+) -> list[PathImage]:
+    """Returns the state that the commit left. A path that it left alone has its state from before: the commit did not change it."""
+    intended = {item.path: item for item in intents}
+    alone = set(left_alone)
+    return [_afterwards(image, intended, alone) for image in before]
+
+
+def _afterwards(image: PathImage, intended: dict[str, PathIntent], alone: set[str]) -> PathImage:
+    item = intended.get(image.path)
+    if item is None:  # it was in a folder that was removed or replaced
+        return image if _is_below(image.path, alone) else absent(image.path)
+    if image.path in alone:
+        return image
+    if item.after is None:
+        return absent(image.path)
+    if item.after == _FOLDER:
+        return PathImage(image.path, Kind.FOLDER, mode=item.mode if item.mode is not None else image.mode)
+    if item.after.startswith(_LINK):
+        return PathImage(image.path, Kind.SYMLINK, item.after.removeprefix(_LINK))
+    return PathImage(image.path, Kind.FILE, item.after, item.mode if item.mode is not None else image.mode)
+
+
+def _is_below(path: str, folders: set[str]) -> bool:
+    parts = path.split("/")
+    return any("/".join(parts[:depth]) in folders for depth in range(1, len(parts)))
+
+
+def _is_tree(item: PathIntent) -> bool:
+    return item.before is not None and item.before.startswith(_TREE)

@@ -1,0 +1,69 @@
+"""Shows many changed paths in proportion: folders with counts. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from anycowork.domain.messages import Json
+from anycowork.domain.values import value
+
+MOST_FOLDERS = 20
+_DEEPEST = 12
+
+
+@value
+class FolderCount:
+    """How many paths changed below `folder`, "" for the workspace itself."""
+
+    folder: str
+    created: int = 0
+    modified: int = 0
+    deleted: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.created + self.modified + self.deleted
+
+    def to_json(self) -> Json:
+        return {"folder": self.folder, "created": self.created, "modified": self.modified, "deleted": self.deleted}
+
+    def line(self) -> str:
+        counts = ((self.created, "created"), (self.modified, "modified"), (self.deleted, "deleted"))
+        told = ", ".join(f"{count:,} {verb}" for count, verb in counts if count)
+        return f"{self.folder or '.'}/: {told}"
+
+
+def folder_counts(changes: Sequence[tuple[str, str]], most: int = MOST_FOLDERS) -> list[FolderCount]:
+    """Groups changes (path and verb: created, modified or deleted) by folder, as deep as at most `most` folders allow.
+
+    If already the topmost folders are more, the last entry counts all that do not fit, under the name "…".
+    """
+    found = _grouped(changes, 1)
+    for depth in range(2, _DEEPEST):
+        deeper = _grouped(changes, depth)
+        if len(deeper) > most or deeper == found:
+            break
+        found = deeper
+    counts = [
+        FolderCount(folder, verbs["created"], verbs["modified"], verbs["deleted"]) for folder, verbs in found.items()
+    ]
+    counts.sort(key=lambda count: (-count.total, count.folder))
+    if len(counts) <= most:
+        return sorted(counts, key=lambda count: count.folder)
+    return [*counts[: most - 1], _sum_of(counts[most - 1 :])]
+
+
+def _grouped(changes: Iterable[tuple[str, str]], depth: int) -> dict[str, Counter[str]]:
+    found: dict[str, Counter[str]] = {}
+    for path, verb in changes:
+        folder = "/".join(path.split("/")[:-1][:depth])
+        found.setdefault(folder, Counter())[verb] += 1
+    return found
+
+
+def _sum_of(counts: Sequence[FolderCount]) -> FolderCount:
+    return FolderCount(
+        "…",
+        sum(count.created for count in counts),
+        sum(count.modified for count in counts),
+        sum(count.deleted for count in counts),
+    )

@@ -1,0 +1,53 @@
+"""The manifest of a commit: each path's state before and after, as it is recorded before anything moves. Pure."""
+
+from collections.abc import Iterable
+
+from anycowork.domain.tools import PathIntent
+from anycowork.sandbox.delta import FOLDER, LINK, Delta, PathChange, State
+
+TREE = "tree:"
+
+
+def manifest(delta: Delta) -> tuple[PathIntent, ...]:
+    """Returns each path's state before and after; folders come before their content."""
+    return tuple(_intent(change) for change in delta.changes)
+
+
+def changes_kind(item: PathIntent) -> bool:
+    """Tells whether a folder replaces a file, or the reverse: then the old entry must be removed first."""
+    if item.before is None or item.after is None:
+        return False
+    return (item.after == FOLDER) != (item.before == FOLDER or item.before.startswith(TREE))
+
+
+def new_folders(intents: Iterable[PathIntent]) -> list[list[PathIntent]]:
+    """Returns the folders that were not there before, each with everything in it. A new folder in another one is part of that one."""
+    found: list[list[PathIntent]] = []
+    inside = "/"  # no path starts with it
+    for item in intents:
+        if item.path.startswith(inside):
+            found[-1].append(item)
+        elif item.before is None and item.after == FOLDER:
+            found.append([item])
+            inside = f"{item.path}/"
+    return found
+
+
+def _intent(change: PathChange) -> PathIntent:
+    told = change.after or change.before
+    assert told is not None  # a change has at least one side
+    return PathIntent(
+        path=change.place.path,
+        before=_told(change.before, tree=change.after is None or change.after.kind != FOLDER),
+        after=_told(change.after, tree=False),
+        kind=told.kind,
+        mode=change.after.mode if change.after else None,
+    )
+
+
+def _told(state: State | None, *, tree: bool) -> str | None:
+    if state is None:
+        return None
+    if state.kind == FOLDER:
+        return TREE + state.mark if tree else FOLDER
+    return f"link:{state.mark}" if state.kind == LINK else state.mark
