@@ -82,8 +82,7 @@ class DelegateTool:
             return await commit_now(self._sandbox.staging, jail, tool_context.held, tool_context)
         task = str(prepared.parameters["task"])
         async with self._sandbox.begin(jail, Layer.COPY) as transaction:
-            if tool_context.hidden.patterns:
-                await asyncio.to_thread(transaction.hide, tool_context.hidden)
+            await asyncio.to_thread(transaction.hide, tool_context.hidden)
             log = LineLog()
             requests = SandboxRequests(self._sandbox, transaction, seconds=self._config.seconds)
             try:
