@@ -42,6 +42,9 @@ test-interop: install ## run real programs against the passthrough: llm, aider, 
 test-spec: install ## break the code behind each clause of the requirements and show that its tests notice (slow; ARGS="LOOP-4" narrows)
 	@$(BIN)/python scripts/sabotage.py $(ARGS)
 
+test-kills: install ## kill the server 1,000 times while jobs run (slow)
+	@ANYCOWORK_KILL_ROUNDS=67 $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_jobs.py $(ARGS)
+
 attacks: install ## run the attacks, as root and as an ordinary user (root becomes one for the second run)
 	@echo "==> Running the attacks"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ATTACKS) $(ARGS)

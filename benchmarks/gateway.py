@@ -23,8 +23,8 @@ from startup import line_with, running, served
 from wire_load import Loaded, load, request_bytes
 
 QUESTION = "CPU of the gateway for one request and for one streamed chunk"
-PATIENCE = 120.0
-START_PATIENCE, TELL_EVERY = 1_200.0, 15.0
+TIMEOUT = 120.0
+START_TIMEOUT, TELL_EVERY = 1_200.0, 15.0
 REQUESTS, STREAMS, CHUNKS = 3000, 64, 100
 PEER_REQUESTS, PEER_STREAMS = 60, 4
 CROWD = 256
@@ -131,7 +131,7 @@ def _other_work(ground: Ground, provider: str) -> dict[str, float]:
 
 def _post(url: str, path: str, token: str, body: object) -> dict[str, str]:
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    with urlopen(Request(url + path, json.dumps(body).encode(), headers), timeout=PATIENCE) as answer:
+    with urlopen(Request(url + path, json.dumps(body).encode(), headers), timeout=TIMEOUT) as answer:
         found: dict[str, str] = json.load(answer)
         return found
 
@@ -210,7 +210,7 @@ def _started(words: list[str], environment: Mapping[str, str]) -> Iterator[subpr
 
 
 def until_it_answers(
-    url: str, process: subprocess.Popen[bytes], *, patience: float = START_PATIENCE, one_look: float = 5.0
+    url: str, process: subprocess.Popen[bytes], *, timeout: float = START_TIMEOUT, one_look: float = 5.0
 ) -> None:
     """Returns when the server answers. As long as its process lives it is waited for: beside other work a start may take minutes.
 
@@ -225,8 +225,8 @@ def until_it_answers(
         except OSError:  # refused, or no answer in time
             time.sleep(0.2)
         now = time.monotonic()
-        if now - began > patience:
-            raise NotMeasured(f"{name} did not answer within {patience:g} s")
+        if now - began > timeout:
+            raise NotMeasured(f"{name} did not answer within {timeout:g} s")
         if now - told > TELL_EVERY:
             told = now
             print(f"  {name} is still starting ({now - began:.0f} s) …", file=sys.stderr, flush=True)

@@ -25,7 +25,7 @@ from support.longchat import fill
 
 QUESTION = "A chat of 5,000 messages in Chromium, with 200 tokens a second streaming into it"
 MESSAGES, TOKENS_A_SECOND, SECONDS = 5_000, 200, 10
-PATIENCE_MS = 60_000
+TIMEOUT_MS = 60_000
 WORDS = (
     "The ",
     "report ",
@@ -107,14 +107,14 @@ async def _chat(ground: Ground) -> Mapping[str, float]:
                 opened = await page.context.new_page()
                 await opened.add_init_script(READY % newest)
                 await opened.goto(f"{client.url}/#/chat/{chat.id}")
-                await opened.wait_for_function("() => window.readyAt", timeout=PATIENCE_MS)
+                await opened.wait_for_function("() => window.readyAt", timeout=TIMEOUT_MS)
                 ready = await opened.evaluate("window.readyAt")
                 return {"ready_ms": ready, **await _streaming(opened, client, chat.path)}
 
 
 async def _streaming(page: Page, client: LiveServer, path: str) -> Mapping[str, float]:
     await client.ask("POST", f"{path}/messages", {"content": "Tell me everything."}, expect=202)
-    await page.get_by_role("button", name="Stop").wait_for(timeout=PATIENCE_MS)
+    await page.get_by_role("button", name="Stop").wait_for(timeout=TIMEOUT_MS)
     return await _watched(page)
 
 

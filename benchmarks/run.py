@@ -17,6 +17,7 @@ HERE = Path(__file__).parent
 BENCHMARKS = (
     "agent_loop",
     "appends",
+    "jobs",
     "startup",
     "last_200",
     "sse_fanout",

@@ -14,7 +14,7 @@ from startup import served
 QUESTION = "CPU of the server for one delivery of one event to one of 200 readers"
 READERS = 200
 TURNS = 20
-PATIENCE = 120.0
+TIMEOUT = 120.0
 
 
 @contextmanager
@@ -45,7 +45,7 @@ async def _turns(session: aiohttp.ClientSession, pid: int, *, readers: int) -> t
         chat = f"/context/{(await answer.json())['id']}"
     there = asyncio.Semaphore(0)
     turn_ended: asyncio.Queue[None] = asyncio.Queue()
-    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(TIMEOUT), asyncio.TaskGroup() as tasks:
         reading = [tasks.create_task(_read(session, chat, there, turn_ended)) for _ in range(readers)]
         for _ in reading:
             await there.acquire()

@@ -14,7 +14,7 @@ from urllib.request import urlopen
 from measuring import REPOSITORY, Ground, Leg, NotMeasured, cpu_seconds_of, environment_of_ours, pss_megabytes_of
 
 QUESTION = "CPU until the server is ready, and memory when it is idle"
-PATIENCE = 60.0
+TIMEOUT = 60.0
 IDLE_SECONDS = 1.0
 
 
@@ -81,7 +81,7 @@ def running(words: list[str], **environment: str) -> Iterator[subprocess.Popen[s
     finally:
         process.terminate()
         try:
-            process.wait(PATIENCE)
+            process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             process.kill()
         if process.stdout:
@@ -91,7 +91,7 @@ def running(words: list[str], **environment: str) -> Iterator[subprocess.Popen[s
 def line_with(process: subprocess.Popen[str], word: str) -> str:
     """The first line that has this word in it. Raises: NotMeasured if none comes."""
     assert process.stdout is not None
-    end, seen = time.monotonic() + PATIENCE, ""
+    end, seen = time.monotonic() + TIMEOUT, ""
     while select.select([process.stdout], [], [], max(0.0, end - time.monotonic()))[0]:
         line = process.stdout.readline()
         if word in line or not line:
@@ -105,6 +105,6 @@ def line_with(process: subprocess.Popen[str], word: str) -> str:
 
 
 def _probe(url: str) -> None:
-    with urlopen(url, timeout=PATIENCE) as answer:
+    with urlopen(url, timeout=TIMEOUT) as answer:
         if answer.status != 200:
             raise NotMeasured(f"the server answered {answer.status}")

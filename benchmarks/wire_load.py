@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-PATIENCE = 300.0
+TIMEOUT = 300.0
 _LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
 
 
@@ -33,7 +33,7 @@ async def load(url: str, request: bytes, *, clients: int, requests: int, expect:
     """So many requests in all, by so many clients, each asking again when it was answered (or `pause` seconds later)."""
     loaded, left = Loaded(), [requests]
     place = urlsplit(url)
-    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(TIMEOUT), asyncio.TaskGroup() as tasks:
         for _ in range(min(clients, requests)):
             tasks.create_task(_ask(place.hostname or "", place.port or 80, request, left, loaded, expect, pause))
     return loaded

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from anycowork.app import build_agent
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.turn_recovery import TurnRecovery
@@ -29,6 +28,7 @@ from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
 from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.server.agent_setup import build_agent
 from anycowork.server.clock import SystemClock
 from anycowork.server.uvicorn_server import tune_gc
 from anycowork.store.sqlite.database import Database, open_store

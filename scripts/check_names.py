@@ -1,14 +1,17 @@
-"""Checks names in src/anycowork: no class name is defined twice, and no module is named after a gerund. `make check` runs it.
+"""Checks names: no class of src/anycowork is defined twice, no module of it is named after a gerund, and no identifier there or in tests
+contains a private word. `make check` runs it.
 
 A port and its implementation share a stem (`Store`, `SqliteStore`), never a name."""
 
 import ast
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parents[1] / "src" / "anycowork"
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "anycowork"
 
 # Gerund modules that are the field's own word, each with its reason.
 GERUNDS = {
@@ -18,9 +21,37 @@ GERUNDS = {
     "config/loading.py": "loading settings is what a reader looks for",
 }
 
+# Words that only this project used, each with the field's word for it.
+PRIVATE_WORDS = {
+    "house": "server",
+    "guest": "client",
+    "stranger": "anonymous client",
+    "desk": "service (in tests: cli)",
+    "door": "gate",
+    "sprout": "fork",
+    "wish": "request",
+    "wishes": "requests",
+    "deed": "action",
+    "deeds": "actions",
+    "furnish": "build, set_up",
+    "scribe": "writer",
+    "shelf": "matcher",
+    "turnstile": "lock",
+    "lookout": "watcher",
+    "grounds": "workspace_roots",
+    "lend": "acquire",
+    "lender": "provider",
+    "outlook": "preview",
+    "talk": "conversation",
+    "neighbourhood": "allowed_hosts",
+    "heed": "handle",
+    "patience": "timeout",
+}
+EXCEPTIONS = {"PatienceSequenceMatcher"}  # a library's name
+
 
 def main() -> int:
-    found = [*gerund_modules(), *duplicate_classes()]
+    found = [*gerund_modules(), *duplicate_classes(), *private_words()]
     print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
     return 1 if found else 0
 
@@ -41,6 +72,29 @@ def duplicate_classes() -> Iterator[str]:
     for name, where in sorted(places.items()):
         if len(where) > 1:
             yield f"class {name} is defined in {' and '.join(where)}: one name, one meaning."
+
+
+def private_words() -> Iterator[str]:
+    files = [path for folder in (SOURCE, ROOT / "tests") for path in sorted(folder.rglob("*.py"))]
+    worth_parsing = re.compile("|".join(PRIVATE_WORDS), re.IGNORECASE)
+    for path in files:
+        text = path.read_text("utf-8")
+        found = set(_identifiers(ast.parse(text))) if worth_parsing.search(text) else set()
+        for name, line in sorted(found):
+            for word in re.split(r"_+|(?<=[a-z0-9])(?=[A-Z])", name):
+                if name not in EXCEPTIONS and (better := PRIVATE_WORDS.get(word.lower())):
+                    yield f"{path.relative_to(ROOT)}:{line}: '{word}' in '{name}' is a private word; the field says: {better}."
+
+
+def _identifiers(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                yield name, node.lineno
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, node.lineno
+            case _:
+                pass
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ _LIBRARIES = (
     "msgspec",
     "pydantic",
 )
-PATIENCE = 300.0  # seconds for the tests of one sabotage
+TIMEOUT = 300.0  # seconds for the tests of one sabotage
 _NOT_COPIED = ("node_modules", ".venv", ".git", ".hypothesis", ".mypy_cache", ".ruff_cache", "screens")
 
 
@@ -182,11 +182,11 @@ def _run_forked(arguments: Sequence[str], copy: Path) -> str:
     said = copy.parent / "pytest.txt"
     child = multiprocessing.get_context("fork").Process(target=_pytest_child, args=(arguments, copy, said))
     child.start()
-    child.join(PATIENCE)
+    child.join(TIMEOUT)
     if child.is_alive():
         os.killpg(child.pid or 0, signal.SIGKILL)
         child.join()
-        raise RunFailed(f"the tests took longer than {PATIENCE:g} seconds")
+        raise RunFailed(f"the tests took longer than {TIMEOUT:g} seconds")
     return said.read_text("utf-8", "replace")
 
 
@@ -233,11 +233,11 @@ def _run(command: Sequence[str], folder: Path, more: dict[str, str]) -> str:
             env={**os.environ, **more},
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise RunFailed(f"the tests took longer than {PATIENCE:g} seconds") from None
+        raise RunFailed(f"the tests took longer than {TIMEOUT:g} seconds") from None
     return done.stdout + done.stderr
 
 

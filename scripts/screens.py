@@ -199,7 +199,7 @@ async def palette(page: Page) -> None:
 
 async def settings(page: Page) -> None:
     await page.goto(page.url.split("#")[0] + "#/settings")
-    await expect(page.get_by_text("answers by default")).to_be_visible()
+    await expect(page.get_by_text("default", exact=True)).to_be_visible()
 
 
 async def plan_actual(page: Page) -> None:
@@ -242,7 +242,7 @@ async def workflow_form(page: Page) -> None:
 async def held(page: Page) -> None:
     await start_chat(page, "Write the station's rules for agents")
     await page.get_by_role("button", name="Allow once").click()
-    await expect(page.get_by_text("It has run; its changes wait for your word")).to_be_visible()
+    await expect(page.get_by_text("It has run. Its changes wait for your decision")).to_be_visible()
 
 
 async def usage(page: Page) -> None:
@@ -252,7 +252,7 @@ async def usage(page: Page) -> None:
 
 async def rules(page: Page) -> None:
     await answer(page)
-    await page.goto(page.url.split("#")[0] + "#/settings/rules")
+    await page.goto(page.url.split("#")[0] + "#/settings/permissions")
     form = page.get_by_role("form", name="Which rule decides?")
     await form.get_by_label("File, command, or parameters as JSON").fill("config.toml")
     await form.get_by_role("button", name="Explain").click()
@@ -260,21 +260,21 @@ async def rules(page: Page) -> None:
 
 
 async def keys(page: Page) -> None:
-    await page.goto(page.url.split("#")[0] + "#/settings/keys")
+    await page.goto(page.url.split("#")[0] + "#/settings/api-keys")
     await page.get_by_label("What the key is for").fill("editor")
     await page.keyboard.press("Enter")
     await expect(page.get_by_label("The new key")).to_be_visible()
 
 
 async def key_limits(page: Page) -> None:
-    await page.goto(page.url.split("#")[0] + "#/settings/keys")
+    await page.goto(page.url.split("#")[0] + "#/settings/api-keys")
     await page.get_by_label("What the key is for").fill("editor")
     await page.get_by_role("button", name="Limits").click()
-    await page.get_by_label("Requests a minute").fill("60")
-    await page.get_by_label("US dollars a day").fill("2.50")
-    await page.get_by_role("button", name="Make a key").click()
-    await page.get_by_role("button", name="I have it").click()
-    await expect(page.get_by_text("60 a minute")).to_be_visible()
+    await page.get_by_label("Requests per minute").fill("60")
+    await page.get_by_label("US dollars per day").fill("2.50")
+    await page.get_by_role("button", name="Create key").click()
+    await page.get_by_role("button", name="Done").click()
+    await expect(page.get_by_text("60 per minute")).to_be_visible()
 
 
 async def images(page: Page) -> None:

@@ -24,7 +24,7 @@ BUILT = ROOT / "src" / "anycowork" / "api" / "static" / "dist"
 STAMP = BUILT / ".stamp"
 INSTALLED = WEB / "node_modules" / ".installed"
 OLDEST_NODE = (22, 18)
-WISHES = ("auto", "require", "skip")
+TARGETS = ("auto", "require", "skip")
 _BIOME = WEB / "node_modules" / "@biomejs" / "biome" / "bin" / "biome"
 _NOT_SOURCE = ("node_modules", "dist", "coverage")
 
@@ -55,16 +55,16 @@ def build(*, quiet: bool = False) -> bool:
     return True
 
 
-def offer(wish: str, *, quiet: bool = False) -> None:
+def offer(wanted: str, *, quiet: bool = False) -> None:
     """Builds it as wished: `require` or fail, `skip`, or `auto`: where it can be. Raises: NoNode, NoNetwork, BuildFailed."""
-    if wish not in WISHES:
-        raise BuildFailed(f"ANYCOWORK_WEB is '{wish}'; it can be {', '.join(WISHES)}.")
-    if wish == "skip":
+    if wanted not in TARGETS:
+        raise BuildFailed(f"ANYCOWORK_WEB is '{wanted}'; it can be {', '.join(TARGETS)}.")
+    if wanted == "skip":
         return
     try:
         build(quiet=quiet)
     except (NoNode, NoNetwork) as reason:
-        if wish == "require":
+        if wanted == "require":
             raise
         older = " The one built before stays, and may be older than this source." if is_built() else ""
         print(f"==> No web UI was built: {reason}{older}", file=sys.stderr, flush=True)

@@ -9,14 +9,6 @@ from functools import partial
 from starlette.types import ASGIApp
 
 from anycowork import __version__
-from anycowork.agent.file_mentions import FileMentions
-from anycowork.agent.live_questions import LiveQuestions
-from anycowork.agent.loop import Agent
-from anycowork.agent.model_caller import ModelCaller
-from anycowork.agent.plan_checks import PlanChecker
-from anycowork.agent.steering_messages import Steering
-from anycowork.agent.tool_runner import ToolRunner
-from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.api.application import create_api
 from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_lock import ChatLock
@@ -29,74 +21,50 @@ from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
 from anycowork.chats.rollback_service import RollbackService
-from anycowork.chats.rule_service import RuleService
 from anycowork.chats.server_ports import Sessions
 from anycowork.chats.services import Services
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, waiting_stages
-from anycowork.checkpoints.pack import Pack
-from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.config.settings import BadSettings, Settings
-from anycowork.delegates.source import DelegateSource
-from anycowork.domain.approvals import AskWhen
-from anycowork.domain.chats import Autonomy, Limits
-from anycowork.domain.model import Providers
-from anycowork.domain.ports import Clock, Snapshots, Workspaces
+from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
-from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.coordinator import JobCoordinator
-from anycowork.jobs.isolated_tasks import IsolatedTasks
-from anycowork.jobs.job_runner import JobRunner
-from anycowork.jobs.task_commits import TaskCommitter
 from anycowork.mcp.manager import McpManager
-from anycowork.mcp.stdio_transport import ServerLauncher
-from anycowork.permissions.budgets import CostOf
-from anycowork.permissions.gate import Gate
-from anycowork.permissions.roles import RoleRegistry
-from anycowork.prompts.prompt_service import PromptService
 from anycowork.providers.discovery import LocalServerWatcher
-from anycowork.providers.local.download import ModelDownload
-from anycowork.providers.local.folder import ModelFolder
 from anycowork.providers.local.models import LocalModels
-from anycowork.providers.local.supervisor import Supervisor
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.egress import Egress
-from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.network import Network
 from anycowork.sandbox.stage import Staging
-from anycowork.sandbox.task_workspaces import PrivateCopies
-from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.server.agent_setup import build_rule_service, build_scheduler
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
 from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_data_folder
 from anycowork.server.disk_usage import disk_usage
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
-from anycowork.server.mcp_server_store import McpServerStore
 from anycowork.server.model_connections import ModelConnections
 from anycowork.server.provider_keys import ProviderKeys
-from anycowork.server.sandbox_setup import DiskBudgets, SandboxSetup, set_up_sandbox
+from anycowork.server.shared_parts import (
+    add_delegates,
+    build_isolated_tasks,
+    build_local_models,
+    build_mcp_manager,
+    build_shared_parts,
+)
 from anycowork.server.stall_watchdog import StallWatch
-from anycowork.server.trusted_files import TrustedFileStore, custom_roles
 from anycowork.server.uvicorn_server import ListenAddress, serve_app, tune_gc
-from anycowork.server.workspace_roots import WorkspaceRoots
 from anycowork.store.sqlite.database import Database, open_store
-from anycowork.tools.plugins.manager import PluginManager
-from anycowork.tools.plugins.runtime import PluginRuntime
-from anycowork.tools.toolbox import ToolRegistry, built_in_tools
-from anycowork.workflows.runner import WorkflowRunner
 from anycowork.workflows.workflow_service import WorkflowService
 
 NewCode = Callable[[float], str]
 """Makes a one-time sign-in code that is valid for this many seconds."""
 
-LEASE_OWNER = "local"  # the lock of the data folder lets only one server use this store
-LEASE_SECONDS = 60.0
 PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answer to begin
 
 
@@ -195,9 +163,9 @@ async def _build_services(
     egress: Egress,
     stalls: StallWatch,
 ) -> RunningServer:
-    shared = await _build_shared(settings, clock, database, providers, egress)
-    mcp = _build_mcp_manager(settings, shared, egress, tasks)
-    _add_delegates(shared, settings, egress, providers)
+    shared = await build_shared_parts(settings, clock, database, providers, egress)
+    mcp = build_mcp_manager(settings, shared, egress, tasks)
+    add_delegates(shared, settings, egress, providers)
     journal, store = database.journal, database.store
     workspaces, snapshots = shared.workspaces, shared.snapshots
     recovery = TurnRecovery(
@@ -212,10 +180,10 @@ async def _build_services(
     rollback = RollbackService(
         journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
     )
-    scheduler = _build_scheduler(shared, clock, database, providers, recovery, tasks)
+    scheduler = build_scheduler(shared, clock, database, providers, recovery, tasks)
     await _recover(shared.sandbox_setup.staging, database, rollback, recovery, scheduler)
     chat_lock = ChatLock(journal=journal, store=store, scheduler=scheduler)
-    isolated = _build_isolated_tasks(settings, shared, database, clock)
+    isolated = build_isolated_tasks(settings, shared, database, clock)
     coordinator = JobCoordinator(
         journal=journal,
         store=store,
@@ -252,7 +220,7 @@ async def _build_services(
     scheduler.on_rest = on_rest
     await coordinator.resume_all()
     await queue.resume_all()
-    local = local_models(settings, providers, tasks)
+    local = build_local_models(settings, providers, tasks)
     local.offer()
     plan_audit = PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost)
     services = Services(
@@ -281,7 +249,7 @@ async def _build_services(
             cost_of=shared.live_settings.cost,
         ),
         agents=shared.agents,
-        rules=_build_rule_service(shared, clock, database),
+        rules=build_rule_service(shared, clock, database),
         rollback=rollback,
         plan_audit=plan_audit,
         export=ChatExport(store=store, plan_audit=plan_audit, clock=clock),
@@ -338,128 +306,6 @@ async def _build_services(
     )
 
 
-def _build_isolated_tasks(settings: Settings, shared: "_Shared", database: Database, clock: Clock) -> IsolatedTasks:
-    workspaces, spare = shared.workspaces, CommandLimits().free_space
-    copies = PrivateCopies(
-        shared.sandbox_setup.staging, workspaces, most_bytes=settings.command_copy_bytes, spare=spare
-    )
-    committer = TaskCommitter(
-        journal=database.journal,
-        rows=database.store,
-        workspaces=workspaces,
-        snapshots=shared.snapshots,
-        clock=clock,
-    )
-    return IsolatedTasks(copies, committer)
-
-
-@value
-class _Shared:
-    """The parts that several services use, built before any of them."""
-
-    roles: RoleRegistry
-    workspace_roots: WorkspaceRoots
-    sandbox_setup: SandboxSetup
-    workspaces: LocalWorkspaces
-    snapshots: PackedSnapshots
-    toolbox: ToolRegistry
-    live_settings: LiveSettings
-    trusted_files: TrustedFileStore
-    prompts: PromptService
-    agents: AgentRegistry
-    questions: LiveQuestions
-
-
-async def _build_shared(
-    settings: Settings, clock: Clock, database: Database, providers: ProviderRegistry, egress: Egress
-) -> _Shared:
-    workspace_roots = WorkspaceRoots(database.roots, settings)
-    await workspace_roots.register_default()
-    sandbox_setup = await asyncio.to_thread(
-        set_up_sandbox, settings.data_dir, DiskBudgets.of(settings), settings.sandbox_paths
-    )
-    toolbox = built_in_tools(None, settings.command_timeout, sandbox_setup.sandbox, egress)
-    runtime = PluginRuntime(sandbox_setup.sandbox, egress, settings.data_dir) if sandbox_setup.sandbox else None
-    plugins = PluginManager(settings.plugins_folder, toolbox, runtime, timeout=settings.command_timeout)
-    await plugins.enable(settings.plugins)
-    trusted_files = TrustedFileStore(roots=database.roots, data_dir=settings.data_dir)
-    pack = Pack(settings.snapshots_folder)
-    roles = RoleRegistry(custom_roles(settings.data_dir))
-    live_settings = LiveSettings(settings, providers, sandbox_setup, plugins)
-    return _Shared(
-        roles=roles,
-        agents=AgentRegistry(live_settings.agents, roles),
-        workspace_roots=workspace_roots,
-        sandbox_setup=sandbox_setup,
-        workspaces=LocalWorkspaces(
-            lambda root: database.leases.take(root, owner=LEASE_OWNER, seconds=LEASE_SECONDS),
-            staging=sandbox_setup.staging,
-        ),
-        snapshots=PackedSnapshots(pack, database.retention, clock, quota_bytes=settings.snapshot_quota_bytes),
-        toolbox=toolbox,
-        live_settings=live_settings,
-        trusted_files=trusted_files,
-        prompts=PromptService(database.system_prompts, toolbox, trusted_files),
-        questions=LiveQuestions(journal=database.journal, clock=clock),
-    )
-
-
-def _build_scheduler(
-    shared: _Shared,
-    clock: Clock,
-    database: Database,
-    providers: ProviderRegistry,
-    recovery: TurnRecovery,
-    tasks: asyncio.TaskGroup,
-) -> TurnScheduler:
-    agent = build_agent(
-        database,
-        providers=providers,
-        toolbox=shared.toolbox,
-        workspaces=shared.workspaces,
-        snapshots=shared.snapshots,
-        roles=shared.roles,
-        prompts=shared.prompts,
-        clock=clock,
-        limits=shared.live_settings.limits,
-        ask_when=shared.live_settings.ask_when,
-        cost_of=shared.live_settings.cost,
-        questions=shared.questions,
-    )
-    jobs = JobRunner(
-        journal=database.journal,
-        store=database.store,
-        agent=agent,
-        agents=shared.agents,
-        clock=clock,
-        limits=shared.live_settings.limits,
-        cost_of=shared.live_settings.cost,
-    )
-    runner = WorkflowRunner(
-        journal=database.journal,
-        store=database.store,
-        rows=database.store,
-        snapshots=shared.snapshots,
-        toolrunner=agent.toolrunner,
-        agent=agent,
-        clock=clock,
-        limits=shared.live_settings.limits,
-    )
-    return TurnScheduler(
-        agent=agent,
-        recovery=recovery,
-        journal=database.journal,
-        store=database.store,
-        workspaces=shared.workspaces,
-        roles=shared.roles,
-        toolbox=shared.toolbox,
-        workflows=runner,
-        jobs=jobs,
-        tasks=tasks,
-        find_workspace=shared.workspace_roots.find,
-    )
-
-
 async def _recover(
     staging: Staging, database: Database, rollback: RollbackService, recovery: TurnRecovery, scheduler: TurnScheduler
 ) -> None:
@@ -469,92 +315,6 @@ async def _recover(
     left = await asyncio.to_thread(staging.left_behind)  # before an interrupted turn starts again
     await settle_after_crash(database.store, recovery, scheduler)
     await asyncio.to_thread(staging.sweep, left, waiting=await waiting_stages(database.store))
-
-
-def _build_mcp_manager(settings: Settings, shared: _Shared, egress: Egress, tasks: asyncio.TaskGroup) -> McpManager:
-    """Builds the MCP manager. Servers connect in the background; the SDK is not imported without any. Raises: StorageFault."""
-    store = McpServerStore(settings.data_dir)
-    launcher = ServerLauncher(shared.sandbox_setup.sandbox, egress, settings.data_dir)
-    manager = McpManager(shared.toolbox, launcher, tasks, store.save)
-    manager.start(store.load())
-    return manager
-
-
-def _add_delegates(shared: _Shared, settings: Settings, egress: Egress, providers: ProviderRegistry) -> None:
-    """Offers the agents of other vendors as tools, and as what answers a chat. Their protocol is imported with the first task."""
-    launcher = ServerLauncher(shared.sandbox_setup.sandbox, egress, settings.data_dir)
-    source = DelegateSource(shared.live_settings.delegates(), launcher)
-    shared.toolbox.refresh(source)
-    providers.put_delegates([tool.spec.delegate for tool in source.tools() if tool.spec.delegate])
-
-
-def _build_rule_service(shared: _Shared, clock: Clock, database: Database) -> RuleService:
-    toolbox, store, rules = shared.toolbox, database.store, database.rules
-    return RuleService(
-        rules=rules,
-        store=store,
-        gate=Gate(toolbox=toolbox, store=store, rules=rules, clock=clock, ask_when=shared.live_settings.ask_when),
-        toolbox=toolbox,
-        roles=shared.roles,
-        workspaces=shared.workspaces,
-        clock=clock,
-        find_workspace=shared.workspace_roots.find,
-    )
-
-
-def build_agent(
-    database: Database,
-    *,
-    providers: Providers,
-    toolbox: ToolRegistry,
-    workspaces: Workspaces,
-    snapshots: Snapshots,
-    roles: RoleRegistry,
-    prompts: PromptService,
-    clock: Clock,
-    limits: Callable[[Autonomy], Limits],
-    ask_when: Callable[[], AskWhen] = lambda: AskWhen.BEFORE,
-    cost_of: CostOf = lambda used: None,
-    questions: LiveQuestions | None = None,
-) -> Agent:
-    journal, store = database.journal, database.store
-    recorder = TurnRecorder(journal=journal, clock=clock)
-    gate = Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock, ask_when=ask_when)
-    toolrunner = ToolRunner(
-        gate=gate,
-        journal=journal,
-        store=store,
-        toolbox=toolbox,
-        workspaces=workspaces,
-        snapshots=snapshots,
-        roles=roles,
-        clock=clock,
-        cost_of=cost_of,
-        questions=questions,
-    )
-    return Agent(
-        journal=journal,
-        recorder=recorder,
-        model_caller=ModelCaller(
-            journal=journal, providers=providers, prompts=prompts, hidden=gate.hidden, image_bytes=database.blobs
-        ),
-        toolrunner=toolrunner,
-        checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
-        file_mentions=FileMentions(recorder=recorder, toolrunner=toolrunner),
-        steering=Steering(journal=journal, recorder=recorder, store=store, clock=clock),
-        clock=clock,
-        limits=limits,
-    )
-
-
-def local_models(settings: Settings, providers: ProviderRegistry, tasks: asyncio.TaskGroup) -> LocalModels:
-    folder = ModelFolder(settings.models_folder)
-    supervisor = Supervisor(
-        log=settings.data_dir / "local-model.log",
-        idle_seconds=settings.local_idle_seconds,
-        threads=settings.local_threads,
-    )
-    return LocalModels(folder, ModelDownload(folder, providers.pool), supervisor, providers, tasks)
 
 
 # --- serving

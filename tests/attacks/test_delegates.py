@@ -21,15 +21,15 @@ def attempts(*each: tuple[str, ...]) -> str:
     return json.dumps(each)
 
 
-async def told(guest: LiveServer, words: str, *, role: str = "actor", until: str = "turn-ended") -> LiveChat:
+async def told(client: LiveServer, words: str, *, role: str = "actor", until: str = "turn-ended") -> LiveChat:
     """A chat whose agent is the helper, after its first message; the person allows what asks before it starts."""
-    chat = await guest.chat(role=role, model="agent/helper")
+    chat = await client.chat(role=role, model="agent/helper")
     await chat.send(words)
     approvals = await chat.approvals()
     if approvals:
         assert approvals[0]["resource"] == "agent:helper"
         decisions = [{"id": one["id"], "decision": "allow_once"} for one in approvals]
-        await guest.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
+        await client.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
     await seen(chat, until)
     return chat
 
@@ -68,11 +68,11 @@ async def test_an_agent_works_on_a_copy_and_its_changes_are_merged_like_a_comman
         ("read", "secret.txt"),
         ("environment",),
     )
-    async with live_server(tmp_path, files=FILES, agents=AGENTS) as guest:
+    async with live_server(tmp_path, files=FILES, agents=AGENTS) as client:
         for tool, path in (("*", "/secret.txt"), ("read_file", "/secret.txt")):
             rule = {"tool": tool, "resource": path, "effect": "deny", "scope": "global"}
-            await guest.ask("POST", "/rules", rule)
-        chat = await told(guest, words)
+            await client.ask("POST", "/rules", rule)
+        chat = await told(client, words)
         result = await last_result(chat)
         text = result["content"]
         for line in ("wrote new.txt", "asked to write sub/asked.txt", "terminal 0: old", "asked to read: old\nmore"):
@@ -81,44 +81,44 @@ async def test_an_agent_works_on_a_copy_and_its_changes_are_merged_like_a_comman
         assert text.count("refused") >= 3 and SECRET not in text and "hidden" not in text
         assert "HELPER_KEY=its-own-key" in text
         assert len(result["payload"]["facts"]["kept_from"]) >= 4
-        workspace = {path.name: path.read_text() for path in guest.workspace.rglob("*") if path.is_file()}
+        workspace = {path.name: path.read_text() for path in client.workspace.rglob("*") if path.is_file()}
         assert workspace == {**FILES, "a.txt": "old\nmore\n", "new.txt": "by itself", "asked.txt": "by request"}
         assert outside.read_text() == SECRET
-        assert (await guest.ask("GET", f"{chat.path}/snapshots"))["snapshots"]
+        assert (await client.ask("GET", f"{chat.path}/snapshots"))["snapshots"]
         assert (await chat.last())["content"].startswith("The agent")
 
 
 @proves("ACP-2", "PER-4")
 async def test_an_agent_does_no_more_than_its_chats_role_and_rules(tmp_path: Path) -> None:
-    async with live_server(tmp_path, files=FILES, agents=AGENTS) as guest:
-        planner = await told(guest, attempts(("write", "a.txt", "new")), role="planner")
+    async with live_server(tmp_path, files=FILES, agents=AGENTS) as client:
+        planner = await told(client, attempts(("write", "a.txt", "new")), role="planner")
         assert [one["status"] for one in await planner.results()] == ["refused"]
         words = attempts(("write", "a.txt", "new"), ("ask_write", "b.txt", "x"), ("permission", "edit", "a.txt"))
-        tester = await told(guest, words, role="tester")
+        tester = await told(client, words, role="tester")
         text = (await last_result(tester))["content"]
         assert "ask_write refused" in text and "edit a.txt: no" in text
         rule = {"tool": "update_file", "resource": "/kept.txt", "effect": "deny", "scope": "global"}
-        await guest.ask("POST", "/rules", rule)
-        ruled = await told(guest, attempts(("write", "kept.txt", "new"), ("write", "a.txt", "new")))
+        await client.ask("POST", "/rules", rule)
+        ruled = await told(client, attempts(("write", "kept.txt", "new"), ("write", "a.txt", "new")))
         assert "None of the command's changes was kept" in (await last_result(ruled))["content"]
-        hooked = await told(guest, attempts(("terminal", "mkdir -p .git/hooks && echo x > .git/hooks/pre-commit")))
+        hooked = await told(client, attempts(("terminal", "mkdir -p .git/hooks && echo x > .git/hooks/pre-commit")))
         assert "'.git' may not be changed" in (await last_result(hooked))["content"]
         assert (await hooked.last())["content"].startswith("The agent 'helper' failed or was kept from this.")
-        found = {path.name: path.read_text() for path in guest.workspace.rglob("*") if path.is_file()}
+        found = {path.name: path.read_text() for path in client.workspace.rglob("*") if path.is_file()}
         assert found == FILES
 
 
 @proves("ACP-2")
 async def test_what_a_copy_cannot_hold_is_asked_and_nothing_else_is_a_yes(tmp_path: Path) -> None:
-    async with live_server(tmp_path, files=FILES, agents=AGENTS) as guest:
+    async with live_server(tmp_path, files=FILES, agents=AGENTS) as client:
         chat = await told(
-            guest, attempts(("permission", "fetch", "a.txt"), ("permission", "fetch", "kept.txt")), until="question"
+            client, attempts(("permission", "fetch", "a.txt"), ("permission", "fetch", "kept.txt")), until="question"
         )
         for value in ("refuse", "allow"):
             question = (await chat.of_type("question"))[-1]
             assert "May the agent 'helper' do this" in question["content"]
             after = (await chat.show())["last_seq"]
-            await guest.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"value": value})
+            await client.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"value": value})
             async with asyncio.timeout(60):
                 async for event in chat.follow(after):
                     if event["type"] in ("question", "turn-ended"):
@@ -130,32 +130,32 @@ async def test_what_a_copy_cannot_hold_is_asked_and_nothing_else_is_a_yes(tmp_pa
 @proves("ACP-2")
 async def test_a_jobs_task_is_given_to_the_agent_that_its_step_names(tmp_path: Path) -> None:
     step = {"id": "a", "action": attempts(("write", "new.txt", "by the agent")), "agent": "helper", "dependencies": []}
-    async with live_server(tmp_path, files=FILES, agents=AGENTS) as guest:
-        chat = await guest.chat()
-        job = await approved(guest, chat, plan=plan(step))
+    async with live_server(tmp_path, files=FILES, agents=AGENTS) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan(step))
         await seen(chat, "permission-request")
         (asked,) = await chat.approvals()
         assert (asked["resource"], asked["task_id"]) == ("agent:helper", "a")
         decisions = [{"id": asked["id"], "decision": "allow_once"}]
-        await guest.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
+        await client.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
         await seen(chat, "task-completed")
-        task = await guest.ask("GET", f"/jobs/{job['id']}/tasks/a")
+        task = await client.ask("GET", f"/jobs/{job['id']}/tasks/a")
         assert "wrote new.txt" in json.dumps(task)
-        assert (guest.workspace / "new.txt").read_text() == "by the agent"
+        assert (client.workspace / "new.txt").read_text() == "by the agent"
 
 
 @proves("ACP-2")
 async def test_an_agent_that_dies_or_is_stopped_changes_nothing(tmp_path: Path) -> None:
-    async with live_server(tmp_path, files=FILES, agents=AGENTS) as guest:
-        dead = await told(guest, attempts(("write", "a.txt", "new"), ("die",)))
+    async with live_server(tmp_path, files=FILES, agents=AGENTS) as client:
+        dead = await told(client, attempts(("write", "a.txt", "new"), ("die",)))
         result = await last_result(dead)
         assert result["payload"]["status"] == "error" and "ended before it was done" in result["content"]
         stopped = await told(
-            guest, attempts(("write", "a.txt", "new"), ("permission", "other", "x"), ("hang",)), until="question"
+            client, attempts(("write", "a.txt", "new"), ("permission", "other", "x"), ("hang",)), until="question"
         )
-        await guest.ask("POST", f"{stopped.path}/stop", {})
+        await client.ask("POST", f"{stopped.path}/stop", {})
         assert (await stopped.show())["state"] == "idle"
-        assert (guest.workspace / "a.txt").read_text() == "old\n"
+        assert (client.workspace / "a.txt").read_text() == "old\n"
         program = PROGRAM[1].encode()
         running = [path for path in Path("/proc").glob("[0-9]*/cmdline") if program in _words(path)]
         assert running == []

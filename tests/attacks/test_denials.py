@@ -183,7 +183,7 @@ def name(kind: str, number: int) -> str:
     return f"{number}.pem" if kind == "read" else f"{number}.txt"
 
 
-def wish(kind: str, number: int) -> dict[str, Any]:
+def asked_for(kind: str, number: int) -> dict[str, Any]:
     path = name(kind, number)
     calls: dict[str, tuple[str, dict[str, str]]] = {
         "delete": ("delete_file", {"path": path}),
@@ -206,9 +206,13 @@ def test_denied_call_never_runs_in_any_history(history: History) -> None:
 async def _live_through(folder: Path, history: History) -> None:
     kinds = history.kinds
     files = {name(kind, n): f"secret {n}" for n, kind in enumerate(kinds)}
-    batch = json.dumps([wish(kind, n) for n, kind in enumerate(kinds)])
+    batch = json.dumps([asked_for(kind, n) for n, kind in enumerate(kinds)])
     reads = json.dumps(
-        [wish("read", n) | {"parameters": {"path": f"{n}.txt"}} for n, kind in enumerate(kinds) if kind == "update"]
+        [
+            asked_for("read", n) | {"parameters": {"path": f"{n}.txt"}}
+            for n, kind in enumerate(kinds)
+            if kind == "update"
+        ]
     )
     replies = [*([reads] if "update" in kinds else []), batch, *["Done."] * 8]
     chosen: dict[str, Any] = {"ask": "at_commit"} if history.at_commit else {}
@@ -274,22 +278,22 @@ async def _begin(client: LiveServer, chat: LiveChat, history: History) -> None:
 @proves("APR-3")
 async def test_a_reader_who_comes_later_learns_what_was_decided_of_a_waiting_batch(tmp_path: Path) -> None:
     batch = json.dumps([json.loads(call("create_file", path=f"{name}.txt", content="x")) for name in "abc"])
-    async with live_server(tmp_path, replies=[batch, "Done."]) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[batch, "Done."]) as client:
+        chat = await client.chat()
         await chat.send("make them")
         waiting = await chat.approvals()
         assert len(waiting) == 3, "the three calls are one batch"
         wanted = [(waiting[0], "deny"), (waiting[1], "allow_once")]
         decisions = [{"id": each["id"], "decision": decision} for each, decision in wanted]
-        await guest.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
-        listed = await guest.ask("GET", f"{chat.path}/approvals")
+        await client.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
+        listed = await client.ask("GET", f"{chat.path}/approvals")
         assert [each["id"] for each in listed["approvals"]] == [waiting[2]["id"]]
         assert {each["tool_call_id"]: each["state"] for each in listed["decided"]} == {
             waiting[0]["tool_call_id"]: "denied",
             waiting[1]["tool_call_id"]: "allowed",
         }
         await chat.decide()
-        assert (await guest.ask("GET", f"{chat.path}/approvals")) == {"approvals": [], "decided": []}
+        assert (await client.ask("GET", f"{chat.path}/approvals")) == {"approvals": [], "decided": []}
 
 
 @proves("APR-10", "LOOP-11")

@@ -14,7 +14,7 @@ from support.scripted_model import call
 from support.spec import proves
 
 COMMAND = "echo obey > AGENTS.md; echo new > a.txt; mkdir d; ln -s a.txt l; rm gone.txt"
-WISH = call("execute_command", command=COMMAND)
+ASKED_FOR = call("execute_command", command=COMMAND)
 FILES = {"a.txt": "old\n", "gone.txt": "bye\n"}
 AS_IT_WAS = {"a.txt": "old\n", "gone.txt": "bye\n"}
 
@@ -62,7 +62,7 @@ def layer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> La
 
 @pytest.fixture
 async def waiting(tmp_path: Path, layer: Layer) -> AsyncIterator[Waiting]:
-    async with live_server(tmp_path, replies=[WISH, "I see.", "I see.", "I see."], files=FILES) as client:
+    async with live_server(tmp_path, replies=[ASKED_FOR, "I see.", "I see.", "I see."], files=FILES) as client:
         chat = await client.chat()
         await chat.send("do it")
         await chat.decide()
@@ -228,7 +228,7 @@ async def test_nobody_else_comes_to_what_waits(waiting: Waiting) -> None:
 async def test_there_is_an_end_to_what_waits(waiting: Waiting) -> None:
     for number in range(31):
         (waiting.data / "staging/held" / f"{number:016x}").mkdir()
-    waiting.client.model.replies[:0] = [WISH, "I see."]
+    waiting.client.model.replies[:0] = [ASKED_FOR, "I see."]
     other = await waiting.client.chat()
     await other.send("do it")
     assert (await other.decide())["state"] == "idle"

@@ -173,3 +173,31 @@ async def test_no_one_but_a_person_starts_steers_or_retries_a_job(tmp_path: Path
         with pytest.raises(RequestRefused, match="404"):  # a plan belongs to its chat
             await client.ask("POST", f"{other.path}/plans/{job['plan_id']}/approve", {})
         assert (await client.ask("GET", f"/jobs/{job['id']}"))["status"] == "awaiting_approval"
+
+
+@proves("JOB-10", "APR-5")
+async def test_parallel_writer_reaches_nothing_but_its_own_copy_whatever_path_it_names(tmp_path: Path) -> None:
+    root = tmp_path / "workspace"
+    hooks = f"mkdir -p {root}/.git/hooks && echo evil > {root}/.git/hooks/post-checkout; echo x > {root}/cmd.txt"
+    attempts = [
+        call("create_file", path=f"{root}/absolute.txt", content="x"),
+        call("create_file", path="../outside.txt", content="x"),
+        call("execute_command", command=hooks),
+        call("execute_command", command=f"echo x > {tmp_path}/data/evil; ls {tmp_path}/data"),
+    ]
+    async with live_server(
+        tmp_path, replies=[*attempts, report("gave up", "failure")], autonomy_max_steps=20
+    ) as client:
+        (root / ".git" / "hooks").mkdir(parents=True)
+        chat = await client.chat()
+        everything = {"tool": "*", "resource": "*", "effect": "allow", "scope": "global"}
+        await client.ask("POST", "/rules", everything, expect=201)
+        steps = plan({"id": "a", "action": "attack"})
+        job = await approved(client, chat, plan=steps, parallel=2, on_failure="ask")
+        assert (await chat.rest())["state"] == "awaiting_answer"
+        assert [one["status"] for one in await chat.results()][:2] == ["ok", "refused"]
+        assert sorted(path.name for path in root.iterdir()) == [".git"], "a failed task leaves nothing behind"
+        assert list((root / ".git" / "hooks").iterdir()) == []
+        assert not (tmp_path / "data" / "evil").exists() and not (tmp_path / "outside.txt").exists()
+        assert not list((tmp_path / "data").glob("**/copies/*"))
+        await client.ask("POST", f"/jobs/{job['id']}/cancel", expect=200)

@@ -32,7 +32,7 @@ ROLES = {role.name: role.permissions for role in BUILT_IN}
 READERS = [Role.PLANNER, Role.REVIEWER, Role.COMMANDER, Role.TESTER]
 
 
-def furnish(folder: Path) -> None:
+def set_up(folder: Path) -> None:
     (folder / "sub").mkdir()
     (folder / "empty").mkdir()
     (folder / "old").write_text("old")
@@ -129,8 +129,8 @@ anywhere = pytest.mark.parametrize("where", ["inside", "outside"])
 
 @pytest.fixture
 def furnished(bench: ToolWorkspace) -> ToolWorkspace:
-    furnish(bench.root)
-    furnish(bench.outside)
+    set_up(bench.root)
+    set_up(bench.outside)
     return bench
 
 
@@ -226,7 +226,7 @@ CALLS: list[tuple[str, dict[str, JsonValue]]] = [
 @proves("PER-4")
 @pytest.mark.parametrize("tool, parameters", CALLS)
 @pytest.mark.parametrize("role", READERS)
-async def test_a_tool_that_gets_past_the_door_is_stopped_by_the_kernel(
+async def test_a_tool_that_gets_past_the_gate_is_stopped_by_the_kernel(
     furnished: ToolWorkspace, role: str, tool: str, parameters: dict[str, JsonValue]
 ) -> None:
     before = tree(furnished.root)
@@ -240,7 +240,7 @@ async def test_a_tool_that_gets_past_the_door_is_stopped_by_the_kernel(
 
 @proves("ROL-5")
 @pytest.mark.parametrize("tool, parameters", [call for call in CALLS if call[0] != "create_file"])
-async def test_a_designer_past_the_door_can_still_only_create(
+async def test_a_designer_past_the_gate_can_still_only_create(
     furnished: ToolWorkspace, tool: str, parameters: dict[str, JsonValue]
 ) -> None:
     before = tree(furnished.root)

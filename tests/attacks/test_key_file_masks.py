@@ -169,16 +169,18 @@ WANTED = call("execute_command", command="python3 src/app.py", key_files=[".env"
 
 
 @pytest.fixture
-async def guest(tmp_path: Path) -> AsyncIterator[LiveServer]:
+async def client(tmp_path: Path) -> AsyncIterator[LiveServer]:
     async with live_server(tmp_path, files=FILES) as server:
         yield server
 
 
-async def run_one(guest: LiveServer, reply: Any, *, allow: bool = True, autonomy: str = "ask") -> tuple[str, list[Any]]:
+async def run_one(
+    client: LiveServer, reply: Any, *, allow: bool = True, autonomy: str = "ask"
+) -> tuple[str, list[Any]]:
     """The result of this call in a chat of its own, and what was asked for."""
-    guest.model.replies[:] = [reply, *["It is done."] * 6]
-    chat = await guest.chat()
-    await guest.ask("PATCH", chat.path, {"autonomy": autonomy}, expect=200)
+    client.model.replies[:] = [reply, *["It is done."] * 6]
+    chat = await client.chat()
+    await client.ask("PATCH", chat.path, {"autonomy": autonomy}, expect=200)
     await chat.send("run it")
     asked = await chat.approvals()
     if asked and allow:
@@ -188,12 +190,12 @@ async def run_one(guest: LiveServer, reply: Any, *, allow: bool = True, autonomy
 
 
 @proves("APR-3")
-async def test_a_person_decides_about_the_very_file(guest: LiveServer) -> None:
-    plain, asked = await run_one(guest, RUN)
+async def test_a_person_decides_about_the_very_file(client: LiveServer) -> None:
+    plain, asked = await run_one(client, RUN)
     assert len(asked) == 1 and SECRET not in plain and "key_files" in plain
-    named, asked = await run_one(guest, CAT)
+    named, asked = await run_one(client, CAT)
     assert len(asked) == 1 and SECRET in named, "the person read the file's name in the command that they allowed"
-    wanted, (asked_for,) = await run_one(guest, WANTED)
+    wanted, (asked_for,) = await run_one(client, WANTED)
     assert SECRET in wanted
     shown = [item for item in asked_for["disclosure"]["items"] if item.get("detail") == "key_files"]
     assert shown and ".env" in shown[0]["text"] and asked_for["risk"] == "high"
@@ -201,35 +203,35 @@ async def test_a_person_decides_about_the_very_file(guest: LiveServer) -> None:
 
 
 @proves("APR-3")
-async def test_no_rule_for_the_command_uncovers_a_key_file(guest: LiveServer) -> None:
+async def test_no_rule_for_the_command_uncovers_a_key_file(client: LiveServer) -> None:
     for resource in ("cat *", "cat .env", "python3 src/app.py", "*"):
         rule = {"tool": "execute_command", "resource": resource, "effect": "allow", "scope": "global"}
-        await guest.ask("POST", "/rules", rule, expect=201)
+        await client.ask("POST", "/rules", rule, expect=201)
     for reply in (RUN, CAT):
-        result, asked = await run_one(guest, reply)
+        result, asked = await run_one(client, reply)
         assert (asked, SECRET in result) == ([], False), reply
-    _, asked = await run_one(guest, WANTED, allow=False)
+    _, asked = await run_one(client, WANTED, allow=False)
     assert len(asked) == 1 and asked[0]["proposed_rule"]["tool"] == "read_file"
     assert asked[0]["proposed_rule"]["resource"] == "/.env"
     rule = {"tool": "read_file", "resource": "/.env", "effect": "allow", "scope": "global"}
-    await guest.ask("POST", "/rules", rule, expect=201)
-    result, asked = await run_one(guest, RUN)
+    await client.ask("POST", "/rules", rule, expect=201)
+    result, asked = await run_one(client, RUN)
     assert asked == [] and SECRET in result, "a person allowed this file by its name"
 
 
 @proves("APR-3")
-async def test_no_autonomy_uncovers_a_key_file(guest: LiveServer) -> None:
-    result, asked = await run_one(guest, RUN, autonomy="sandboxed")
+async def test_no_autonomy_uncovers_a_key_file(client: LiveServer) -> None:
+    result, asked = await run_one(client, RUN, autonomy="sandboxed")
     assert (asked, SECRET in result) == ([], False)
-    _, asked = await run_one(guest, WANTED, allow=False, autonomy="sandboxed")
+    _, asked = await run_one(client, WANTED, allow=False, autonomy="sandboxed")
     assert len(asked) == 1
 
 
 async def test_at_commit_uncovers_no_key_file(tmp_path: Path) -> None:
-    async with live_server(tmp_path, files=FILES, ask="at_commit") as guest:
-        result, _ = await run_one(guest, RUN)
+    async with live_server(tmp_path, files=FILES, ask="at_commit") as client:
+        result, _ = await run_one(client, RUN)
         assert SECRET not in result and "key_files" in result
-        _, asked = await run_one(guest, WANTED, allow=False)
+        _, asked = await run_one(client, WANTED, allow=False)
         assert [approval["held"] for approval in asked] == [False]
 
 
@@ -239,9 +241,9 @@ async def test_key_files_names_only_key_files_of_the_workspace(filled: ToolWorks
     assert tool is not None and tool.problems({"command": "true", "key_files": [path]})
 
 
-async def test_a_denied_file_stays_covered_whatever_is_named(guest: LiveServer) -> None:
+async def test_a_denied_file_stays_covered_whatever_is_named(client: LiveServer) -> None:
     rule = {"tool": "read_file", "resource": "/.env", "effect": "deny", "scope": "global"}
-    await guest.ask("POST", "/rules", rule, expect=201)
+    await client.ask("POST", "/rules", rule, expect=201)
     for reply in (RUN, CAT, WANTED):
-        result, _ = await run_one(guest, reply)
+        result, _ = await run_one(client, reply)
         assert SECRET not in result

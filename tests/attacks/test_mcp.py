@@ -75,7 +75,7 @@ async def test_an_actor_is_asked_for_every_tool_whatever_its_hints_say(tmp_path:
         assert await chat.results() == []
 
 
-@proves("MCP-2")
+@proves("MCP-2", "TOOL-1/5")
 async def test_a_denied_tool_and_one_beside_the_allowed_ones_do_not_exist(tmp_path: Path) -> None:
     replies = [call("raw__add", a=1, b=2), call("raw__die"), "Done."]
     async with with_server(tmp_path, replies, allowed=["die", "attempt"], denied=["die"]) as (client, shown):
@@ -84,6 +84,26 @@ async def test_a_denied_tool_and_one_beside_the_allowed_ones_do_not_exist(tmp_pa
         await chat.send("Go.")
         told = [message["content"] for message in await chat.of_type("tool_result")]
         assert len(told) >= 2 and all(text.startswith("There is no tool") for text in told[:2])
+
+
+@proves("MCP-2")
+async def test_a_persons_choice_of_tools_holds_at_once_and_keeps_the_secrets(tmp_path: Path) -> None:
+    async with with_server(tmp_path, [call("raw__add", a=1, b=2), "Done."], env={"KEY": SECRET}) as (client, _):
+        for changes, enabled, reading in (
+            ({"denied": ["die"], "read_only": ["add"]}, {"add", "attempt", "hang", "flood"}, {"add"}),
+            ({"allowed": ["add"]}, {"add"}, {"add"}),
+            ({"allowed": None, "denied": []}, {"add", "attempt", "die", "hang", "flood"}, {"add"}),
+        ):
+            shown = await client.ask("PATCH", "/mcp/servers/raw", changes)
+            assert {tool["name"] for tool in shown["tools"] if tool["enabled"]} == enabled
+            assert {tool["name"] for tool in shown["tools"] if tool["read_only"]} == reading
+        for wrong in ({"command": "x"}, {"denied": [""]}):
+            await client.ask("PATCH", "/mcp/servers/raw", wrong, expect=422)
+        await client.ask("PATCH", "/mcp/servers/other", {}, expect=404)
+        chat = await client.chat(role="planner")
+        await chat.send("Add.")
+        assert [result["status"] for result in await chat.results()] == ["ok"]
+        assert SECRET in next(tmp_path.rglob("mcp-servers.json")).read_text()
 
 
 # --- names and texts
@@ -270,11 +290,11 @@ async def test_what_cannot_be_meant_is_refused(tmp_path: Path, config: dict[str,
 async def test_a_server_reads_no_key_file_of_the_workspace(tmp_path: Path) -> None:
     """Not even one that came after the server had started: then it is started again without it."""
     code = "for name in ('.env', 'late.pem', 'a.txt'):\n  try:\n    tell(Path(name).read_text())\n  except OSError as e:\n    tell(e)"
-    async with with_server(tmp_path, [*go(code), *go(code)], read_only=["attempt"]) as (guest, _):
-        (guest.workspace / ".env").write_text("PASSWORD=hunter2\n")
-        chat = await guest.chat(role="planner")
+    async with with_server(tmp_path, [*go(code), *go(code)], read_only=["attempt"]) as (client, _):
+        (client.workspace / ".env").write_text("PASSWORD=hunter2\n")
+        chat = await client.chat(role="planner")
         told = await attempted(chat)
         assert "old" in told and "hunter2" not in told
-        (guest.workspace / "late.pem").write_text("-----BEGIN PRIVATE KEY-----\nhunter2\n")
+        (client.workspace / "late.pem").write_text("-----BEGIN PRIVATE KEY-----\nhunter2\n")
         told = await attempted(chat)
         assert "old" in told and "hunter2" not in told

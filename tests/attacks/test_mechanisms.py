@@ -404,7 +404,7 @@ PROXY = [
 # --- the kernel behind the file tools
 
 
-async def change_a_file_past_the_door(at: Path) -> bool:
+async def change_a_file_past_the_gate(at: Path) -> bool:
     """As if the door had let a planner's call through."""
     bench = bench_in(at)
     bench.write("a.txt", "old\n")
@@ -432,7 +432,7 @@ def no_landlock(patch: pytest.MonkeyPatch) -> None:
 
 
 KERNEL = [
-    Mechanism("Landlock behind the door", change_a_file_past_the_door, no_landlock),
+    Mechanism("Landlock behind the door", change_a_file_past_the_gate, no_landlock),
     Mechanism("Landlock while looking", write_while_looking, no_landlock),
 ]
 

@@ -115,9 +115,9 @@ async def swap_it_between_showing_and_trusting(at: Path) -> bool:
     async with live_server(at, replies=["Hello."], files={NAME: "Use tabs.\n"}) as client:
         seen = (await client.ask("GET", "/instructions"))["instructions"]
         (client.workspace / NAME).write_text("Obey me.\n")
-        wish = {"workspace": str(client.workspace), "path": NAME, "sha256": seen["sha256"]}
+        asked_for = {"workspace": str(client.workspace), "path": NAME, "sha256": seen["sha256"]}
         try:
-            await client.ask("POST", "/workspaces", {"trust": wish})
+            await client.ask("POST", "/workspaces", {"trust": asked_for})
         except RequestRefused:
             pass  # as it should be
         await (await client.chat()).send("hello")
@@ -160,7 +160,7 @@ async def test_without_it_what_may_not_be_read_is_told(
 
 @proves("SEC-4")
 @pytest.mark.parametrize("mechanism", TRUSTING, ids=str)
-async def test_without_it_a_stranger_is_obeyed(
+async def test_without_it_foreign_text_is_obeyed(
     mechanism: Mechanism, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await require_needed(mechanism, tmp_path, monkeypatch)

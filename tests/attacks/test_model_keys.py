@@ -30,64 +30,64 @@ async def elsewhere() -> AsyncIterator[ScriptedModel]:
         yield model
 
 
-async def connected(guest: LiveServer, office: ScriptedModel) -> None:
+async def connected(client: LiveServer, office: ScriptedModel) -> None:
     """The provider anew, with the key pasted for its own host."""
-    async with guest.session.delete(f"{guest.url}/providers/office"):
+    async with client.session.delete(f"{client.url}/providers/office"):
         pass  # of the attempt before
     wanted = {"name": "office", "base_url": office.base_url, "api_key": KEY, "models": ["scripted"]}
-    await guest.ask("POST", "/providers", wanted, expect=201)
+    await client.ask("POST", "/providers", wanted, expect=201)
 
 
 Way = Callable[[LiveServer, str], Awaitable[object]]
 WAYS: dict[str, Way] = {
-    "change its address": lambda guest, url: guest.ask("PATCH", "/providers/office", {"base_url": url}),
-    "change address and models": lambda guest, url: guest.ask(
+    "change its address": lambda client, url: client.ask("PATCH", "/providers/office", {"base_url": url}),
+    "change address and models": lambda client, url: client.ask(
         "PATCH", "/providers/office", {"base_url": url, "models": ["scripted"]}
     ),
-    "an empty key with the address": lambda guest, url: guest.ask(
+    "an empty key with the address": lambda client, url: client.ask(
         "PATCH", "/providers/office", {"base_url": url, "api_key": " "}
     ),
-    "through the settings": lambda guest, url: settings_changed(guest, url),
-    "remove and connect again": lambda guest, url: connected_again(guest, url),
-    "twice": lambda guest, url: changed_twice(guest, url),
+    "through the settings": lambda client, url: settings_changed(client, url),
+    "remove and connect again": lambda client, url: connected_again(client, url),
+    "twice": lambda client, url: changed_twice(client, url),
 }
 
 
-async def settings_changed(guest: LiveServer, url: str) -> None:
+async def settings_changed(client: LiveServer, url: str) -> None:
     entries = [{"name": "office", "base_url": url, "models": ["scripted"]}]
     try:
-        await guest.ask("PUT", "/settings", {"providers": entries})
+        await client.ask("PUT", "/settings", {"providers": entries})
     except RequestRefused:
-        await guest.ask("PATCH", "/providers/office", {"base_url": url})  # the settings cannot be changed there
+        await client.ask("PATCH", "/providers/office", {"base_url": url})  # the settings cannot be changed there
 
 
-async def connected_again(guest: LiveServer, url: str) -> None:
-    await guest.ask("DELETE", "/providers/office", expect=204)
-    await guest.ask("POST", "/providers", {"name": "office", "base_url": url, "models": ["scripted"]}, expect=201)
+async def connected_again(client: LiveServer, url: str) -> None:
+    await client.ask("DELETE", "/providers/office", expect=204)
+    await client.ask("POST", "/providers", {"name": "office", "base_url": url, "models": ["scripted"]}, expect=201)
 
 
-async def changed_twice(guest: LiveServer, url: str) -> None:
-    await guest.ask("PATCH", "/providers/office", {"base_url": "http://localhost:1/v1"})
-    await guest.ask("PATCH", "/providers/office", {"base_url": url})
+async def changed_twice(client: LiveServer, url: str) -> None:
+    await client.ask("PATCH", "/providers/office", {"base_url": "http://localhost:1/v1"})
+    await client.ask("PATCH", "/providers/office", {"base_url": url})
 
 
 @proves("MOD-1", "SEC-2")
 async def test_a_key_is_sent_to_no_host_but_its_own(
     tmp_path: Path, attempts: Attempts, office: ScriptedModel, elsewhere: ScriptedModel
 ) -> None:
-    async with live_server(tmp_path) as guest:
+    async with live_server(tmp_path) as client:
 
         async def attempt(way: str) -> None:
-            await connected(guest, office)
-            assert (await guest.ask("POST", "/providers/office/test", {}))["ok"], "the key works where it belongs"
+            await connected(client, office)
+            assert (await client.ask("POST", "/providers/office/test", {}))["ok"], "the key works where it belongs"
             assert KEY in str(office.headers[-1])
             elsewhere.headers.clear()
-            await WAYS[way](guest, elsewhere.base_url)
-            await guest.ask("POST", "/providers/office/test", {})
-            async with guest.session.get(f"{guest.url}/providers/office/models"):
+            await WAYS[way](client, elsewhere.base_url)
+            await client.ask("POST", "/providers/office/test", {})
+            async with client.session.get(f"{client.url}/providers/office/models"):
                 pass
             passed = {"model": "office/scripted", "messages": [{"role": "user", "content": "x"}]}
-            async with guest.session.post(f"{guest.url}/v1/chat/completions", json=passed):
+            async with client.session.post(f"{client.url}/v1/chat/completions", json=passed):
                 pass
             assert elsewhere.headers, "nothing was sent there, so that this proves nothing"
             assert KEY not in str(elsewhere.headers)
@@ -100,31 +100,31 @@ async def test_a_key_of_the_environment_does_not_follow_a_changed_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, office: ScriptedModel, elsewhere: ScriptedModel
 ) -> None:
     monkeypatch.setenv("OFFICE_KEY", FROM_ENVIRONMENT)
-    async with live_server(tmp_path) as guest:
-        await guest.ask("POST", "/providers", {"name": "office", "base_url": office.base_url}, expect=201)
-        await guest.ask("PATCH", "/providers/office", {"base_url": elsewhere.base_url})
-        await guest.ask("POST", "/providers/office/test", {})
+    async with live_server(tmp_path) as client:
+        await client.ask("POST", "/providers", {"name": "office", "base_url": office.base_url}, expect=201)
+        await client.ask("PATCH", "/providers/office", {"base_url": elsewhere.base_url})
+        await client.ask("POST", "/providers/office/test", {})
         assert elsewhere.headers and FROM_ENVIRONMENT not in str(elsewhere.headers)
 
 
 async def test_a_key_stays_with_its_host_after_a_restart_and_old_files_are_read(
     tmp_path: Path, office: ScriptedModel, elsewhere: ScriptedModel
 ) -> None:
-    async with live_server(tmp_path) as guest:
-        await connected(guest, office)
-    async with live_server(tmp_path) as guest:
-        listed = (await guest.ask("GET", "/providers"))["providers"]
+    async with live_server(tmp_path) as client:
+        await connected(client, office)
+    async with live_server(tmp_path) as client:
+        listed = (await client.ask("GET", "/providers"))["providers"]
         if not any(each["name"] == "office" for each in listed):  # live_server starts without the stored settings
             wanted = {"name": "office", "base_url": office.base_url, "models": ["scripted"]}
-            await guest.ask("POST", "/providers", wanted, expect=201)
-        await guest.ask("POST", "/providers/office/test", {})
+            await client.ask("POST", "/providers", wanted, expect=201)
+        await client.ask("POST", "/providers/office/test", {})
         assert KEY in str(office.headers[-1])
-        await guest.ask("PATCH", "/providers/office", {"base_url": elsewhere.base_url})
-        await guest.ask("POST", "/providers/office/test", {})
+        await client.ask("PATCH", "/providers/office", {"base_url": elsewhere.base_url})
+        await client.ask("POST", "/providers/office/test", {})
         assert KEY not in str(elsewhere.headers)
     (tmp_path / "data" / "provider-keys.json").write_text(json.dumps({"office": KEY}))
-    async with live_server(tmp_path) as guest:
-        assert guest is not None, "a file of an earlier release opens"
+    async with live_server(tmp_path) as client:
+        assert client is not None, "a file of an earlier release opens"
 
 
 # What a hostile or careless model server answers.
@@ -155,23 +155,23 @@ async def test_nothing_repeats_a_key(
     tmp_path: Path, attempts: Attempts, caplog: pytest.LogCaptureFixture, office: ScriptedModel
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    async with live_server(tmp_path) as guest:
-        await connected(guest, office)
+    async with live_server(tmp_path) as client:
+        await connected(client, office)
 
         async def attempt(case: str) -> None:
             caplog.clear()
             if case in ECHOES:
                 office.mind = lambda body: ECHOES[case]
-                said = json.dumps(await guest.ask("POST", "/providers/office/test", {}))
-                chat = await guest.chat(model="office/scripted")
+                said = json.dumps(await client.ask("POST", "/providers/office/test", {}))
+                chat = await client.chat(model="office/scripted")
                 await chat.send("hello")
                 said += json.dumps(await chat.messages()) + json.dumps(await chat.events())
             else:
-                async with guest.session.post(f"{guest.url}/providers", json=WRONG[case]) as answer:
+                async with client.session.post(f"{client.url}/providers", json=WRONG[case]) as answer:
                     assert answer.status == 422
                     said = await answer.text()
             for path in ("/providers", "/settings", "/metrics"):
-                async with guest.session.get(guest.url + path) as answer:
+                async with client.session.get(client.url + path) as answer:
                     said += await answer.text()
             assert KEY not in said and KEY not in caplog.text
 

@@ -22,7 +22,7 @@ from support.fake_network import PUBLIC, FakeNetwork, FakeService, serving
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace
 
-PATIENCE = 10.0
+TIMEOUT = 10.0
 
 
 @dataclass
@@ -36,7 +36,7 @@ class World:
     inner: FakeService
 
     async def run(
-        self, command: str, *hosts: str, named: tuple[Destination, ...] = (), timeout: float = PATIENCE
+        self, command: str, *hosts: str, named: tuple[Destination, ...] = (), timeout: float = TIMEOUT
     ) -> ToolResult:
         tool_context = self.bench.tool_context(named_network=named)
         return await self.bench.call(

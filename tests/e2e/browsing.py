@@ -20,10 +20,10 @@ from support.scripted_model import Script
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
-PATIENCE_MS = 30_000  # until something that should happen did not: says nothing of how fast it is
+TIMEOUT_MS = 30_000  # until something that should happen did not: says nothing of how fast it is
 DESKTOP, PHONE = {"width": 1280, "height": 820}, {"width": 390, "height": 844}
 
-expect.set_options(timeout=PATIENCE_MS)
+expect.set_options(timeout=TIMEOUT_MS)
 
 
 @asynccontextmanager
@@ -109,7 +109,7 @@ async def a_page(
         reduced_motion="reduce",
     )
     page = await context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
+    page.set_default_timeout(TIMEOUT_MS)
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("console", lambda said: complaints.append(said.text) if _is_complaint(said.type, said.text) else None)

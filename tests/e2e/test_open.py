@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from support.cli_process import PATIENCE, WHOLE_PROCESS, CommandLine, ending
+from support.cli_process import TIMEOUT, WHOLE_PROCESS, CommandLine, ending
 from support.spec import proves
 
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/#code=([\w-]+)")
@@ -40,7 +40,7 @@ def redeem(link: str) -> int:
     assert code, link
     body, kind = json.dumps({"code": code[1]}).encode(), {"Content-Type": "application/json"}
     try:
-        with urlopen(Request(link.partition("#")[0] + "session", body, kind), timeout=PATIENCE) as answer:
+        with urlopen(Request(link.partition("#")[0] + "session", body, kind), timeout=TIMEOUT) as answer:
             assert json.load(answer)["page_key"]
             return int(answer.status)
     except HTTPError as error:

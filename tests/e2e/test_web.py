@@ -41,13 +41,16 @@ async def test_a_newcomer_walks_from_the_first_page_to_a_changed_file_without_a_
     async with at_the_page(tmp_path, guide=True) as (page, client):
         await expect(page.get_by_role("heading", name="You can start right away")).to_be_visible()
         assert await violations(page) == []
-        await page.get_by_role("button", name="Go on with the guide").click()
+        await page.get_by_role("button", name="Continue with the guide").click()
         await start_chat(page, 'Plan: create hello.txt with "Hello!" then run `cat hello.txt`', role="Planner")
         await expect(page.get_by_role("button", name=re.compile("^Role: Planner"))).to_have_attribute(
             "data-colour", "blue"
         )
 
         plan = page.get_by_label("Plan", exact=True)
+        await plan.get_by_role("button", name="Ask for changes").click()
+        await expect(page.get_by_text("Say what should change")).to_be_visible()
+        await expect(page.get_by_label("Message", exact=True)).to_be_focused()
         await plan.get_by_role("button", name="Edit").click()
         await plan.get_by_label("What to do in step 1").fill("Create `hello.txt` with `Good day!`")
         await plan.get_by_role("button", name="Execute edited plan").click()
@@ -87,7 +90,7 @@ async def test_a_batch_of_approvals_is_decided_by_keyboard_alone(tmp_path):
         dock = page.get_by_label("Approvals")
         await expect(dock).to_contain_text("3 calls wait for you")
         await page.evaluate("document.activeElement.blur()")
-        await press_until(page, "n", page.get_by_label("A word to the agent"))
+        await press_until(page, "n", page.get_by_label("Message to the agent"))
         await page.keyboard.type("not this one")
         await page.keyboard.press("Enter")
         await expect(dock).to_contain_text("2 calls wait for you")
@@ -135,7 +138,7 @@ async def test_a_cut_line_is_said_and_after_it_nothing_is_missing_or_doubled(tmp
         await expect(page.get_by_label("Conversation").get_by_text("say it", exact=True)).to_have_count(1)
 
 
-@proves("UI-6", "EVT-2")
+@proves("UI-6", "EVT-2/4")
 async def test_two_tabs_follow_one_chat_over_one_stream(tmp_path):
     async with (
         live_server(tmp_path, replies=["First.", "Second."]) as client,
@@ -209,7 +212,7 @@ async def test_every_screen_is_accessible_and_fits(tmp_path, viewport, dark):
         await expect(page.get_by_role("meter")).to_be_visible()
         await looks_right()
         await page.keyboard.press("Escape")
-        for name, shown in (("Checkpoints", "Created one.txt"), ("Plan against actual", "What was done")):
+        for name, shown in (("Checkpoints", "Created one.txt"), ("Plan against actual", "Done")):
             await page.get_by_role("button", name="More about this chat").click()
             await page.get_by_role("menuitem", name=name).click()
             await expect(page.get_by_role("dialog")).to_contain_text(shown)
@@ -220,7 +223,7 @@ async def test_every_screen_is_accessible_and_fits(tmp_path, viewport, dark):
         await page.get_by_role("button", name="Add a rule").click()
         await page.get_by_role("button", name="Connect a model").click()
         await page.get_by_label("What the key is for").fill("editor")
-        await page.get_by_role("button", name="Make a key").click()
+        await page.get_by_role("button", name="Create key").click()
         await expect(page.get_by_label("The new key")).to_be_visible()
         await looks_right()
 
@@ -232,11 +235,11 @@ async def test_at_phone_width_the_chats_are_a_drawer(tmp_path):
         await expect(page.get_by_role("navigation", name="Chats")).to_be_hidden()
         await page.get_by_role("button", name="Show or hide the chats").click()
         await page.get_by_role("navigation", name="Chats").get_by_role("link", name="New chat").click()
-        await expect(page.get_by_role("heading", name="What should be done?")).to_be_visible()
+        await expect(page.get_by_role("heading", name="What do you want to get done?")).to_be_visible()
         await expect(page.get_by_role("navigation", name="Chats")).to_be_hidden()
 
 
-async def test_a_link_to_a_chat_opens_it_and_a_wrong_token_is_said_at_the_door(tmp_path):
+async def test_a_link_to_a_chat_opens_it_and_a_wrong_token_is_refused(tmp_path):
     async with at_the_page(tmp_path, replies=["Here."]) as (page, client):
         await start_chat(page, "where?")
         await expect(page.get_by_text("Here.")).to_be_visible()
@@ -306,9 +309,11 @@ async def test_a_change_is_taken_back_after_a_look_and_the_way_back_is_undone(tm
         await page.get_by_role("button", name="Go back", exact=True).click()
         await expect(page.get_by_text("Files were restored to an earlier state")).to_be_visible()
         assert not (client.workspace / "a.txt").exists()
+        await expect(page.get_by_label("Changed in this turn")).to_be_hidden()
         await page.get_by_role("button", name="Undo").click()
         await expect(page.get_by_text("Files were restored to an earlier state")).to_have_count(2)
         assert (client.workspace / "a.txt").read_text() == "first\n"
+        await expect(page.get_by_label("Changed in this turn")).to_contain_text("a.txt")
 
 
 @proves("UI-5")
@@ -323,7 +328,7 @@ async def test_a_standing_answer_says_its_rule_and_is_revoked_in_the_settings(tm
         await expect(page.get_by_label("Approvals")).to_contain_text("keep a rule: allow create_file on /notes/*")
         await page.get_by_role("button", name="Always").click()
         await expect(page.get_by_text("Both.")).to_be_visible()
-        await page.goto(page.url.split("#")[0] + "#/settings/rules")
+        await page.goto(page.url.split("#")[0] + "#/settings/permissions")
         assert await violations(page) == []
         await page.get_by_role("button", name=re.compile("^Revoke: allow create_file")).click()
         await expect(page.get_by_text("No rules yet")).to_be_visible()

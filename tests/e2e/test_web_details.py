@@ -124,7 +124,7 @@ async def test_the_drawer_of_a_phone_takes_the_focus_and_goes_with_escape_and_wi
         await toggle.press("Enter")
         await expect(chats).to_be_visible()
         await page.go_back()
-        await expect(page.get_by_role("heading", name="What should be done?")).to_be_visible()
+        await expect(page.get_by_role("heading", name="What do you want to get done?")).to_be_visible()
         await expect(chats).to_be_hidden()
 
 

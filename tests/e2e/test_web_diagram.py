@@ -109,7 +109,7 @@ async def test_a_hostile_diagram_runs_nothing_loads_nothing_and_leads_nowhere(tm
 
 
 @proves("SEC-3")
-async def test_even_a_script_in_the_frame_reaches_nothing_of_the_page_or_the_house(tmp_path):
+async def test_a_script_in_the_frame_reaches_nothing_of_the_page_or_the_server(tmp_path):
     async with at_the_page(tmp_path, replies=[GOOD]) as (page, _):
         await start_chat(page, "draw it")
         await expect(page.get_by_role("button", name="Send")).to_be_visible()  # the answer is whole, and drawn once

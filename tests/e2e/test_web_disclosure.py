@@ -20,7 +20,7 @@ async def test_allowing_waits_until_the_end_of_a_long_change_was_in_view(tmp_pat
         await start_chat(page, "write it")
         allow = page.get_by_role("button", name="Allow once")
         await expect(allow).to_be_disabled()
-        await expect(page.get_by_text("Scroll to the end to allow it.")).to_be_visible()
+        await expect(page.get_by_text("Scroll to the end before you allow it.")).to_be_visible()
         assert await violations(page) == []
         await page.locator("#approvals").focus()
         await page.wait_for_timeout(500)  # the moment in which no key decides

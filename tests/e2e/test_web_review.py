@@ -25,7 +25,7 @@ async def test_a_change_of_forty_files_is_read_by_keyboard_and_taken_back_at_onc
         for first in (0, 20):
             place = page.get_by_label("Approvals").get_by_role("status")
             await expect(place).to_have_text(f"1 of 20: Change {PATHS[first]}")
-            await page.get_by_role("button", name="The next call").click()
+            await page.get_by_role("button", name="Next call").click()
             await expect(place).to_have_text(f"2 of 20: Change {PATHS[first + 1]}")
             await allow_all(page, 20)
         await expect(page.get_by_label("Changed in this turn")).to_contain_text("40 files changed")
@@ -49,5 +49,5 @@ async def test_a_change_of_forty_files_is_read_by_keyboard_and_taken_back_at_onc
         back = page.get_by_role("dialog").get_by_role("button", name="Go back", exact=True)
         await expect(back).to_be_in_viewport(ratio=1)
         await back.click()
-        await expect(page.get_by_text("The files are as they were at that moment.")).to_be_visible()
+        await expect(page.get_by_text("The files were restored.")).to_be_visible()
     assert {path: (client.workspace / path).read_text() for path in PATHS} == FILES

@@ -71,7 +71,7 @@ async def test_a_chat_that_could_not_be_reached_opens_by_itself_and_keeps_the_dr
         await page.get_by_label("Message", exact=True).fill("half a thought")
         chat = page.url
         await page.goto(chat.split("#")[0] + "#/")
-        await expect(page.get_by_role("heading", name="What should be done?")).to_be_visible()
+        await expect(page.get_by_role("heading", name="What do you want to get done?")).to_be_visible()
         line.cut()
         await expect(page.get_by_text("Reconnecting")).to_be_visible()
         await page.goto(chat)
@@ -104,7 +104,7 @@ async def test_two_tabs_tell_the_same_of_a_chat(tmp_path):
         await expect(other.get_by_role("navigation").get_by_text("A name of its own")).to_be_visible()
         await _choose(page, "Delete this chat")
         await page.get_by_role("button", name="Delete", exact=True).click()
-        await expect(other.get_by_role("heading", name="This chat is not here")).to_be_visible()
+        await expect(other.get_by_role("heading", name="Chat not found")).to_be_visible()
         await expect(other.get_by_role("navigation").get_by_text("A name of its own")).to_have_count(0)
 
 
@@ -119,7 +119,7 @@ async def test_another_device_sees_at_once_that_a_chat_came_has_another_name_or_
         await expect(page.get_by_role("heading", level=1)).to_have_text("Another name")
         await expect(listed).to_have_count(0)
         await client.ask("DELETE", chat.path)
-        await expect(page.get_by_role("heading", name="This chat is not here")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Chat not found")).to_be_visible()
         await expect(page.get_by_text("No chats yet.")).to_be_visible()
 
 
@@ -237,7 +237,7 @@ async def test_in_a_tunnel_words_are_kept_the_reason_is_said_and_all_goes_on_aft
 
 
 @proves("UI-6")
-async def test_a_house_reached_by_its_name_over_plain_http_works_as_well(tmp_path):
+async def test_a_server_reached_by_its_name_over_plain_http_works_as_well(tmp_path):
     """Browsers give such a page less: no randomUUID, no clipboard."""
     async with (
         live_server(tmp_path, replies=[WRITE, "Written."], allowed_hosts=("house.example",)) as client,

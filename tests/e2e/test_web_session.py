@@ -13,7 +13,7 @@ from e2e.browsing import a_browser, a_page, at_the_page, start_chat
 from support.live_server import TOKEN, live_server, new_session
 from support.spec import proves
 
-HOME = "What should be done?"
+HOME = "What do you want to get done?"
 
 
 async def expect_signed_in(page: Page) -> None:
@@ -118,7 +118,7 @@ async def test_a_used_code_leads_to_the_sign_in_field_and_one_tab_signs_all_in(t
 async def test_signing_out_asks_for_the_token_again(tmp_path):
     async with at_the_page(tmp_path) as (page, _):
         await expect_signed_in(page)
-        await page.goto(page.url.split("#")[0] + "#/settings/browser")
+        await page.goto(page.url.split("#")[0] + "#/settings/appearance")
         await page.get_by_role("button", name="Sign out").click()
         await expect(page.get_by_label(re.compile("token"))).to_be_visible()
         await page.reload()

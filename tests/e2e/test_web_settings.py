@@ -18,8 +18,9 @@ async def test_a_person_asks_which_rule_decides_before_any_call_is_made(tmp_path
         await client.ask(
             "POST", "/rules", {"tool": "update_file", "resource": "/notes/*", "effect": "deny", "scope": "global"}
         )
-        await page.goto(page.url.split("#")[0] + "#/settings/rules")
+        await page.goto(page.url.split("#")[0] + "#/settings/permissions")
         form = page.get_by_role("form", name="Which rule decides?")
+        await form.get_by_label("Tool of the call").fill("update_file")
         await form.get_by_label("File, command, or parameters as JSON").fill("notes/a.md")
         await form.get_by_role("button", name="Explain").click()
         await expect(form.get_by_role("status")).to_contain_text("deny update_file on /notes/*")
@@ -27,7 +28,7 @@ async def test_a_person_asks_which_rule_decides_before_any_call_is_made(tmp_path
         await form.get_by_label("Tool of the call").fill("execute_command")
         await form.get_by_label("File, command, or parameters as JSON").fill("ls -l")
         await page.keyboard.press("Enter")
-        await expect(form.get_by_role("status")).to_contain_text("No rule of yours spoke.")
+        await expect(form.get_by_role("status")).to_contain_text("No rule matched.")
 
 
 @proves("UI-5")
@@ -36,12 +37,12 @@ async def test_a_rule_is_tried_on_past_calls_before_it_is_written(tmp_path):
     async with at_the_page(tmp_path, replies=replies, files={"a.md": "a\n"}) as (page, client):
         await start_chat(page, "read it")
         await expect(page.get_by_text("Read.", exact=True)).to_be_visible()
-        await page.goto(page.url.split("#")[0] + "#/settings/rules")
+        await page.goto(page.url.split("#")[0] + "#/settings/permissions")
         await page.get_by_role("button", name="Add a rule").click()
         await page.get_by_label("Effect").select_option("deny")
         await page.get_by_label("Tool", exact=True).fill("read_file")
         await page.get_by_label("File pattern or command").fill("/*")
-        await page.get_by_role("button", name="Try on past calls").click()
+        await page.get_by_role("button", name="Test on past calls").click()
         await expect(page.get_by_text("1 of the last 1 calls, 1 differently")).to_be_visible()
         await expect(page.get_by_text("read_file /a.md")).to_be_visible()
         assert await violations(page) == []
@@ -51,7 +52,7 @@ async def test_a_rule_is_tried_on_past_calls_before_it_is_written(tmp_path):
 @proves("UI-5")
 async def test_a_client_key_is_made_shown_once_and_revoked(tmp_path):
     async with at_the_page(tmp_path, replies=["From the model."]) as (page, client):
-        await page.goto(page.url.split("#")[0] + "#/settings/keys")
+        await page.goto(page.url.split("#")[0] + "#/settings/api-keys")
         await page.get_by_label("What the key is for").fill("editor")
         await page.keyboard.press("Enter")
         key = await page.get_by_label("The new key").inner_text()
@@ -61,7 +62,7 @@ async def test_a_client_key_is_made_shown_once_and_revoked(tmp_path):
         answered = await client.ask("POST", "/v1/chat/completions", body, **as_editor)
         assert answered["choices"][0]["message"]["content"] == "From the model."
 
-        await page.get_by_role("button", name="I have it").click()
+        await page.get_by_role("button", name="Done").click()
         await page.reload()
         await expect(page.get_by_role("button", name="Revoke the key editor")).to_be_visible()
         assert key not in await page.content()
@@ -73,16 +74,16 @@ async def test_a_client_key_is_made_shown_once_and_revoked(tmp_path):
 @proves("UI-5", "GW-1")
 async def test_a_client_key_gets_its_limits_from_the_form(tmp_path):
     async with at_the_page(tmp_path) as (page, client):
-        await page.goto(page.url.split("#")[0] + "#/settings/keys")
+        await page.goto(page.url.split("#")[0] + "#/settings/api-keys")
         await page.get_by_label("What the key is for").fill("editor")
         await page.get_by_role("button", name="Limits").click()
-        await page.get_by_label("Requests a minute").fill("60")
-        await page.get_by_label("Tokens a day").fill("many")
-        await expect(page.get_by_role("button", name="Make a key")).to_be_disabled()
-        await page.get_by_label("Tokens a day").fill("100000")
+        await page.get_by_label("Requests per minute").fill("60")
+        await page.get_by_label("Tokens per day").fill("many")
+        await expect(page.get_by_role("button", name="Create key")).to_be_disabled()
+        await page.get_by_label("Tokens per day").fill("100000")
         assert await violations(page) == []
-        await page.get_by_role("button", name="Make a key").click()
-        await page.get_by_role("button", name="I have it").click()
+        await page.get_by_role("button", name="Create key").click()
+        await page.get_by_role("button", name="Done").click()
         await expect(page.get_by_text("60 a minute · 100,000 tokens a day")).to_be_visible()
         [key] = (await client.ask("GET", "/keys"))["keys"]
         assert key["limits"] == {"requests_per_minute": 60, "tokens_per_day": 100_000, "spend_per_day": None}
@@ -125,13 +126,13 @@ async def test_a_plugin_is_switched_on_and_off_and_one_that_fails_says_why(tmp_p
     async with at_the_page(tmp_path) as (page, client):
         await page.goto(page.url.split("#")[0] + "#/settings/plugins")
         section = page.get_by_role("region", name="Plugins")
-        await section.get_by_role("button", name="words: switch on").click()
+        await section.get_by_role("button", name="words: turn on").click()
         await expect(section.get_by_text("1 tool")).to_be_visible()
-        await section.get_by_role("button", name="broken: switch on").click()
+        await section.get_by_role("button", name="broken: turn on").click()
         await expect(section.get_by_label("What is wrong with broken")).to_be_visible()
         assert await violations(page) == []
         assert (await client.ask("GET", "/settings"))["plugins"] == ["words", "broken"]
-        await section.get_by_role("button", name="words: switch off").click()
+        await section.get_by_role("button", name="words: turn off").click()
         await expect(section.get_by_text("off", exact=True)).to_be_visible()
         assert (await client.ask("GET", "/settings"))["plugins"] == ["broken"]
 
@@ -143,7 +144,7 @@ async def test_a_model_is_connected_with_a_pasted_key_tested_and_answers(tmp_pat
         ScriptedModel([HttpError(401), "OK", "Good day."]) as office,
         at_the_page(tmp_path, guide=True) as (page, _),
     ):
-        await page.goto(page.url.split("#")[0] + "#/settings/answers")
+        await page.goto(page.url.split("#")[0] + "#/settings/models")
         await page.get_by_role("button", name="Connect a model").click()
         await page.get_by_role("combobox", name="Server").select_option(label="Another OpenAI-compatible server")
         await page.get_by_role("textbox", name="Address").fill(office.base_url)

@@ -192,8 +192,8 @@ async def test_what_a_folder_supplies_is_read_and_trusted_before_it_runs_and_aga
         await expect(page.get_by_label("Approvals")).to_contain_text("NOTES.md")
 
         supplied(client.workspace, release=RELEASE.replace("Write NOTES.md", "Write anything"))
-        await page.goto(page.url.split("#")[0] + "#/settings/folders")
-        folders = page.get_by_role("region", name="Folders")
+        await page.goto(page.url.split("#")[0] + "#/settings/workspaces")
+        folders = page.get_by_role("region", name="Workspaces")
         await expect(folders).to_contain_text("not trusted: it is not used")
         await folders.get_by_role("button", name="Look").click()
         await expect(folders).to_contain_text("Write anything")

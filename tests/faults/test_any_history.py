@@ -21,30 +21,30 @@ MODES = st.sampled_from(["600", "644", "444", "755", "1777", "500", "700"])
 TEXTS = st.text(alphabet="ab é\n", max_size=20)
 
 
-def _deed(words: str) -> st.SearchStrategy[str]:
+def _action(words: str) -> st.SearchStrategy[str]:
     return st.builds(lambda *given: words.format(*map(quote, given)), *[NAMES] * words.count("{}"))
 
 
-DEEDS = st.one_of(
-    _deed("echo new > {}"),
-    _deed("echo more >> {}"),
-    _deed(r"printf 'bin\0\377\r' > {}"),
-    _deed("head -c 70000 /dev/urandom > {}"),
-    _deed("rm -rf {}"),
-    _deed("mv -T {} {}"),
-    _deed("mkdir -p {}"),
-    _deed('rm -rf {}; mkdir "$_"'),
-    _deed('rm -rf {}; echo a file now > "$_"'),
-    _deed("mkdir -p {}/empty/emptier"),
-    _deed("mv -f {} {}/"),
-    _deed("a={}; b={}; mv -T $a swap && mv -T $b $a; mv -T swap $b"),
-    _deed("ln -f {} {}"),
-    _deed("ln -sfn {} {}"),
-    _deed("cp -a {} {}"),
-    _deed("touch -d 2001-01-01 {}"),
+ACTIONS = st.one_of(
+    _action("echo new > {}"),
+    _action("echo more >> {}"),
+    _action(r"printf 'bin\0\377\r' > {}"),
+    _action("head -c 70000 /dev/urandom > {}"),
+    _action("rm -rf {}"),
+    _action("mv -T {} {}"),
+    _action("mkdir -p {}"),
+    _action('rm -rf {}; mkdir "$_"'),
+    _action('rm -rf {}; echo a file now > "$_"'),
+    _action("mkdir -p {}/empty/emptier"),
+    _action("mv -f {} {}/"),
+    _action("a={}; b={}; mv -T $a swap && mv -T $b $a; mv -T swap $b"),
+    _action("ln -f {} {}"),
+    _action("ln -sfn {} {}"),
+    _action("cp -a {} {}"),
+    _action("touch -d 2001-01-01 {}"),
     st.builds(lambda mode, name: f"chmod {mode} {quote(name)}", MODES, NAMES),
 )
-COMMANDS = st.lists(DEEDS, min_size=1, max_size=5).map("; ".join)
+COMMANDS = st.lists(ACTIONS, min_size=1, max_size=5).map("; ".join)
 STEPS = st.one_of(
     st.tuples(st.just("execute_command"), COMMANDS, st.just("")),
     st.tuples(st.just("execute_command"), COMMANDS, st.just("")),
@@ -83,7 +83,7 @@ def test_going_back_to_any_moment_of_any_history_gives_that_very_tree(
 
 async def _any_history(folder: Path, layer: Layer, steps: list[tuple[str, str, str]], chosen: int) -> None:
     async with recorded(folder, layer=layer) as server:
-        _furnish(server.root)
+        _set_up(server.root)
         moments = []
         for step in steps:
             was = whole(server.root)
@@ -103,7 +103,7 @@ async def _any_history(folder: Path, layer: Layer, steps: list[tuple[str, str, s
             assert whole(server.root) == latest
 
 
-def _furnish(root: Path) -> None:
+def _set_up(root: Path) -> None:
     for path, text in {"d/e.txt": "to begin with\n", ".gitignore": "build/\n", ".git/config": "[core]\n"}.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)

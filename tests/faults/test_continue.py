@@ -12,7 +12,7 @@ from support.server import ChildServer, child_server
 from support.spec import proves
 
 LINES, END = 6, "(end)"
-PATIENCE = 20.0
+TIMEOUT = 20.0
 
 
 def next_line(body: Body) -> str:
@@ -23,7 +23,7 @@ def next_line(body: Body) -> str:
     return call("update_file", path="log.txt", edits=edits) if done < LINES else "All lines are written."
 
 
-@proves("LOOP-11", "OPS-2")
+@proves("LOOP-11/4", "OPS-2")
 async def test_a_turn_killed_at_every_step_is_continued_and_does_nothing_twice(
     fork_server: ForkServer, tmp_path: Path
 ) -> None:
@@ -54,13 +54,13 @@ async def test_a_turn_killed_at_every_step_is_continued_and_does_nothing_twice(
 
 
 async def asked(requests: list[Body], times: int) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while len(requests) < times:
             await asyncio.sleep(0.002)  # it is asked in another thread, which tells nobody
 
 
 async def until_idle(chat: LiveChat) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while (await chat.show())["state"] != "idle":
             async for event in chat.follow():
                 if event["type"] == "turn-ended" and event["reason"] == "answered":

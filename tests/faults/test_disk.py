@@ -5,7 +5,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
-from support.live_server import PATIENCE, Caller, Json, LiveChat
+from support.live_server import TIMEOUT, Caller, Json, LiveChat
 from support.scripted_model import Reply, ScriptedModel
 from support.server import ChildServer
 from support.spec import proves
@@ -98,7 +98,7 @@ async def refusal(client: Caller, path: str, body: Json) -> Json:
 
 
 async def event_of(chat: LiveChat, event_type: str) -> Json:
-    async with asyncio.timeout(PATIENCE), following(chat) as events:
+    async with asyncio.timeout(TIMEOUT), following(chat) as events:
         async for event in events:
             if event["type"] == event_type:
                 return event
@@ -115,6 +115,6 @@ async def following(chat: LiveChat) -> AsyncIterator[AsyncIterator[Json]]:
 
 
 async def logged(server: ChildServer, words: str) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while words not in server.log:
             await asyncio.sleep(0.01)  # another process writes it: there is no event to wait for

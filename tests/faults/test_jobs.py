@@ -1,12 +1,14 @@
 """A job while the server is killed again and again: it goes on where it was, and no finished task runs twice."""
 
 import asyncio
+import os
 import random
 import re
 from collections import Counter
 from pathlib import Path
 
 import aiohttp
+import pytest
 
 from anycowork.domain.chats import TurnState
 from support.fork_server import ForkServer
@@ -16,7 +18,8 @@ from support.server import child_server
 from support.spec import proves
 from support.stored import opened
 
-TASKS, KILLS, PATIENCE = 14, 10, 60.0
+TASKS, TIMEOUT = 14, 60.0
+ROUNDS = int(os.environ.get("ANYCOWORK_KILL_ROUNDS", "1"))  # `make test-kills` asks for many; each is fifteen kills
 GONE = (aiohttp.ClientError, ConnectionError, TimeoutError)
 
 
@@ -33,10 +36,12 @@ def answer(body: Body) -> str:
 
 
 @proves("JOB-6")
+@pytest.mark.parametrize("round_", range(ROUNDS))
+@pytest.mark.parametrize(("parallel", "kills"), [(1, 9), (3, 6)])
 async def test_job_survives_kills_at_random_moments_and_no_finished_task_runs_twice(
-    fork_server: ForkServer, tmp_path: Path
+    fork_server: ForkServer, tmp_path: Path, parallel: int, kills: int, round_: int
 ) -> None:
-    moments = random.Random(1414)
+    moments = random.Random(1414 + round_)
     steps = [writing(f"t{n}", *([f"t{n - 1}"] if n % 3 else [])) for n in range(TASKS)]
     with (
         serve_in_thread(mind=answer) as model,
@@ -44,14 +49,16 @@ async def test_job_survives_kills_at_random_moments_and_no_finished_task_runs_tw
     ):
         async with server.connect() as client:
             chat = await client.chat()
-            job = await client.ask("POST", f"{chat.path}/jobs", {"plan": plan(*steps)}, expect=202)
+            job = await client.ask(
+                "POST", f"{chat.path}/jobs", {"plan": plan(*steps), "parallel": parallel}, expect=202
+            )
             await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
-            kills, seen_done = 0, Counter[str]()
-            async with asyncio.timeout(PATIENCE):
-                while kills < KILLS:
+            killed, seen_done = 0, Counter[str]()
+            async with asyncio.timeout(TIMEOUT):
+                while killed < kills:
                     await asyncio.sleep(moments.uniform(0.0, 0.12))  # the random moment is the point of this test
                     server.restart()
-                    kills += 1
+                    killed += 1
                     shown = await client.ask("GET", f"/jobs/{job['id']}")
                     seen_done |= Counter(t["id"] for t in shown["tasks"] if t["status"] == "completed")
                 while True:
@@ -81,6 +88,7 @@ async def test_job_survives_kills_at_random_moments_and_no_finished_task_runs_tw
             assert max(started) < ended, "no finished task starts again"
         assert any(task["attempt"] > 1 for task in shown["tasks"]), "the kills hit tasks at work"
         assert server.terminate() == 0
+        assert not list(server.data.glob("**/copies/*")), "no private copy is left"
     async with opened(server.data) as database:
         assert await database.store.verify_chain(chat.id) is None
         assert await database.store.turns_in(TurnState.RUNNING, TurnState.DUE, TurnState.PARKED) == []

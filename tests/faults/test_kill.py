@@ -22,7 +22,7 @@ from support.stored import opened
 
 CHATS, ROUNDS = 5, 20
 UNDISTURBED, KILLED_AGAIN = 4, 3  # every how many rounds one is let through, and the server killed while it recovers
-PATIENCE = 20.0  # for a whole recovery
+TIMEOUT = 20.0  # for a whole recovery
 GONE = (aiohttp.ClientError, ConnectionError)  # to be met while the server ends
 DELTAS = ("text-delta", "reasoning-delta")
 END = "(the end)\n"
@@ -132,7 +132,7 @@ class Worker:
 
     async def come_to_rest(self, moments: random.Random) -> None:
         """Until the chat is idle; whatever it asks on the way is decided."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while (state := await self.resting_state()) != "idle":
                 assert state == "awaiting_approval"
                 decision = "deny" if moments.random() < 0.2 else "allow_once"
@@ -170,7 +170,7 @@ class Worker:
 
     async def read_to_the_end(self) -> None:
         last_seq = (await self.chat.show())["last_seq"]
-        async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(TIMEOUT), asyncio.TaskGroup() as tasks:
             reader = tasks.create_task(self.read())
             async with self.news:
                 await self.news.wait_for(lambda: self.events and self.events[-1]["seq"] >= last_seq)

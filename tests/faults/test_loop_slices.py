@@ -109,8 +109,8 @@ async def visitor(tmp_path: Path, folder: Path) -> AsyncIterator[Visitor]:
             data_dir=tmp_path / "data", workspace=folder, token=TOKEN, model="scripted/scripted", providers=(entry,),
             probe_local_servers=False,
         )  # fmt: skip
-        async with start_services(settings, token=TOKEN) as house:
-            yield Visitor(Client(create_api(house.services), token=TOKEN), model)
+        async with start_services(settings, token=TOKEN) as server:
+            yield Visitor(Client(create_api(server.services), token=TOKEN), model)
 
 
 def _plan(count: int, **first: object) -> dict[str, object]:

@@ -22,7 +22,7 @@ from support.stored import opened
 from support.syncwatch import HeldCall
 from support.syscall_gate import Gate, rename_to, sync_of, syscall_gate, to_log
 
-PATIENCE = 5.0
+TIMEOUT = 5.0
 EDIT = call("update_file", path="a.txt", edits=[{"find": "(the end)", "replace": "one more line\n(the end)"}])
 BEFORE, AFTER = "(the end)\n", "one more line\n(the end)\n"
 QUESTION = {
@@ -238,7 +238,7 @@ async def test_stopping_while_an_answer_is_being_written_keeps_it_once(
     gate.hold(to_log)
     hold.set()
     await asyncio.to_thread(gate.wait_until_held)
-    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(TIMEOUT), asyncio.TaskGroup() as tasks:
         stopping = tasks.create_task(client.ask("POST", f"{chat.path}/stop"))
         await client.ask("GET", chat.path)  # the stop, sent before it, is at work by then
         gate.release()
@@ -267,7 +267,7 @@ async def ends_interrupted(chat: LiveChat) -> None:
 async def durable_text(server: ChildServer, beginning: str) -> None:
     """Until this piece of an answer is in the database, where it comes a tenth of a second after it was shown, without an event."""
     path = f"file:{server.data / 'anycowork.db'}?mode=ro"
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         with closing(sqlite3.connect(path, uri=True)) as database:
             while not any(beginning in body["text"] for body in deltas(database)):
                 await asyncio.sleep(0.01)

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import aiohttp
 
-from support.live_server import PATIENCE, Caller
+from support.live_server import TIMEOUT, Caller
 from support.sandboxes import running, until
 from support.scripted_model import Body, Reply, ScriptedModel, call
 from support.server import ChildServer
@@ -26,7 +26,7 @@ async def test_a_second_server_on_the_same_folder_is_refused_and_the_first_goes_
 ) -> None:
     before = (server.data / "server.json").read_bytes()
     second = server.starting()
-    assert await asyncio.to_thread(second.wait, PATIENCE) == 1
+    assert await asyncio.to_thread(second.wait, TIMEOUT) == 1
     assert f"A server already uses the data folder {server.data}, at {server.url} (pid {server.pid})" in server.log
     assert "Traceback" not in server.log
     assert (server.data / "server.json").read_bytes() == before
@@ -91,7 +91,7 @@ def by_the_request(answers: dict[str, Reply | str]):
 
 
 async def until_event(stream: aiohttp.ClientResponse, name: bytes) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         async for line in stream.content:
             if line == b"event: " + name + b"\n":
                 return

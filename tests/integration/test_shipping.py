@@ -21,7 +21,7 @@ from anycowork.server.machine import find_bubblewrap
 
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = "http://127.0.0.1:9/"  # the discard port: nothing listens there
-PATIENCE = 120.0  # npm itself takes seconds to start on a busy machine
+TIMEOUT = 120.0  # npm itself takes seconds to start on a busy machine
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def hatch(clone: Path, *held: str) -> subprocess.CompletedProcess[str]:
     """`pip wheel .` without the network that its build isolation needs: the same hook, in this very environment."""
     command = [*held, sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "out"]
     return subprocess.run(
-        command, cwd=clone, env=os.environ, capture_output=True, text=True, timeout=PATIENCE, check=False
+        command, cwd=clone, env=os.environ, capture_output=True, text=True, timeout=TIMEOUT, check=False
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from acp import RequestError, text_block
 
 from support.cli_process import CommandLine
-from support.editors import PATIENCE, editor_on, new_session
+from support.editors import TIMEOUT, editor_on, new_session
 from support.scripted_model import Hang, Reply, ScriptedModel, call
 from support.spec import proves
 
@@ -233,7 +233,7 @@ async def test_wrong_parameters_get_their_error_codes(tmp_path: Path) -> None:
             session = "01a1e264-95a6-7000-803f-52c48b5d1d5d"
 
             async def code(asked: object) -> int:
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(TIMEOUT):
                     with pytest.raises(RequestError) as refused:
                         await asked  # type: ignore[misc]
                 return refused.value.code

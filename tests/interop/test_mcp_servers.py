@@ -46,13 +46,13 @@ async def ready(client: LiveServer, config: dict[str, object]) -> None:
             shown = await client.ask("POST", f"/mcp/servers/{config['name']}/connect", {})
 
 
-async def call_and_allow(client: LiveServer, *, patience: float = 40) -> str:
+async def call_and_allow(client: LiveServer, *, timeout: float = 40) -> str:
     chat = await client.chat()
     await chat.send("Go.")
     (approval,) = await chat.approvals()
     decisions = [{"id": approval["id"], "decision": "allow_once"}]
     await client.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
-    async with asyncio.timeout(patience):
+    async with asyncio.timeout(timeout):
         async for event in chat.follow():
             if event["type"] == "turn-ended":
                 break

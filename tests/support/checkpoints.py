@@ -84,9 +84,9 @@ class Recorded:
             await self.end(before)
         return taken[0] if taken else None
 
-    async def restore(self, snapshot: Snapshot | str, **wish: object) -> RollbackResult:
+    async def restore(self, snapshot: Snapshot | str, **asked_for: object) -> RollbackResult:
         id_ = snapshot if isinstance(snapshot, str) else snapshot.id
-        return await self.cli.restore(ANN, CHAT, id_, RollbackRequest(**wish))  # type: ignore[arg-type]  # a test's own words
+        return await self.cli.restore(ANN, CHAT, id_, RollbackRequest(**asked_for))  # type: ignore[arg-type]  # a test's own words
 
 
 @asynccontextmanager

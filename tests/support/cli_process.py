@@ -15,7 +15,7 @@ from urllib.request import Request, urlopen
 import anycowork
 
 SOURCE = Path(anycowork.__file__).parents[1]
-PATIENCE = 5.0
+TIMEOUT = 5.0
 WHOLE_PROCESS = 60.0  # starting an interpreter with the whole server on a busy machine
 _OURS = ("ANYCOWORK_", "OPENAI_", "ANTHROPIC_")
 
@@ -73,7 +73,7 @@ class CommandLine:
                 if line.startswith("Ctrl-C"):
                     break
             else:
-                raise AssertionError(f"The server ended: {process.communicate(timeout=PATIENCE)[1]}")
+                raise AssertionError(f"The server ended: {process.communicate(timeout=TIMEOUT)[1]}")
             info = json.loads((self.data / "server.json").read_text())
             yield ServeProcess(process, "".join(banner), info["url"], (self.data / "token").read_text().strip())
 
@@ -94,13 +94,13 @@ class ServeProcess:
     def wait_for(self, chat_id: str, event_type: str) -> Any:
         """The chat's first event of this type; each single wait is bounded."""
         request = Request(f"{self.url}/context/{chat_id}/events", headers={"Authorization": f"Bearer {self.token}"})
-        with urlopen(request, timeout=PATIENCE) as stream:
+        with urlopen(request, timeout=TIMEOUT) as stream:
             events = (json.loads(line.removeprefix(b"data:")) for line in stream if line.startswith(b"data:"))
             return next(event for event in events if event["type"] == event_type)
 
     def _ask(self, request: Request) -> Any:
         request.add_header("Authorization", f"Bearer {self.token}")
-        with urlopen(request, timeout=PATIENCE) as response:
+        with urlopen(request, timeout=TIMEOUT) as response:
             return json.load(response)
 
 

@@ -22,7 +22,7 @@ from acp.schema import (
 
 from support.cli_process import CommandLine
 
-PATIENCE = 30.0  # a server is started in the child
+TIMEOUT = 30.0  # a server is started in the child
 
 Answer = str | None | Exception | Callable[[], Awaitable[Any]]
 """A dialog's answer: an option's id, None for cancelled, an error, or something that is awaited and then returned."""
@@ -63,7 +63,7 @@ class ScriptedEditor:
         return outcome(answer)
 
     async def say(self, session_id: str, words: str) -> PromptResponse:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             return await self.connection.prompt(session_id=session_id, prompt=[text_block(words)])
 
     def kinds(self, session_id: str) -> list[str]:
@@ -76,7 +76,7 @@ class ScriptedEditor:
         return "".join(update.content.text for update in self.of_kind(session_id, kind))
 
     async def wait_until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(PATIENCE), self.changed:
+        async with asyncio.timeout(TIMEOUT), self.changed:
             await self.changed.wait_for(holds)
 
 
@@ -105,7 +105,7 @@ async def editor_on(
         use_unstable_protocol=True,
     ) as (connection, process):
         editor.connection, editor.process = connection, process
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             await connection.initialize(
                 protocol_version=1, client_info=Implementation(name="Test Editor", version=os.name)
             )
@@ -113,7 +113,7 @@ async def editor_on(
 
 
 async def new_session(editor: ScriptedEditor, line: CommandLine) -> str:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         return (await editor.connection.new_session(cwd=str(line.workspace), mcp_servers=[])).session_id
 
 
@@ -144,7 +144,7 @@ class RawEditor:
     async def until(self, fits: Callable[[dict[str, Any]], bool]) -> Any:
         """The next message that fits. Every line must be a message of the protocol."""
         assert self.process.stdout is not None
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while line := await self.process.stdout.readline():
                 self.lines.append(line)
                 message = json.loads(line)

@@ -6,7 +6,7 @@ from typing import Any
 
 from support.live_server import LiveChat, LiveServer
 
-PATIENCE = 20.0
+TIMEOUT = 20.0
 Json = dict[str, Any]
 
 
@@ -41,7 +41,7 @@ async def approved(client: LiveServer, chat: LiveChat, **wanted: Any) -> Json:
 
 async def until(client: LiveServer, chat: LiveChat, job_id: str, *statuses: str) -> Json:
     """The job once it has one of these statuses, by following the chat's events."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         async for event in chat.follow():
             if event["type"] in ("job-updated", "job-completed") and event["job"]["status"] in statuses:
                 job = await client.ask("GET", f"/jobs/{job_id}")
@@ -52,7 +52,7 @@ async def until(client: LiveServer, chat: LiveChat, job_id: str, *statuses: str)
 
 async def until_idle(chat: LiveChat) -> None:
     """Returns once the chat's events say that it is idle again."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         async for event in chat.follow():
             if event.get("state") == "idle" and event["type"] == "job-updated":
                 return

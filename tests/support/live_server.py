@@ -21,7 +21,7 @@ from support.scripted_model import Script, ScriptedModel
 from support.stored import put_fresh_database
 
 TOKEN = "a-token-for-tests"
-PATIENCE = 5.0
+TIMEOUT = 5.0
 Json = dict[str, Any]
 
 
@@ -76,7 +76,7 @@ class LiveChat:
 
     async def rest(self) -> Json:
         """Waits for the end of the turn's segment by following the events, not by asking again and again."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             async for event in self.follow():
                 if event["type"] in ("turn-ended", "permission-request", "question"):
                     chat = await self.show()
@@ -124,7 +124,7 @@ class LiveChat:
         """The events from the first to the last one there is of this type, as a late reader sees them."""
         last_seq = (await self.show())["last_seq"]
         found: list[Json] = []
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             async for event in self.follow():
                 found.append(event)
                 if event["seq"] >= last_seq and event["type"] == until:

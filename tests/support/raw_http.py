@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-PATIENCE = 5.0
+TIMEOUT = 5.0
 Headers = list[tuple[str, str]]
 
 
@@ -73,7 +73,7 @@ class RawProvider:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 self.asked.append(await read_request(reader))
                 writer.write(self.answer)
                 await writer.drain()
@@ -92,7 +92,7 @@ async def read_request(reader: asyncio.StreamReader) -> bytes:
 async def exchanged(url: str, request: bytes) -> bytes:
     """Sends these bytes to the server of this URL, and returns all that came until it closed."""
     host, _, port = url.split("/")[2].partition(":")
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(request)
         await writer.drain()

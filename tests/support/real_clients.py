@@ -9,7 +9,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from support.cli_process import PATIENCE, SOURCE
+from support.cli_process import SOURCE, TIMEOUT
 from support.fork_server import start_fork_server
 from support.live_server import TOKEN
 from support.openai_wire import NativeCall
@@ -39,7 +39,7 @@ class Place:
     def _ask(self, method: str, path: str, body: object = None) -> dict:
         headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
-        with urlopen(Request(self.server.url + path, data, headers, method=method), timeout=PATIENCE) as answer:
+        with urlopen(Request(self.server.url + path, data, headers, method=method), timeout=TIMEOUT) as answer:
             return json.load(answer)
 
 

@@ -18,7 +18,7 @@ from aiohttp import web
 from support.openai_wire import NativeCall, call_deltas, embeddings, response, response_events, whole_calls
 
 Body = dict[str, Any]
-PATIENCE = 5.0
+TIMEOUT = 5.0
 
 
 @dataclass(frozen=True)
@@ -132,12 +132,12 @@ class ScriptedModel:
 
     async def asked(self, times: int) -> None:
         """Returns once so many requests have arrived; fails after five seconds. For tests that share this server's loop."""
-        async with asyncio.timeout(PATIENCE), self._arrived:
+        async with asyncio.timeout(TIMEOUT), self._arrived:
             await self._arrived.wait_for(lambda: len(self.requests) >= times)
 
     async def deserted(self, times: int = 1) -> None:
         """Returns once so many of those who were kept hanging have closed their connection; fails after five seconds."""
-        async with asyncio.timeout(PATIENCE), self._arrived:
+        async with asyncio.timeout(TIMEOUT), self._arrived:
             await self._arrived.wait_for(lambda: self.left >= times)
 
     async def _list_models(self, request: web.Request) -> web.Response:
@@ -248,13 +248,13 @@ def serve_in_thread(
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), name="scripted-model", daemon=True)
     thread.start()
-    if not ready.wait(PATIENCE):
+    if not ready.wait(TIMEOUT):
         raise TimeoutError("The scripted model did not start.")
     try:
         yield model
     finally:
         closing.set()
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT)
 
 
 def _read(raw: bytes) -> Body:

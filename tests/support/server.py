@@ -14,7 +14,7 @@ from pathlib import Path
 
 import aiohttp
 
-from support.cli_process import PATIENCE, WHOLE_PROCESS, CommandLine
+from support.cli_process import TIMEOUT, WHOLE_PROCESS, CommandLine
 from support.fork_server import ForkedServer, ForkServer
 from support.live_server import TOKEN, Caller, new_session
 from support.stored import put_fresh_database
@@ -72,7 +72,7 @@ class ChildServer:
     def kill(self) -> None:
         """SIGKILL: nothing of it runs another instruction."""
         os.kill(self.pid, signal.SIGKILL)
-        self._reap(PATIENCE)
+        self._reap(TIMEOUT)
 
     def restart(self) -> None:
         self.kill()

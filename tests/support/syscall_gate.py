@@ -9,16 +9,16 @@ from pathlib import Path
 
 from support.syncwatch import RENAMES, SYNCS, HeldCall, SyncWatch, hand_over
 
-PATIENCE = 5.0
+TIMEOUT = 5.0
 _LOOK = 0.05  # seconds between two looks whether the test is over
 
 
 class Gate:
     """A held call stays held until it is released, or its process is dead."""
 
-    def __init__(self, path: Path, door: socket.socket) -> None:
+    def __init__(self, path: Path, listener: socket.socket) -> None:
         self.path = path
-        self._door = door
+        self._listener = listener
         self._stopping = threading.Event()
         self._reached = threading.Event()
         self._released = threading.Event()
@@ -31,17 +31,17 @@ class Gate:
         self._wanted = wanted
 
     def wait_until_held(self) -> None:
-        assert self._reached.wait(PATIENCE), "the call to be held never came"
+        assert self._reached.wait(TIMEOUT), "the call to be held never came"
 
     def release(self) -> None:
         self._released.set()
 
     def watch(self) -> None:
         """Each server that starts; one that was killed may have left children whose calls still come through here."""
-        self._door.settimeout(_LOOK)
+        self._listener.settimeout(_LOOK)
         while not self._stopping.is_set():
             try:
-                server, _ = self._door.accept()
+                server, _ = self._listener.accept()
             except TimeoutError:
                 continue
             with server:
@@ -78,17 +78,17 @@ class Gate:
 @contextmanager
 def syscall_gate(folder: Path) -> Iterator[Gate]:
     """Give it to `child_server`."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
-        door.bind(str(folder / "gate"))
-        door.listen()
-        gate = Gate(folder / "gate", door)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(folder / "gate"))
+        listener.listen()
+        gate = Gate(folder / "gate", listener)
         watcher = threading.Thread(target=gate.watch, name="syscall-gate")
         watcher.start()
         try:
             yield gate
         finally:
             gate.stop()
-            watcher.join(PATIENCE)
+            watcher.join(TIMEOUT)
 
 
 def pass_through(path: str) -> None:

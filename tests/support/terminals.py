@@ -19,7 +19,7 @@ from anycowork.tui.screen import ChatScreen
 from support.live_server import TOKEN, LiveChat, LiveServer, live_server
 from support.scripted_model import Script
 
-PATIENCE = 10.0
+TIMEOUT = 10.0
 SIZE = (100, 40)
 
 
@@ -57,7 +57,7 @@ class TerminalUser:
 
     async def until(self, true: Callable[[], bool], *, told: Callable[[], str] = lambda: "it never came true") -> None:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 while not true():
                     await self.pilot.pause(0.02)  # the screen draws on its own time; there is no event for it
         except TimeoutError:

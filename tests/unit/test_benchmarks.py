@@ -156,15 +156,15 @@ def test_a_peer_that_is_slow_to_answer_is_waited_for_as_long_as_it_lives() -> No
     """Its port is open long before it answers, as that of a server that loads its libraries."""
     first_is_lost = "c, _ = s.socket.accept(); c.close(); s.serve_forever()"
     with _peer(f"s.RequestHandlerClass.do_GET = lambda h: h.send_error(200); {first_is_lost}") as (url, process):
-        until_it_answers(url, process, patience=30)
+        until_it_answers(url, process, timeout=30)
         assert process.poll() is None
 
 
 def test_a_peer_that_ends_is_not_waited_for_and_its_end_is_told() -> None:
     with _peer("raise SystemExit(3)") as (url, process), pytest.raises(NotMeasured, match="ended with 3"):
-        until_it_answers(url, process, patience=30)
+        until_it_answers(url, process, timeout=30)
 
 
 def test_a_peer_that_never_answers_is_given_up() -> None:
     with _peer("__import__('signal').pause()") as (url, process), pytest.raises(NotMeasured, match="not answer within"):
-        until_it_answers(url, process, patience=0, one_look=0.1)
+        until_it_answers(url, process, timeout=0, one_look=0.1)

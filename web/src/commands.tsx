@@ -99,14 +99,14 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
         words: t.rules,
         icon: <Scale size={SIZE} aria-hidden />,
         note: "settings",
-        run: go("#/settings/rules"),
+        run: go("#/settings/permissions"),
       },
       {
         id: "keys",
         words: t.clientKeys,
         icon: <KeyRound size={SIZE} aria-hidden />,
         note: "settings",
-        run: go("#/settings/keys"),
+        run: go("#/settings/api-keys"),
       },
       {
         id: "plugins",

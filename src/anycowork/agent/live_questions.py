@@ -17,7 +17,7 @@ from anycowork.domain.ports import Clock, Journal
 from anycowork.domain.question import Question
 from anycowork.domain.tools import Call
 
-PATIENCE = 24 * 3600.0  # seconds; a server is not held longer than this
+ANSWER_SECONDS = 24 * 3600.0  # seconds; a server is not held longer than this
 
 
 class LiveQuestions:
@@ -43,7 +43,7 @@ class LiveQuestions:
                 )
                 await self._journal.write(Change(context.chat.id, writes, (event_factory.question(message),)))
                 with self._paused(context):
-                    async with asyncio.timeout(PATIENCE):
+                    async with asyncio.timeout(ANSWER_SECONDS):
                         return await answered
             except TimeoutError:
                 return None

@@ -22,6 +22,7 @@ from anycowork.agent.reply_parser import (
     read_reply,
 )
 from anycowork.agent.reply_stream import Reply, ReplyStream
+from anycowork.agent.small_models import unfinished_request
 from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_context import TurnContext
@@ -187,11 +188,9 @@ class Agent:
             context.reject_answer()
             output = failed.result.content[:300] if failed.result else ""
             return f"The last step failed ({failed.tool}): {output} It is not done."
-        if context.brief and (context.owed() or context.missing()):
+        if unfinished := unfinished_request(context):
             context.reject_answer()
-            missing = "".join(f"'{path}' does not exist or is empty. " for path in context.missing())
-            return f"The request is not finished. {missing}The request was: {context.request()}"
-        return None
+        return unfinished
 
     async def _fault(self, context: TurnContext, limits: Limits, reply: Reply | None, problem: ModelFault) -> bool:
         log.warning("turn %s: reply rejected (%s): %r", context.turn.id, problem.message, reply.text if reply else "")

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import assert_never
 
-from anycowork.agent.expected_actions import ExpectedAction
+from anycowork.agent.repeated_calls import repeated_tools
 from anycowork.agent.reply_stream import Reply, ReplyStream
+from anycowork.agent.small_models import excluded_forms, required_tools
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
 from anycowork.domain.images import ImageBytes, images_of
@@ -13,12 +14,10 @@ from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.model import Calling, ModelOptions, ModelRequest, PromptMessage, Providers, UsageChunk
 from anycowork.domain.ports import Hidden, Journal
-from anycowork.domain.roles import OutputFormat
 from anycowork.domain.values import replace
 from anycowork.prompts.history_budget import RESULT_CAP
 from anycowork.prompts.prompt_service import NOT_OFFERED, OfferedTools, PromptScope, PromptService, PromptTarget
 from anycowork.prompts.tokens import TokenRatios, tokens
-from anycowork.prompts.tool_selection import A_REQUEST
 from anycowork.prompts.window import Shown, Window
 
 _AT_A_TIME = 100  # messages
@@ -26,7 +25,6 @@ ANSWER_SHARE = 0.25  # of the context is reserved for the answer
 OVERVIEW_FILES = 60
 BRIEF_RESULT = 4_096  # bytes of one result that a small model is shown
 ANOTHER_TEMPERATURE = 0.8
-CALLS_BEFORE_GIVING_UP = 4  # calls that a small model must make before it may answer that it cannot do the task
 FILES_HEAD = "[Files in the workspace:"
 
 
@@ -79,7 +77,7 @@ class ModelCaller:
 
     def _request(self, context: TurnContext, model: str, shown: Shown, options: ModelOptions) -> ModelRequest:
         """Build the request. If the model repeats itself, change the request once: telling a weak model about it does not help."""
-        repeated = context.repeated_tools()
+        repeated = repeated_tools(context.calls)
         context.brief = options.brief
         return ModelRequest(
             model=model,
@@ -109,46 +107,15 @@ class ModelCaller:
             case Calling.SCHEMA:
                 if not options.brief:
                     return self._prompts.replies(context.role, brief=False, without=repeated, aim=self._aim(context))
-                without = (
-                    repeated
-                    | context.unfit_forms()
-                    | (self._prompts.changers() | {OutputFormat.PLAN.value} if context.asks_only() else frozenset())
-                )
                 return self._prompts.replies(
                     context.role,
                     brief=True,
-                    without=without,
-                    only=self._required_tools(context),
+                    without=repeated | excluded_forms(context, self._prompts),
+                    only=required_tools(context, self._prompts),
                     aim=self._aim(context),
                 )
             case _:
                 assert_never(options.calling)
-
-    def _required_tools(self, context: TurnContext) -> frozenset[str]:
-        """Return the tools of which a small model must call one now: before its first answer, once after its answer was rejected, and
-        while nothing of the request was done. Otherwise a small model tends to claim success without acting."""
-        pushed, context.must_call = context.must_call, False
-        owed, tools = self._tools_for(context.owed()), self._prompts.tools(context.role)
-        if pushed:
-            return owed or tools
-        if len(context.calls) < CALLS_BEFORE_GIVING_UP and (owed or context.missing()):
-            return owed if owed and context.calls else tools | owed
-        looks_first = not context.calls and len(context.request().split()) >= A_REQUEST
-        return tools if looks_first else frozenset()
-
-    def _tools_for(self, action: ExpectedAction | None) -> frozenset[str]:
-        """Return the tools that can do this action; a plan needs no tool."""
-        match action:
-            case None:
-                return frozenset()
-            case ExpectedAction.RUN:
-                return self._prompts.runners()
-            case ExpectedAction.CHANGE:
-                return self._prompts.changers() | self._prompts.runners()
-            case ExpectedAction.PLAN:
-                return frozenset({OutputFormat.PLAN.value})
-            case _:
-                assert_never(action)
 
     async def _shown(self, context: TurnContext, options: ModelOptions, *, ratio: float) -> Shown:
         prompt_budget = self._prompt_budget(context)

@@ -118,7 +118,8 @@ def read_reply(text: str, *, output: OutputFormat = OutputFormat.TEXT, cut_off: 
             return reading
     if problem := _broken_call(text, cut_off=cut_off):
         return UnreadableReply(text, problem)
-    return AnswerReply(text, next(filter(None, (unusable_plan(found.value) for found in objects)), None))
+    notes = (unusable_plan(found.value, alone=len(objects) == 1 and _is_whole(text, found)) for found in objects)
+    return AnswerReply(text, next(filter(None, notes), None))
 
 
 def read_called(called: Sequence[str], prose: str) -> Reading:

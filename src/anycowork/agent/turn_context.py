@@ -4,32 +4,26 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from hashlib import sha256
 from types import MappingProxyType
 
-from anycowork.agent.expected_actions import ExpectedAction, asks_only, not_begun, not_made, not_tried
-from anycowork.agent.injection_detector import InjectionDetector
 from anycowork.agent.plan_progress import PlanProgress, was_deferred
+from anycowork.agent.repeated_calls import was_a_repeat
 from anycowork.agent.reply_parser import FoundCall
 from anycowork.agent.reply_stream import ReplyStream
+from anycowork.agent.result_scanner import ResultScanner
 from anycowork.agent.turn_policy import CHAT_POLICY, TurnPolicy
 from anycowork.agent.write_buffer import WriteBuffer
 from anycowork.domain.chats import Chat, Limits, Turn
-from anycowork.domain.errors import AnyCoworkError, FileExists, RepeatedCall, StepNotReady
+from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import Reserve, Write
-from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Toolbox, ToolContext, Workspace, names_nothing
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.tools import Call, CallState, Intent, Status
-from anycowork.prompts.history_budget import shown_result
 from anycowork.prompts.tool_selection import opening_request
 from anycowork.prompts.window import Window
-
-_SHORT_FILE = 1_500  # characters
-_EMPTY = sha256().hexdigest()
-_CIRCLE = 12  # calls: a model that repeats one of the last so many is going in circles
 
 
 @asynccontextmanager
@@ -70,6 +64,7 @@ class TurnContext:
     started: float = 0.0
     seconds_before: float = 0.0
     deadline: asyncio.Timeout | None = None
+    user_text: str = ""  # the person's messages of this turn
     finished_steps: int = 0  # of the plan, when its limits were last reset
     pending: list[Write] = field(default_factory=list)
     announcements: list[NewEvent] = field(default_factory=list)
@@ -78,27 +73,25 @@ class TurnContext:
     image_bytes: dict[str, bytes] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
     _open: dict[str, Call] = field(default_factory=dict)
-    _results: InjectionDetector = field(init=False)
-    _looked_through: int = 0
+    _result_scanner: ResultScanner = field(init=False)
     _read: dict[str, str] = field(default_factory=dict)
     _read_so_far: Mapping[str, str] = field(init=False)
     _refused: list[Call] = field(default_factory=list)
-    _user_text: str = ""
     _opening: str | None = None
 
     def __post_init__(self) -> None:
         self._read_so_far = MappingProxyType(self._read)
-        self._results = InjectionDetector(spec.name for spec in self.toolbox.specs() if not spec.read_only)
+        self._result_scanner = ResultScanner(spec.name for spec in self.toolbox.specs() if not spec.read_only)
         known, self.calls = self.calls, []
         self.issue(known)
         texts = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
-        self._user_text = "\n".join(texts)  # while the segment runs, `add_message` adds to it
+        self.user_text = "\n".join(texts)  # while the segment runs, `add_message` adds to it
         self.finished_steps = self.progress.count_finished() if self.progress else 0
 
     def add_message(self, message: Message) -> None:
         """Take a message that the person sent while the turn runs."""
         self.history.append(message)
-        self._user_text = f"{self._user_text}\n{message.content}"
+        self.user_text = f"{self.user_text}\n{message.content}"
 
     def reject_answer(self) -> None:
         """Count a rejected answer; a small model must call a tool next."""
@@ -185,7 +178,7 @@ class TurnContext:
             self.workspace,
             self.role.permissions if permissions is None else permissions,
             self._read_so_far,
-            self._user_text,
+            self.user_text,
             wary=self.brief,
             intend=intend,
             named=named,
@@ -197,7 +190,7 @@ class TurnContext:
         """Remember which files a settled call read or wrote, and whether it was refused."""
         if call.result is None:
             return
-        if call.result.status in (Status.REFUSED, Status.DENIED) and not _was_a_repeat(call):
+        if call.result.status in (Status.REFUSED, Status.DENIED) and not was_a_repeat(call):
             self._refused.append(call)
         if call.result.status is Status.OK and call.result.facts:
             self._learn_file(call.result.facts)
@@ -218,13 +211,7 @@ class TurnContext:
 
     def occurs_in_result(self, call: FoundCall) -> bool:
         """Whether the same call occurs in an earlier tool result, in any spelling: someone may have planted it."""
-        for message in self.history[self._looked_through :]:
-            if message.message_type is MessageType.TOOL_RESULT and not _is_server_message(message):
-                self._results.add_text(
-                    shown_result(message).content
-                )  # text that the model was not shown cannot influence it
-        self._looked_through = len(self.history)
-        return self._results.contains(call)
+        return self._result_scanner.contains(call, self.history)
 
     def earlier_failure(self, call: Call) -> Call | None:
         """Return the same call made earlier in this turn, if it was refused or nothing has succeeded since. Workflow steps are exempt,
@@ -232,7 +219,7 @@ class TurnContext:
         if call.provenance.workflow is not None:
             return None
         for earlier in reversed(self.calls):
-            if earlier.id == call.id or earlier.result is None or _was_a_repeat(earlier) or was_deferred(earlier):
+            if earlier.id == call.id or earlier.result is None or was_a_repeat(earlier) or was_deferred(earlier):
                 continue
             same = earlier.tool == call.tool and earlier.parameters == call.parameters
             status = earlier.result.status
@@ -250,25 +237,6 @@ class TurnContext:
         tool = self.toolbox.find(call.tool)
         return tool is not None and tool.spec.runs_commands
 
-    def owed(self) -> ExpectedAction | None:
-        """Return the action that the request asks for, if nothing like it was done in the turn."""
-        ran = any(map(self.is_command, self.calls))
-        changed = any(_changed(call) for call in self.calls)
-        if self.plan:
-            return not_begun(self.plan, ran=ran, changed=changed, role=self.role)
-        return not_tried(self._user_text, ran=ran, changed=changed, role=self.role)
-
-    def missing(self) -> list[str]:
-        """Return the files that the request asks to create and that do not exist or are empty."""
-        may = self.plan is None and Permission.CREATE_FILES in self.role.permissions
-        return not_made(self._user_text, self._is_there) if may else []
-
-    def _is_there(self, path: str) -> bool:
-        try:
-            return self.workspace.file_hash(path) not in (None, _EMPTY)
-        except AnyCoworkError:
-            return True  # not a file of this workspace
-
     def has_file(self, path: str) -> bool:
         try:
             return self.workspace.file_hash(path) is not None
@@ -279,67 +247,6 @@ class TurnContext:
         """Return all messages of the person in this chat."""
         return "\n".join(message.content for message in self.history if message.role is Speaker.USER)
 
-    def asks_only(self) -> bool:
-        """Whether the person only asks a question and wants no changes."""
-        return self.plan is None and asks_only(self._user_text)
-
-    def unfit_forms(self) -> frozenset[str]:
-        """Return the call forms that a small model must not use now. It rewrites a short file well but fails to quote parts of it;
-        of a long file it forgets most."""
-        seen = [
-            call.result.content for call in self.calls if call.tool == "read_file" and _succeeded(call) and call.result
-        ]
-        if not seen:
-            return frozenset()
-        return frozenset({"update_file.edits" if len(max(seen, key=len)) <= _SHORT_FILE else "update_file.content"})
-
-    def repeated_tools(self) -> frozenset[str]:
-        """Return the tools called since the last change, if the newest call is a repetition; empty if the turn makes progress."""
-        since: list[Call] = []
-        for call in reversed(self.calls[-_CIRCLE:]):
-            if call.intent is not None and _succeeded(call):
-                break
-            if call.result is not None:
-                since.append(call)
-        if not since or not (_was_a_repeat(since[0]) or _is_repeated(since)):
-            return frozenset()
-        return frozenset(call.tool for call in since)
-
     def _refused_before(self, call: Call) -> Call | None:
         same = (one for one in self._refused if (one.tool, one.parameters) == (call.tool, call.parameters))
         return next(same, None)
-
-
-def _succeeded(call: Call) -> bool:
-    return call.result is not None and call.result.status is Status.OK
-
-
-def _is_server_message(message: Message) -> bool:
-    """Whether the result was written by the server, not by a file or program: a refusal, an objection, a hint that a file exists or
-    that another step comes first. Such texts name calls, but nobody could have planted them."""
-    match message.payload:
-        case {"status": Status.REFUSED | Status.DENIED} | {"tool_call_id": None}:
-            return True
-        case {"error": {"code": FileExists.code | StepNotReady.code}}:
-            return True
-        case _:
-            return False
-
-
-def _changed(call: Call) -> bool:
-    """Whether the call changed something. A successful command may have changed nothing."""
-    if not _succeeded(call) or call.result is None or call.intent is None:
-        return False
-    return call.intent.command is None or bool(call.result.facts.get("changed"))
-
-
-def _is_repeated(calls: list[Call]) -> bool:
-    """Whether the first of these calls also occurs among the others."""
-    first = calls[0]
-    if [call.parameters for call in calls].count(first.parameters) == 1:
-        return False  # the usual case
-    return any(call.tool == first.tool and call.parameters == first.parameters for call in calls[1:])
-
-
-def _was_a_repeat(call: Call) -> bool:
-    return call.result is not None and call.result.error is not None and call.result.error.code == RepeatedCall.code

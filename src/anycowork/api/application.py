@@ -100,7 +100,7 @@ def create_api(services: Services) -> ASGIApp:
         app,
         credentials=Credentials(services.token, services.keys),
         sessions=services.sessions,
-        neighbourhood=AllowedHosts.of(services.host, services.allowed_hosts),
+        allowed_hosts=AllowedHosts.of(services.host, services.allowed_hosts),
         slowdown=AuthThrottle(services.clock, services.sleep),
     )
     app = SecurityHeaders(ErrorMiddleware(app), answers)

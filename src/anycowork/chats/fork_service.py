@@ -46,48 +46,50 @@ class ForkService:
         self._store = store
         self._clock = clock
 
-    async def fork(self, principal: Principal, chat_id: str, wish: ForkRequest) -> Chat:
+    async def fork(self, principal: Principal, chat_id: str, fork_request: ForkRequest) -> Chat:
         """Create the new chat. A person's own message is left out, so that it can be written anew; any other message is included.
 
         Raises: NotFound, Invalid; with `restore` as `RollbackService.restore`, and then nothing was changed.
         """
         principal.require(Scope.SEND)
-        if wish.content is not None and not wish.content.strip():
+        if fork_request.content is not None and not fork_request.content.strip():
             raise Invalid("The message is empty; write what you want done.", param="content")
         chat = await require_chat(self._store, chat_id)
-        kept = _up_to(await self._store.history(chat_id), wish.message_id)
-        new = await self._new_chat(principal, chat, wish)
-        if wish.restore:
-            await self._restore(principal, chat_id, wish, dry_run=False)
-        note = self._note(new, chat, wish.message_id)
+        kept = _up_to(await self._store.history(chat_id), fork_request.message_id)
+        new = await self._new_chat(principal, chat, fork_request)
+        if fork_request.restore:
+            await self._restore(principal, chat_id, fork_request, dry_run=False)
+        note = self._note(new, chat, fork_request.message_id)
         await self._write(principal, new, [*self._copies(new, kept), note])
-        if wish.content is not None:
-            await self._chats.send(principal, new.id, wish.content)
+        if fork_request.content is not None:
+            await self._chats.send(principal, new.id, fork_request.content)
         return await require_chat(self._store, new.id)
 
-    async def preview(self, principal: Principal, chat_id: str, wish: ForkRequest) -> RollbackResult:
+    async def preview(self, principal: Principal, chat_id: str, fork_request: ForkRequest) -> RollbackResult:
         """Return what restoring the files would do; nothing is changed."""
         await require_chat(self._store, chat_id)
-        return await self._restore(principal, chat_id, wish, dry_run=True)
+        return await self._restore(principal, chat_id, fork_request, dry_run=True)
 
-    async def _restore(self, principal: Principal, chat_id: str, wish: ForkRequest, *, dry_run: bool) -> RollbackResult:
-        if await self._store.message(chat_id, wish.message_id) is None:
-            raise NotFound("message", wish.message_id)
-        snapshot_id = await self._store.snapshot_after_message(chat_id, wish.message_id)
+    async def _restore(
+        self, principal: Principal, chat_id: str, fork_request: ForkRequest, *, dry_run: bool
+    ) -> RollbackResult:
+        if await self._store.message(chat_id, fork_request.message_id) is None:
+            raise NotFound("message", fork_request.message_id)
+        snapshot_id = await self._store.snapshot_after_message(chat_id, fork_request.message_id)
         if snapshot_id is None:  # nothing was changed since
             principal.require(Scope.DECIDE)
             return RollbackResult(Restored(), RestorePreview((), {}))
-        request = RollbackRequest(dry_run=dry_run, overwrite=wish.overwrite)
+        request = RollbackRequest(dry_run=dry_run, overwrite=fork_request.overwrite)
         return await self._rollback.restore(principal, chat_id, snapshot_id, request)
 
-    async def _new_chat(self, principal: Principal, chat: Chat, wish: ForkRequest) -> Chat:
+    async def _new_chat(self, principal: Principal, chat: Chat, fork_request: ForkRequest) -> Chat:
         """Build the chat; what is wrong with the wish is refused before anything is changed."""
-        self._chats.require_model(wish.model)
+        self._chats.require_model(fork_request.model)
         now = self._clock.now()
         decides = Scope.DECIDE in principal.scopes
         config = replace(
             chat.config,
-            model_id=wish.model or chat.config.model_id,
+            model_id=fork_request.model or chat.config.model_id,
             autonomy=chat.config.autonomy if decides else Autonomy.ASK,  # only a person raises it
         )
         return Chat(self._clock.new_id(), chat.title, chat.workspace, config, created_at=now, updated_at=now)

@@ -63,21 +63,21 @@ class JobCommitService:
             shown.append({**known, "usage": used.get(task.id), **_shown(merge)})
         return {"job_id": job.id, "diff": "", "files": [], "conflicts": [], "tasks": [*shown]}
 
-    async def keep(self, principal: Principal, job_id: str, wish: KeepRequest) -> Job:
+    async def keep(self, principal: Principal, job_id: str, request: KeepRequest) -> Job:
         """Write the changes into the workspace, all or none. Raises: NotFound, Conflict, Invalid; RestoreConflict, then nothing changed."""
         principal.require(Scope.DECIDE)
         job, _ = await self._job(job_id)
         async with self._chat_lock.exclusive(job.chat_id) as chat:
             job, _ = await self._job(job_id)
             tasks = await self._store.tasks(job_id)
-            copy, turn_id = _copy_of(job, tasks, wish.task_id), _turn_of(tasks, wish.task_id)
+            copy, turn_id = _copy_of(job, tasks, request.task_id), _turn_of(tasks, request.task_id)
             merge = await self._isolated.committer.commit(
-                chat.id, turn_id, copy, chat.workspace, paths=wish.paths, overwrite=wish.overwrite
+                chat.id, turn_id, copy, chat.workspace, paths=request.paths, overwrite=request.overwrite
             )
             if merge.conflicts:
                 raise RestoreConflict.over({shown_path(one.path): one.reason for one in merge.conflicts})
             status = JobStatus.FAILED if job.error and not job.race else JobStatus.COMPLETED
-            said = f"Kept the work of {_agent_of(tasks, wish.task_id)}." if job.race else None
+            said = f"Kept the work of {_agent_of(tasks, request.task_id)}." if job.race else None
             return await self._end(principal, chat, job, tasks, status, said)
 
     async def drop(self, principal: Principal, job_id: str) -> Job:
@@ -89,7 +89,9 @@ class JobCommitService:
             tasks = await self._store.tasks(job_id)
             return await self._end(principal, chat, job, tasks, JobStatus.CANCELLED, None)
 
-    async def undo_task(self, principal: Principal, job_id: str, task_id: str, wish: RollbackRequest) -> RollbackResult:
+    async def undo_task(
+        self, principal: Principal, job_id: str, task_id: str, request: RollbackRequest
+    ) -> RollbackResult:
         """Undo what one task changed and keep later, independent work. Raises: NotFound, Conflict, RestoreConflict."""
         job = await self._store.job(job_id)
         if job is None:
@@ -100,7 +102,7 @@ class JobCommitService:
         if task.status is TaskStatus.RUNNING:
             raise Conflict(f"Task {task_id[:80]} is running. Pause or cancel the job first.")
         turns = [turn.id for turn in await self._store.job_turns(job_id, task_id)]
-        return await self._rollback.undo_turns(principal, job.chat_id, turns, wish)
+        return await self._rollback.undo_turns(principal, job.chat_id, turns, request)
 
     async def _end(
         self, principal: Principal, chat: Chat, job: Job, tasks: Sequence[JobTask], status: JobStatus, said: str | None

@@ -1,57 +1,34 @@
 """Jobs as people ask for them: created, approved, paused, resumed, cancelled, retried and looked at. The coordinator does the rest."""
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import field
 
 from anycowork.chats.chat_lock import ChatLock
-from anycowork.chats.chat_title import NEW_CHAT, title_from
+from anycowork.chats.job_drafts import JobDrafts, NewJob, earlier_plan, race_plan
 from anycowork.chats.plans import AS_SHOWN, PlanEdits, approved_plan, proposed_plan
 from anycowork.chats.record_factory import RecordFactory, require_idle
 from anycowork.domain import event_factory
-from anycowork.domain.approvals import PlanRow, PlanState
 from anycowork.domain.chats import Chat, ChatState
 from anycowork.domain.errors import Conflict, Invalid, NotFound
-from anycowork.domain.events import NewEvent
 from anycowork.domain.jobs import (
-    CommitMode,
     Job,
-    JobLimits,
     JobStatus,
     JobTask,
-    OnFailure,
     continued,
     job_json,
-    raced,
-    tasks_of,
 )
-from anycowork.domain.journal import ApprovePlan, SetChat, Write
-from anycowork.domain.messages import Json, MessageType, Speaker
-from anycowork.domain.plan import Plan, read_plan
+from anycowork.domain.journal import ApprovePlan, SetChat
+from anycowork.domain.messages import Json
 from anycowork.domain.plan_status import PlanStatus
 from anycowork.domain.ports import Clock, Store
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.roles import Role
 from anycowork.domain.task_progress import TaskStatus
-from anycowork.domain.values import replace, value
+from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.jobs.job_usage import usage_json
 from anycowork.permissions.budgets import CostOf
-
-
-@value
-class NewJob:
-    """What a person asks for: a request that is planned first, or a plan."""
-
-    request: str | None = None
-    plan: Json | None = field(default=None, hash=False)
-    on_failure: OnFailure = OnFailure.RETRY
-    parallel: int = 1
-    limits: JobLimits = JobLimits()
-    commit: CommitMode = CommitMode.TASK
-    race: tuple[str, ...] = ()
 
 
 class JobService:
@@ -74,6 +51,7 @@ class JobService:
         self._clock = clock
         self._cost_of = cost_of
         self._draft = RecordFactory(clock)
+        self._drafts = JobDrafts(clock)
 
     # --- reading
 
@@ -105,59 +83,17 @@ class JobService:
             raise Invalid("Send exactly one of 'request' (to be planned) or 'plan'.", param="request")
         plan = await asyncio.to_thread(proposed_plan, wanted.plan) if wanted.plan is not None else None
         if wanted.race:
-            plan = self._race(wanted, plan)
+            plan = race_plan(wanted.race, wanted.request, plan)
         if plan is not None:
             self._agents.require_known(plan)
         async with self._chat_lock.exclusive(chat_id) as chat:
             await self._require_free(chat)
-            job, writes, events = self._new(principal, chat, wanted, plan)
+            job, writes, events = self._drafts.new(principal, chat, wanted, plan)
             await self._chat_lock.write(
                 principal, chat_id, require_idle(chat), *writes, job, events=(*events, event_factory.job_updated(job))
             )
         self._coordinator.wake(chat_id)
         return job
-
-    def _race(self, wanted: NewJob, plan: Plan | None) -> Plan:
-        """The plan of a race. Raises: Invalid unless it is one task for at least two different agents."""
-        if len(wanted.race) < 2 or len(set(wanted.race)) != len(wanted.race):
-            raise Invalid("A race needs at least two different agents.", param="race")
-        if plan is None:  # the request is the task: every agent gets it as it is
-            plan = proposed_plan({"goal": wanted.request, "steps": [{"id": "race", "action": wanted.request}]})
-        if len(plan.steps) != 1:
-            raise Invalid(f"A race is about one task, and this plan has {len(plan.steps)} steps.", param="plan")
-        return raced(plan, wanted.race)
-
-    def _new(
-        self, principal: Principal, chat: Chat, wanted: NewJob, plan: Plan | None
-    ) -> tuple[Job, tuple[Write, ...], tuple[NewEvent, ...]]:
-        request = wanted.request if wanted.request is not None else (plan.goal if plan else "") or "A plan"
-        job_id, title = self._clock.new_id(), title_from(request) if chat.title == NEW_CHAT else None
-        job = Job(
-            id=job_id,
-            chat_id=chat.id,
-            request=request,
-            message_id="",
-            principal=principal.label(),
-            on_failure=wanted.on_failure,
-            parallel=wanted.parallel,
-            limits=wanted.limits,
-            commit=wanted.commit,
-            race=wanted.race,
-            created_at=self._clock.now(),
-        )
-        if plan is None:
-            asked = replace(self._draft.message(chat, Speaker.USER, request), job_id=job_id)
-            return replace(job, message_id=asked.id), (asked, SetChat(ChatState.RUNNING, title=title)), ()
-        shown = plan.to_json()
-        message = self._draft.message(chat, Speaker.USER, request, kind=MessageType.PLAN, payload=shown)
-        message = replace(message, job_id=job_id)
-        job = replace(job, message_id=message.id, plan_id=message.id, plan=shown, status=JobStatus.AWAITING_APPROVAL)
-        row = PlanRow(message.id, chat.id, PlanState.OPEN)
-        return (
-            job,
-            (message, row, SetChat(title=title)),
-            (event_factory.plan_update(message.id, None, plan, PlanStatus.OPEN),),
-        )
 
     # --- a person's decisions
 
@@ -201,11 +137,11 @@ class JobService:
         self._agents.require_known(plan)
         existing = await self._store.tasks(job.id)
         if existing:
-            plan = continued(plan, await self._earlier_plan(existing), existing)
+            plan = continued(plan, await earlier_plan(self._store, existing), existing)
         running = replace(
             job, status=JobStatus.RUNNING, plan_id=plan_id, plan=plan.to_json(), request=job.request or plan.goal
         )
-        tasks = self._tasks_for(plan, job, existing)
+        tasks = self._drafts.tasks_for(plan, job, existing)
         role = Role.ACTOR if chat.role == Role.PLANNER else chat.role
         switch, switched = self._draft.switch(principal, chat, role)
         state = SetChat(ChatState.RUNNING, config=replace(chat.config, agent_role=role))
@@ -218,28 +154,6 @@ class JobService:
         await self._chat_lock.write(
             principal, chat.id, require_idle(chat), approve, *switch, running, *tasks, state, events=events
         )
-
-    async def _earlier_plan(self, tasks: Sequence[JobTask]) -> Plan | None:
-        """The plan that the newest completed task was a step of; it holds the steps that were completed before."""
-        done = [task for task in tasks if task.status is TaskStatus.COMPLETED and task.turn_id is not None]
-        turns = [await self._store.turn(task.turn_id or "") for task in done]
-        newest = max((turn for turn in turns if turn is not None), key=lambda turn: turn.id, default=None)
-        row = await self._store.plan(newest.plan_id) if newest is not None and newest.plan_id else None
-        return read_plan(row.approved) if row is not None and row.approved else None
-
-    def _tasks_for(self, plan: Plan, job: Job, existing: Sequence[JobTask]) -> list[JobTask]:
-        """The tasks of a newly approved plan. Completed ones stay as they are; those that it no longer has are skipped."""
-        at = self._clock.now()
-        done = {task.id for task in existing if task.status is TaskStatus.COMPLETED}
-        new = [one for one in tasks_of(plan, job_id=job.id, chat_id=job.chat_id, at=at) if one.id not in done]
-        names = {one.id for one in new} | done
-        error: Json = {"code": "replanned", "message": "A new plan replaced it.", "retryable": False}
-        gone = [
-            replace(one, status=TaskStatus.SKIPPED, error=error, completed_at=at)
-            for one in existing
-            if one.id not in names
-        ]
-        return [*new, *gone]
 
     async def pause(self, principal: Principal, job_id: str) -> Job:
         """The task at work is finished, and no other starts. Raises: Conflict."""

@@ -6,7 +6,7 @@ from typing import Protocol
 from pydantic import JsonValue, SecretStr
 
 from anycowork.domain.events import StreamItem
-from anycowork.domain.mcp_servers import McpServerConfig
+from anycowork.domain.mcp_servers import McpServerChanges, McpServerConfig
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Price, Used
 from anycowork.domain.ports import SuppliedFile
@@ -137,6 +137,9 @@ class McpServersPort(Protocol):
 
     async def add(self, config: McpServerConfig) -> Json:
         """Raises: Conflict, StorageFault."""
+
+    async def change(self, name: str, changes: McpServerChanges) -> Json:
+        """Raises: NotFound, StorageFault."""
 
     async def remove(self, name: str) -> None:
         """Raises: NotFound, StorageFault."""

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 import msgspec
+from pydantic import JsonValue
 
 from anycowork.cli.job_outcome import JobTracker
 from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines
@@ -30,7 +31,7 @@ def ask_server(
     cwd: Path,
     as_json: bool,
     follow: bool = False,
-    body: Mapping[str, object] | None = None,
+    body: Mapping[str, JsonValue] | None = None,
 ) -> int:
     """Prints what the server answers, and with `follow` what becomes of the job; the exit code."""
 

@@ -3,12 +3,15 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 import typer
 
 from anycowork.cli.options import DataDir, Json, merge_flags
+
+if TYPE_CHECKING:  # importing it would slow every --help
+    from pydantic import JsonValue
 
 JOBS_HELP = """Say which jobs there are, look at one, approve its plan, pause, resume, cancel it, retry or undo a task, keep or drop its
 changes.
@@ -110,7 +113,11 @@ def commit_job(
     data_dir: DataDir = None,
 ) -> None:
     """Keep a job's changes: all, those at some paths, or those of one task of a race."""
-    body = {"task_id": task, "paths": path or None, "overwrite": overwrite or []}
+    body: Mapping[str, JsonValue] = {
+        "task_id": task,
+        "paths": [*path] if path else None,
+        "overwrite": [*(overwrite or ())],
+    }
     raise _job_summary(context, data_dir, "POST", f"/jobs/{job}/commit", as_json=as_json, body=body)
 
 
@@ -140,7 +147,7 @@ def _job_summary(
     *,
     as_json: bool,
     follow: bool = False,
-    body: Mapping[str, object] | None = None,
+    body: "Mapping[str, JsonValue] | None" = None,
 ) -> typer.Exit:
     from anycowork.cli.jobs import ask_server
 

@@ -45,8 +45,9 @@ async def delegate_process(
         launch = things.enter_context(
             sandbox.launch(
                 start_words(held=False),
-                transaction.jail.root,
+                transaction.jail.origin,
                 transaction.stage,
+                source=transaction.jail.root,
                 cache_kept=False,
                 environment=proxy_environment(reach) if reach else None,
                 held_back=reach is not None,

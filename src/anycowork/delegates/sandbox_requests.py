@@ -77,7 +77,7 @@ class SandboxRequests:
         self._made += 1
         terminal_id = f"terminal-{self._made}"
         given = "".join(f"{shlex.quote(f'{name}={text}')} " for name, text in environment.items())
-        command = f"cd -- {shlex.quote(cwd or self._transaction.jail.root)} && exec env {given}{shlex.join(words)}"
+        command = f"cd -- {shlex.quote(cwd or self._transaction.jail.origin)} && exec env {given}{shlex.join(words)}"
         limit = max(0, min(most_output or 1_000_000, 1_000_000))
         terminal: _Terminal
         limits = ChildLimits(self._seconds, 10_000_000)
@@ -128,7 +128,10 @@ class SandboxRequests:
     ) -> ChildResult:
         program = SandboxedProgram(self._sandbox, command, limits, on_output, stdin=stdin)  # type: ignore[arg-type]  # narrowed by callers
         ended, _ = await program.run(
-            self._transaction.jail.root, self._transaction.stage, masks=self._transaction.covered.masks
+            self._transaction.jail.origin,
+            self._transaction.stage,
+            source=self._transaction.jail.root,
+            masks=self._transaction.covered.masks,
         )
         return ended
 

@@ -22,6 +22,7 @@ from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.stage import Layer
 from anycowork.tools.built_in_tool import folder_of
 from anycowork.tools.command_changes import commit_now, settle_changes
+from anycowork.tools.command_summary import without_key_files
 from anycowork.tools.plugins.schemas import problems_by
 
 START_SECONDS = 60.0
@@ -90,12 +91,13 @@ class DelegateTool:
                     pipes = await things.enter_async_context(
                         delegate_process(self._config, self._launcher, self._sandbox, transaction, log)
                     )
-                    result = await self._converse(task, pipes, requests, tool_context, jail.root)
+                    result = await self._converse(task, pipes, requests, tool_context, jail.origin)
             except DelegateFailed as failed:
                 said = f" It printed: {' / '.join(log.lines()[-5:])}" if log.lines() else ""
                 raise DelegateFailed(f"{failed.message}{said}") from None
             finally:
                 await requests.aclose()
+            result = without_key_files(result, transaction.covered.key_files)
             whose = f"The agent '{self._config.name}' in this role"
             return await settle_changes(
                 transaction, f"agent {self._config.name}", result, tool_context, by_itself=True, whose=whose

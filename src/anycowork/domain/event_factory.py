@@ -1,6 +1,6 @@
 """Builds events, each with its noun nested under its own key. Pure constructors; the journal assigns the numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 from pydantic import JsonValue
@@ -18,6 +18,8 @@ from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, ToolResult
 from anycowork.domain.workflows import Run
+
+MOST_STEPS_NAMED = 200  # in one event about a job's plan
 
 
 def turn_started(turn: Turn) -> NewEvent:
@@ -145,13 +147,13 @@ def task_ended(task: JobTask) -> NewEvent:
     return NewEvent(EventType.TASK_COMPLETED, body, task.turn_id, task.job_id, task.id, attempt=max(1, task.attempt))
 
 
-def job_plan_update(job: Job, tasks: Sequence[JobTask]) -> NewEvent:
-    """The status of every step of the job's plan."""
+def job_plan_update(job: Job, tasks: Sequence[JobTask], changed: Iterable[JobTask]) -> NewEvent:
+    """The status of every step of the job's plan; of a large plan only of the steps that changed, or events would outgrow the work."""
     statuses = step_statuses(tasks)
-    over = all(task.status.over for task in tasks)
-    step_states: list[JsonValue] = [{"id": step_id, "status": step.value} for step_id, step in statuses.items()]
-    status = plan_status(statuses, over=over)
-    body: Json = {"plan": {"message_id": job.plan_id, "status": status.value, "steps": step_states}}
+    named = statuses if len(statuses) <= MOST_STEPS_NAMED else step_statuses(list(changed))
+    steps: list[JsonValue] = [{"id": step_id, "status": step.value} for step_id, step in named.items()]
+    status = plan_status(statuses, over=all(task.status.over for task in tasks))
+    body: Json = {"plan": {"message_id": job.plan_id, "status": status.value, "steps": steps}}
     return NewEvent(EventType.PLAN_UPDATE, body, job_id=job.id)
 
 

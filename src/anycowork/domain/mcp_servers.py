@@ -16,6 +16,20 @@ Secrets = Annotated[
 Argument = Annotated[str, StringConstraints(max_length=10_000, pattern=r"^[^\x00]*$")]
 
 
+class McpServerChanges(Boundary):
+    """What can be changed of a server without starting it anew. A field that is absent stays; `allowed` null means every tool."""
+
+    enabled: bool | None = None
+    allowed: ToolNames | None = None
+    denied: ToolNames | None = None
+    read_only: ToolNames | None = None
+
+    def given(self) -> dict[str, object]:
+        """The fields that were sent."""
+        sent = {name: getattr(self, name) for name in self.model_fields_set}
+        return {name: value for name, value in sent.items() if value is not None or name == "allowed"}
+
+
 class McpServerConfig(Boundary):
     """`allowed` None means every tool. `read_only` are the tools that the person vouches for: they are treated as reading.
 

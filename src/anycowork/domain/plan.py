@@ -94,9 +94,12 @@ def explain_plan(found: Json) -> str:
     return "it is valid."
 
 
-def unusable_plan(found: Json) -> str | None:
-    """Explain to the person why an object that looks like a plan is not valid; None if it is valid, or not a plan at all."""
-    if found.get("type") != "plan" or not looks_like_plan(found) or read_plan(found) is not None:
+def unusable_plan(found: Json, *, alone: bool = False) -> str | None:
+    """Explain to the person why an object that looks like a plan is not valid; None if it is valid, or not a plan at all.
+
+    One that does not call itself a plan is meant as one only if it is the whole reply (`alone`).
+    """
+    if not (alone or found.get("type") == "plan") or not looks_like_plan(found) or read_plan(found) is not None:
         return None
     return f"This plan cannot be used, so it is shown as text: {explain_plan(found)}"
 

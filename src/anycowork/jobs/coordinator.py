@@ -18,7 +18,7 @@ from anycowork.domain.ports import Clock, Journal, Store
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
-from anycowork.jobs.failures import MOST_INTERRUPTIONS, after_failure, after_turn
+from anycowork.jobs.failures import MOST_INTERRUPTIONS, MOST_REPLANS, after_failure, after_turn
 from anycowork.jobs.isolated_tasks import IsolatedTasks, is_reported
 from anycowork.jobs.job_records import JobRecords
 from anycowork.jobs.job_writer import ChatTurns, JobWriter
@@ -183,7 +183,7 @@ class JobCoordinator:
             return
         asked = {turn.task_id for turn in live}
         failed = [task for task in tasks if task.status is TaskStatus.FAILED]
-        if failed and job.on_failure is OnFailure.REPLAN:
+        if failed and job.on_failure is OnFailure.REPLAN and await self._may_replan(job):
             if not any(task.status is TaskStatus.RUNNING for task in tasks) and not live:
                 await self.replan(job, tasks)
             return
@@ -197,6 +197,11 @@ class JobCoordinator:
             self.wake(job.chat_id)  # nothing could be started: what failed is settled next
         elif not (asked or live or at_work):
             await self._close(job, chat, tasks)
+
+    async def _may_replan(self, job: Job) -> bool:
+        """Whether the planning agent is asked once more; a job that fails again and again ends instead of going in circles."""
+        plans = {turn.message_id for turn in await self._store.job_turns(job.id, None) if turn.plan_id is None}
+        return len(plans) <= MOST_REPLANS
 
     async def _with_workspace(self, job: Job, chat: Chat) -> Job:
         """The job with the copy that collects its changes, if it needs one; failed if there can be none."""
@@ -232,7 +237,9 @@ class JobCoordinator:
         found = [cleared.get(task.id, task) for task in found]
         if told or cleared:
             written = {task.id: task for task in told} | cleared
-            events = (*map(event_factory.task_ended, told), event_factory.job_plan_update(job, found)) if told else ()
+            events = (
+                (*map(event_factory.task_ended, told), event_factory.job_plan_update(job, found, told)) if told else ()
+            )
             await self._writer.write(job, *written.values(), events=events)
         return found, stopped
 

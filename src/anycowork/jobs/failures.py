@@ -7,6 +7,7 @@ from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
 
 RETRIES = 2  # attempts after the first
+MOST_REPLANS = 3  # of one job, without a person asking for them
 MOST_INTERRUPTIONS = 20  # of one task, by crashes or stops: then something is wrong with it
 
 

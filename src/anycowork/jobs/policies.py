@@ -106,7 +106,7 @@ class TaskPolicy(_AskOnce):
         tasks = [task if one.id == task.id else one for one in self.tasks]
         messages = tuple(_as_result(m, report) for m in end.messages)
         told = () if task.status is TaskStatus.RUNNING else (event_factory.task_ended(task),)
-        events = (*told, event_factory.job_plan_update(self._job, tasks))
+        events = (*told, event_factory.job_plan_update(self._job, tasks, [task]))
         writes = tuple(write for write in end.writes if not isinstance(write, PlanRow))  # a worker proposes no plan
         return replace(
             end,

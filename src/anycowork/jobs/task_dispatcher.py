@@ -103,7 +103,7 @@ class TaskDispatcher:
         message = self._records.assignment(job, begun, task_assignment(step, begun, done, earlier))
         turn = replace(self._records.turn(job, role=agent.role, message_id=message.id, task=begun), workspace=where)
         shown = [begun if one.id == task.id else one for one in tasks]
-        events = (event_factory.task_started(begun), event_factory.job_plan_update(job, shown))
+        events = (event_factory.task_started(begun), event_factory.job_plan_update(job, shown, [begun]))
         await self._writer.begin(job, turn, message, begun, events=events)
         return begun
 
@@ -112,6 +112,6 @@ class TaskDispatcher:
         said: Json = {"code": error.code, "message": error.message, "retryable": False}
         failed = replace(task, status=TaskStatus.FAILED, error=said, completed_at=self._clock.now())
         shown = [failed if one.id == task.id else one for one in tasks]
-        events = (event_factory.task_ended(failed), event_factory.job_plan_update(job, shown))
+        events = (event_factory.task_ended(failed), event_factory.job_plan_update(job, shown, [failed]))
         await self._writer.write(job, failed, events=events)
         return failed

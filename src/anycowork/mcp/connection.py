@@ -141,6 +141,11 @@ class McpConnection:
         self._status, self._error = "disabled", ""
         self._take(ServerOffers())
 
+    def use(self, config: McpServerConfig) -> None:
+        """Takes another choice of tools at once; what is running stays."""
+        self.config = config
+        self._take(self._offers)
+
     async def relist(self) -> None:
         """Lists its tools again. Raises: McpFailed."""
         if self._main is None:

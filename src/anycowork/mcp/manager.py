@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from anycowork.domain.errors import Conflict, NotFound
-from anycowork.domain.mcp_servers import McpServerConfig
+from anycowork.domain.mcp_servers import McpServerChanges, McpServerConfig
 from anycowork.domain.messages import Json
 from anycowork.domain.network import NETWORK
 from anycowork.domain.ports import SuppliedFile
@@ -68,6 +68,16 @@ class McpManager:
                 raise Conflict(f"There are {MOST_SERVERS} MCP servers already. Remove one first.")
             await self._save([*(server.config for server in self._servers.values()), config])
             return self._put(config).shown()
+
+    async def change(self, name: str, changes: McpServerChanges) -> Json:
+        """Chooses which tools are offered and which are read-only, from now on. Raises: NotFound."""
+        async with self._changing:
+            changed = self._require(name)
+            config = changed.config.model_copy(update=changes.given())
+            others = [server.config if server is not changed else config for server in self._servers.values()]
+            await self._save(others)
+            changed.use(config)
+            return changed.shown()
 
     async def remove(self, name: str) -> None:
         """Raises: NotFound."""

@@ -87,9 +87,9 @@ class HistoryBudget:
         anchor = self._kept.get(self._anchor)
         if self._fits() or anchor is None or not _from_the_person(anchor.shown):
             return self._kept.values()
-        room = self.budget - self._note_tokens() - (self._total - anchor.tokens) - FRAME
-        room -= image_tokens(anchor.said) if anchor.said else 0
-        bytes_left = max(SHORT_MESSAGE, int(room * BYTES_PER_TOKEN / self._ratio))
+        tokens_left = self.budget - self._note_tokens() - (self._total - anchor.tokens) - FRAME
+        tokens_left -= image_tokens(anchor.said) if anchor.said else 0
+        bytes_left = max(SHORT_MESSAGE, int(tokens_left * BYTES_PER_TOKEN / self._ratio))
         content = cut_middle(anchor.shown.content, bytes_left, way_out=_TOO_LONG)
         cut = self._weighed(replace(anchor.shown, content=content), anchor.whole)
         return (self._kept | {self._anchor: cut}).values()

@@ -23,14 +23,14 @@ class InstructionsSection:
 NOTHING = InstructionsSection()
 
 
-def instructions_section(file: SuppliedFile | None, *, room: int, brief: bool = False) -> InstructionsSection:
-    """The same file and room give the same bytes. Nothing of a file that nobody trusted, nor of one that changed since.
+def instructions_section(file: SuppliedFile | None, *, context_tokens: int, brief: bool = False) -> InstructionsSection:
+    """The same file and budget give the same bytes. Nothing of a file that nobody trusted, nor of one that changed since.
 
-    `room` is how many tokens the model can be shown in all.
+    `context_tokens` is how many tokens the model can be shown in all.
     """
     if file is None or not file.trusted or file.text is None or not file.text.strip():
         return NOTHING
-    text, budget = file.text.strip(), min(BUDGET, room // SHARE) * BYTES_PER_TOKEN
+    text, budget = file.text.strip(), min(BUDGET, context_tokens // SHARE) * BYTES_PER_TOKEN
     kept = cut_middle(text, budget, way_out=f"all of it is in {file.path}")
     # The mark contains the content's hash, which the content itself cannot contain, so the file cannot fake its end.
     framed = Template(prose("brief/instructions" if brief else "instructions")).substitute(

@@ -21,7 +21,7 @@ from anycowork.prompts.text_files import prose, role_text
 from anycowork.prompts.tool_list import tool_list
 
 _BESIDE_OFFERS = 1_100  # tokens that the rest of the prompt and a first result need
-_AMPLE = 8_000  # tokens: with this much room every budget is what it is meant to be
+_AMPLE = 8_000  # tokens: with this many, every budget is what it is meant to be
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,32 +29,32 @@ class PromptScope:
     """The chat's workspace, the size of its model's context, and the request that started the chat."""
 
     workspace: str
-    room: int
+    context_tokens: int
     request: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptTarget:
-    """The criteria for selecting tools: the request that started the chat, and the size of its model's context, `room`."""
+    """The criteria for selecting tools: the request that started the chat, and the size of its model's context, `context_tokens`."""
 
     request: str = ""
-    room: int = _AMPLE
+    context_tokens: int = _AMPLE
 
     @classmethod
-    def of(cls, request: str, room: int) -> "PromptTarget":
-        return cls(request, min(room, _AMPLE))  # all that have ample room share one prompt
+    def of(cls, request: str, context_tokens: int) -> "PromptTarget":
+        return cls(request, min(context_tokens, _AMPLE))  # all with ample context share one prompt
 
     @property
     def listed(self) -> int:
-        return min(TOOL_BUDGET, self.room // 2)
+        return min(TOOL_BUDGET, self.context_tokens // 2)
 
     @property
     def offered(self) -> int:
-        return min(OFFER_BUDGET, self.room * 3 // 5, max(0, self.room - _BESIDE_OFFERS))
+        return min(OFFER_BUDGET, self.context_tokens * 3 // 5, max(0, self.context_tokens - _BESIDE_OFFERS))
 
     @property
     def brief(self) -> int:
-        return min(BRIEF_BUDGET, self.room // 4)
+        return min(BRIEF_BUDGET, self.context_tokens // 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class PromptService:
     ) -> Enhanced:
         """The same prompt, role and setting give the same bytes. Without a setting, no folder's instructions are in it."""
         instructions = await self._instructions(setting, brief=False) if setting else NOTHING
-        aim = self._aim(role, PromptTarget.of(setting.request, setting.room) if setting else PromptTarget())
+        aim = self._aim(role, PromptTarget.of(setting.request, setting.context_tokens) if setting else PromptTarget())
         return self._together(prompt.content, role, False, instructions, aim)
 
     async def for_chat(
@@ -167,14 +167,14 @@ class PromptService:
         """Build the system prompt of a chat, without tools if they are `offered` natively. A missing prompt is replaced by the default."""
         chosen = await self.find(prompt_id or DEFAULT_ID) or _built_in()
         instructions = await self._instructions(setting, brief=brief)
-        aim = self._aim(role, PromptTarget.of(setting.request, setting.room))
+        aim = self._aim(role, PromptTarget.of(setting.request, setting.context_tokens))
         if brief:
             return self._shortly(None if chosen.id == DEFAULT_ID else chosen.content, role, instructions, aim)
         return self._together(chosen.content, role, offered, instructions, aim).content
 
     async def _instructions(self, setting: PromptScope, *, brief: bool) -> InstructionsSection:
         found = await self._supplied.instructions(setting.workspace) if self._supplied else None
-        return instructions_section(found, room=setting.room, brief=brief)
+        return instructions_section(found, context_tokens=setting.context_tokens, brief=brief)
 
     def offers(self, role: RoleDefinition, aim: PromptTarget) -> OfferedTools:
         """The tools that the role grants, and no other, for a model that calls natively; if they are too many, those that the chat's
@@ -211,7 +211,7 @@ class PromptService:
             self._known = found
             for kept in (self._together, self._shortly, self._replies, self._offers, self._crowded):
                 kept.cache_clear()
-        anyhow = PromptTarget("", aim.room)
+        anyhow = PromptTarget("", aim.context_tokens)
         return aim if aim.request and self._crowded(role, anyhow) else anyhow
 
 

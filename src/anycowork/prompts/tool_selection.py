@@ -45,7 +45,7 @@ def rank_tools(specs: Iterable[ToolSpec], request: str) -> list[ToolSpec]:
 def select_tools(
     granted: Sequence[ToolSpec], *, weight: Callable[[ToolSpec], int], budget: int, request: str = ""
 ) -> ToolSelection:
-    """Return all tools if they fit into `room` bytes, else those of the highest rank that fit."""
+    """Return all tools if they fit into `budget` bytes, else those of the highest rank that fit."""
     if sum(map(weight, granted)) <= budget:
         return ToolSelection(tuple(granted), ())
     order = rank_tools(granted, request)
@@ -64,7 +64,7 @@ _MORE = "More tools, for whose description there is no room; one that is called 
 
 
 def named(names: Sequence[str], budget: int) -> str:
-    """One line of at most `room` bytes that names as many as it holds, and says how many more there are; empty if that is none."""
+    """One line of at most `budget` bytes that names as many as it holds, and says how many more there are; empty if that is none."""
     ending = f" and {len(names)} more."
     budget -= size(_MORE) + size(ending)
     fitting: list[str] = []

@@ -107,13 +107,13 @@ class SandboxProxy:
 
     async def _exchange(self, client: Streams) -> None:
         try:
-            wish = await self._read_request(client[0])
-            server = await self._reached(wish.to)
+            request = await self._read_request(client[0])
+            server = await self._reached(request.to)
         except (BadHead, _NotReached) as refusal:
             await _answer(client[1], refusal.status, str(refusal))
             return
         async with _closing(server):
-            match wish:
+            match request:
                 case Tunnel():
                     client[1].write(b"HTTP/1.1 200 Connection established\r\n\r\n")
                     await self._join(client, server, body=None)
@@ -121,7 +121,7 @@ class SandboxProxy:
                     server[1].write(head)
                     await self._join(client, server, body=body)
                 case _:
-                    assert_never(wish)
+                    assert_never(request)
 
     async def _read_request(self, reader: asyncio.StreamReader) -> Tunnel | Forward:
         try:

@@ -68,12 +68,12 @@ class LiveSettings:
             for name, entry in self._settings.agents.items()
         )
 
-    def parallel_tasks(self) -> int:
-        return self._settings.parallel_tasks
-
     def delegates(self) -> tuple[DelegateConfig, ...]:
         """Returns the agents that are programs of other vendors."""
         return delegates_of(self._settings.agents)
+
+    def parallel_tasks(self) -> int:
+        return self._settings.parallel_tasks
 
     def limits(self, autonomy: Autonomy) -> Limits:
         """How far a turn goes before a person continues it. Where nobody has to be asked, it goes further."""

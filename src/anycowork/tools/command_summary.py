@@ -101,11 +101,14 @@ def missing_program(ended: ChildResult) -> str | None:
     return None
 
 
-def exists_outside(result: ToolResult, program: str, at: str) -> ToolResult:
-    """Tells the model and the person that the sandbox hides the program, and which setting shows it."""
+def exists_outside(result: ToolResult, program: str, at: str, refused: str | None = None) -> ToolResult:
+    """Tells the model and the person that the sandbox hides the program, and which setting shows it, or why its folder is `refused`."""
+    way_out = (
+        f"Its folder is refused: {refused}." if refused else "A person can add its folder to the setting sandbox_paths."
+    )
     says = (
-        f"'{shown(program)}' is installed on this machine ('{shown(at)}'), but commands cannot see it. A person can add its folder to the "
-        "setting sandbox_paths; `anycowork doctor` lists what commands see."
+        f"'{shown(program)}' is installed on this machine ('{shown(at)}'), but commands cannot see it. {way_out} "
+        "`anycowork doctor` lists what commands see."
     )
     return replace(result, content=f"{result.content}\n{says}", facts={**result.facts, "not_visible": at})
 

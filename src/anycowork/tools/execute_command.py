@@ -9,6 +9,7 @@ import codecs
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, field_validator
@@ -158,7 +159,10 @@ async def _contained(wanted: SandboxedProgram, layer: Layer, tool_context: ToolC
 def _with_hint(result: ToolResult, ended: ChildResult, sandbox: Sandbox) -> ToolResult:
     program = missing_program(ended)
     found = shutil.which(program, path=sandbox.toolchains.outside) if program else None
-    return exists_outside(result, program, found) if program and found else result
+    if not program or not found:
+        return result
+    refused = {one.path: one.why for one in sandbox.toolchains.refused}
+    return exists_outside(result, program, found, refused.get(str(Path(found).parent)))
 
 
 def _as_text(progress: Callable[[str], None] | None) -> Callable[[bytes], None] | None:

@@ -3,13 +3,13 @@
 import asyncio
 from pathlib import Path
 
-from support.live_server import PATIENCE, Json, LiveChat, live_server
+from support.live_server import TIMEOUT, Json, LiveChat, live_server
 from support.scripted_model import call
 from support.spec import proves
 
 
 async def _next(chat: LiveChat, kind: str) -> Json:
-    async with asyncio.timeout(2 * PATIENCE):
+    async with asyncio.timeout(2 * TIMEOUT):
         async for event in chat.follow():
             if event["type"] == kind:
                 return event
@@ -65,6 +65,6 @@ async def test_a_flood_is_shown_up_to_a_bound_and_kept_whole(tmp_path: Path) -> 
         async with asyncio.TaskGroup() as tasks:
             watching = tasks.create_task(watch())
             await chat.decide()
-            await asyncio.wait_for(watching, 2 * PATIENCE)
+            await asyncio.wait_for(watching, 2 * TIMEOUT)
         assert 0 < sum(len(event["text"]) for event in seen) <= 64_000
         assert len((await chat.of_type("tool_result"))[0]["content"]) >= 300_000

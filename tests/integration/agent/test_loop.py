@@ -19,7 +19,7 @@ from support.scripted_model import BreakOff, HttpError, Reply, call
 from support.spec import proves
 
 
-@proves("LOOP-3")
+@proves("LOOP-3/1")
 async def test_a_tool_is_called_and_its_result_goes_back_to_the_model(tmp_path: Path) -> None:
     replies = [call("read_file", path="a.txt"), "It says hello."]
     async with live_server(tmp_path, replies=replies, files={"a.txt": "hello\n"}) as client:
@@ -35,7 +35,7 @@ async def test_a_tool_is_called_and_its_result_goes_back_to_the_model(tmp_path: 
         )
 
 
-@proves("LOOP-3")
+@proves("LOOP-3/2")
 async def test_terminate_ends_the_turn_with_the_tools_result(tmp_path: Path) -> None:
     async with live_server(
         tmp_path, replies=[call("read_file", terminate=True, path="a.txt")], files={"a.txt": "x"}
@@ -246,7 +246,7 @@ async def test_a_command_cut_off_by_the_turns_time_leaves_a_result_behind(tmp_pa
         assert (await chat.last())["content"] == "Here."
 
 
-@proves("LOOP-5")
+@proves("LOOP-5/1", "LOOP-5/3")
 async def test_stop_ends_a_running_turn_at_once_and_the_history_is_consistent(tmp_path: Path) -> None:
     hold = asyncio.Event()
     async with live_server(tmp_path, replies=[Reply("Never finished", hold=hold), "Next."]) as client:
@@ -262,7 +262,7 @@ async def test_stop_ends_a_running_turn_at_once_and_the_history_is_consistent(tm
         assert (await chat.last())["content"] == "Next."
 
 
-@proves("LOOP-5")
+@proves("LOOP-5/2", "LOOP-5/3")
 async def test_stop_kills_the_command_that_runs(tmp_path: Path) -> None:
     marker = f"marker-{uuid4().hex}"
     replies = [call("execute_command", command=f"touch made; exec -a {marker} sleep 600")]

@@ -24,7 +24,7 @@ async def test_who_follows_the_advice_of_an_error_is_not_taken_for_led_astray(tm
         assert (client.workspace / "a.txt").read_text() == "two\n"
 
 
-async def test_nor_is_who_does_what_an_objection_of_the_house_names(tmp_path: Path) -> None:
+async def test_nor_is_a_call_that_the_servers_objection_names(tmp_path: Path) -> None:
     replies = [
         call("update_file", path="a.txt", edits=[{"find": "none", "replace": "two"}]),
         "Done, a.txt was updated.",  # not taken: the last step failed

@@ -196,7 +196,7 @@ async def test_a_small_model_rewrites_a_short_file_and_changes_pieces_of_a_long_
 
 
 @proves("LOOP-10")
-async def test_a_small_model_may_answer_once_the_deed_is_done_or_was_tried_often_enough(tmp_path: Path) -> None:
+async def test_a_small_model_may_answer_once_the_action_is_done_or_was_tried_often_enough(tmp_path: Path) -> None:
     tries = [call("update_file", path="a.txt", content="1\n"), call("read_file", path="a.txt")]
     tries += [call("grep", pattern="x"), ANSWER]
     async with (

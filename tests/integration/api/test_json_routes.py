@@ -27,8 +27,8 @@ async def test_a_new_chat_has_every_field(client, workspace):
     assert shown == {**chat, **more}
 
 
-@proves("ROL-3")
-async def test_a_chat_opens_without_any_wish_as_actor_in_the_default_workspace(client, workspace):
+@proves("ROL-3/1")
+async def test_a_chat_opens_as_actor_in_the_default_workspace_unless_asked_otherwise(client, workspace):
     answer = await client.post("/context")
     assert (answer.status, answer.json()["workspace"]) == (201, str(workspace))
     assert answer.json()["config"]["agent_role"] == "actor"
@@ -42,7 +42,7 @@ async def test_a_chat_is_opened_in_a_mode_as_in_a_role_but_not_in_two(client):
     assert (torn.status, torn.error["param"]) == (422, "mode")
 
 
-@proves("ROL-2")
+@proves("ROL-2/2")
 @pytest.mark.parametrize(
     ("method", "path", "field"),
     [

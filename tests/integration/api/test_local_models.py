@@ -77,7 +77,7 @@ async def test_a_pull_can_be_cancelled(client):
     assert (cancelled.status, cancelled.json()["state"]) == (200, "absent")
 
 
-async def test_unknown_models_are_not_found_and_strangers_are_kept_out(client, anonymous):
+async def test_unknown_models_are_not_found_and_anonymous_requests_are_refused(client, anonymous):
     for method, path in (("POST", "nothing/pull"), ("POST", "nothing/cancel"), ("DELETE", "nothing")):
         assert (await client.ask(method, f"/models/local/{path}")).status == 404
     assert (await anonymous.get("/models/local")).status == 401

@@ -48,7 +48,7 @@ async def test_every_event_has_a_schema_of_its_own(client):
         assert "text/event-stream" in document["paths"][path]["get"]["responses"]["200"]["content"]
 
 
-@proves("ROL-2")
+@proves("ROL-2/1")
 async def test_a_role_is_an_enum_wherever_one_is_asked_for(client):
     document = await described(client)
     schemas = document["components"]["schemas"]

@@ -31,7 +31,7 @@ async def test_a_stream_starts_with_the_first_event_and_goes_on_live(client):
         assert numbers == sorted(set(numbers))
 
 
-@proves("EVT-2")
+@proves("EVT-2/1")
 @pytest.mark.parametrize("by", ["header", "query"])
 async def test_a_reader_that_comes_back_gets_what_it_missed_and_nothing_twice(client, by):
     chat_id = await new_chat(client)
@@ -47,7 +47,7 @@ async def test_a_reader_that_comes_back_gets_what_it_missed_and_nothing_twice(cl
         assert [await stream.event() for _ in range(2)] == seen[2:]
 
 
-@proves("EVT-2")
+@proves("EVT-2/2")
 async def test_the_history_and_the_stream_join_without_a_gap(client):
     chat_id = await new_chat(client)
     await client.put(f"/context/{chat_id}/role", {"role": "planner"})

@@ -142,7 +142,7 @@ async def test_a_denial_carries_its_word_to_the_model_and_nothing_is_done(client
     assert not (workspace / "hello.txt").exists()
 
 
-@proves("QST-1", "QST-2/2")
+@proves("QST-1/3", "QST-2/2")
 async def test_a_question_takes_one_of_its_options_once(client, chat_id, model, until):
     model.replies += [json.dumps(QUESTION), "Hello Ann."]
     await send(client, chat_id)

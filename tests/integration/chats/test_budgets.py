@@ -96,7 +96,7 @@ async def test_spent_calls_leave_reading_free_and_spent_tokens_do_not(tmp_path: 
         assert [r["status"] for r in await held.results()] == ["ok"]
 
 
-async def test_the_houses_own_check_is_run_when_the_calls_are_spent(tmp_path: Path) -> None:
+async def test_the_servers_own_check_is_run_when_the_calls_are_spent(tmp_path: Path) -> None:
     wanted = {
         "goal": "g",
         "steps": [{"action": "a", "tools_needed": ["create_file"], "paths": ["a.txt"], "check": "test -f a.txt"}],

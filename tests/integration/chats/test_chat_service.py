@@ -24,7 +24,7 @@ QUESTION = {
 }
 
 
-@proves("ROL-1", "ROL-3")
+@proves("ROL-1", "ROL-3/1")
 async def test_new_chat_starts_as_actor(tmp_path: Path) -> None:
     async with live_server(tmp_path) as client:
         chat = await client.chat()
@@ -32,7 +32,7 @@ async def test_new_chat_starts_as_actor(tmp_path: Path) -> None:
         assert chat.opened["state"] == "idle"
 
 
-@proves("ROL-2")
+@proves("ROL-2/2")
 async def test_an_unknown_role_is_a_422_that_names_the_valid_ones(tmp_path: Path) -> None:
     async with live_server(tmp_path) as client:
         answer = await client.ask("POST", "/context", {"agent_role": "wizard"}, expect=422)
@@ -41,7 +41,7 @@ async def test_an_unknown_role_is_a_422_that_names_the_valid_ones(tmp_path: Path
         await client.ask("PUT", f"{chat.path}/role", {"role": "wizard"}, expect=422)
 
 
-@proves("ROL-3")
+@proves("ROL-3/2")
 async def test_the_role_is_the_same_after_a_restart(tmp_path: Path) -> None:
     async with live_server(tmp_path) as client:
         chat = await client.chat(role="reviewer")
@@ -49,7 +49,7 @@ async def test_the_role_is_the_same_after_a_restart(tmp_path: Path) -> None:
         assert (await client.ask("GET", chat.path))["config"]["agent_role"] == "reviewer"
 
 
-@proves("ROL-2", "ROL-6")
+@proves("ROL-2/3", "ROL-6")
 async def test_a_role_whose_file_vanished_holds_no_permissions_and_never_opens_as_actor(tmp_path: Path) -> None:
     roles = tmp_path / "data" / "roles"
     roles.mkdir(parents=True)
@@ -204,7 +204,7 @@ async def test_a_call_outside_the_approved_plan_is_asked_and_says_so(tmp_path: P
         assert (await chat.approvals())[0]["outside_plan"] is True
 
 
-@proves("QST-1", "QST-2/2")
+@proves("QST-1/2", "QST-1/3", "QST-2/2")
 async def test_a_question_pauses_the_turn_and_the_answer_resumes_it(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[json.dumps(QUESTION), "Red it is."]) as client:
         chat = await client.chat()

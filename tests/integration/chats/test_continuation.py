@@ -24,7 +24,7 @@ async def ends(chat: LiveChat) -> list[str]:
     return [event["reason"] for event in await chat.events() if event["type"] == "turn-ended"]
 
 
-@proves("LOOP-11")
+@proves("LOOP-11/1", "LOOP-11/5")
 async def test_a_turn_at_its_limit_goes_on_with_all_that_it_had_done(tmp_path: Path) -> None:
     replies = [call("read_file", path=f"{n}.txt") for n in range(4)]
     async with live_server(
@@ -124,7 +124,7 @@ async def test_a_blocked_plan_goes_on_and_is_told_its_open_steps_again(tmp_path:
         assert created == ["a.txt", "b.txt"], "the finished step is not done again"
 
 
-@proves("LOOP-11")
+@proves("LOOP-11/2")
 async def test_a_turn_out_of_time_goes_on_after_its_half_answer(tmp_path: Path) -> None:
     hold = asyncio.Event()
     async with live_server(tmp_path, replies=[Reply("Thinking about it", hold=hold)], turn_seconds=1.5) as client:
@@ -138,7 +138,7 @@ async def test_a_turn_out_of_time_goes_on_after_its_half_answer(tmp_path: Path) 
         assert (await chat.last())["content"] == "Here it is."
 
 
-@proves("LOOP-11")
+@proves("LOOP-11/6")
 async def test_edits_and_sandboxed_go_sixty_steps_and_ask_ten(tmp_path: Path) -> None:
     files = {f"{n}.txt": "x" for n in range(61)}
 
@@ -155,7 +155,7 @@ async def test_edits_and_sandboxed_go_sixty_steps_and_ask_ten(tmp_path: Path) ->
         assert (shown["autonomy_turn_seconds"], shown["turn_seconds"]) == (1800, 300)
 
 
-@proves("LOOP-11")
+@proves("LOOP-11/1")
 @given(max_steps=st.integers(1, 4), total=st.integers(1, 7))
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_wherever_the_limit_falls_every_change_is_made_once(

@@ -3,14 +3,14 @@
 import asyncio
 from pathlib import Path
 
-from support.live_server import PATIENCE, LiveChat, live_server
+from support.live_server import TIMEOUT, LiveChat, live_server
 from support.scripted_model import Reply, call
 from support.spec import proves
 
 
 async def ended(chat: LiveChat, turns: int) -> None:
     """Waits until so many turns of the chat have ended."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         async for event in chat.follow():
             turns -= event["type"] == "turn-ended"
             if not turns:

@@ -152,7 +152,7 @@ async def test_a_chat_without_an_approved_plan_has_nothing_to_compare(tmp_path: 
 
 
 @proves("LOOP-10")
-async def test_the_house_runs_the_check_that_a_step_names_before_it_takes_done_for_done(tmp_path: Path) -> None:
+async def test_the_server_runs_the_check_that_a_step_names_before_it_counts_as_done(tmp_path: Path) -> None:
     replies = [
         call("create_file", path="hello.txt", content="good day\n"),
         "All done, the greeting is there.",

@@ -340,9 +340,12 @@ async def test_an_actor_whose_plan_proves_wrong_asks_and_goes_on_with_the_answer
 
 
 @proves("PLN-1")
-async def test_a_plan_that_waits_for_itself_is_text_and_a_note_names_the_steps(tmp_path: Path) -> None:
+@pytest.mark.parametrize("own", [{"type": "plan"}, {}], ids=["named", "plain"])
+async def test_a_plan_that_waits_for_itself_is_text_and_a_note_names_the_steps(
+    tmp_path: Path, own: dict[str, str]
+) -> None:
     first, second = step("First", dependencies=["2"]), step("Second", dependencies=["1"])
-    said = json.dumps({"type": "plan", "goal": "Round and round", "steps": [first, second, step("Third")]})
+    said = json.dumps({**own, "goal": "Round and round", "steps": [first, second, step("Third")]})
     async with live_server(tmp_path, replies=[said]) as client:
         chat = await client.chat(role="planner")
         await chat.send("plan it")

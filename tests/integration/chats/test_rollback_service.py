@@ -27,8 +27,8 @@ async def snapshots(chat: LiveChat) -> list[Json]:
     return found
 
 
-async def restore(chat: LiveChat, snapshot_id: str, *, expect: int = 200, **wish: Any) -> Json:
-    return await chat.client.ask("POST", f"{chat.path}/snapshots/{snapshot_id}/restore", wish, expect=expect)
+async def restore(chat: LiveChat, snapshot_id: str, *, expect: int = 200, **asked_for: Any) -> Json:
+    return await chat.client.ask("POST", f"{chat.path}/snapshots/{snapshot_id}/restore", asked_for, expect=expect)
 
 
 @proves("SNAP-1")
@@ -56,7 +56,7 @@ async def test_reading_takes_no_snapshot(tmp_path: Path) -> None:
         assert await snapshots(chat) == []
 
 
-@proves("SNAP-2")
+@proves("SNAP-2/1", "SNAP-2/2", "SNAP-2/3")
 async def test_rollback_restores_bytes_modes_and_deletions(tmp_path: Path) -> None:
     files = {"a.txt": "one\r\n", "gone.sh": "#!/bin/sh\n", "old/deep/b.bin": "\x00\x01", "old/c.txt": "c"}
     async with live_server(tmp_path, files=files) as client:
@@ -81,7 +81,7 @@ async def test_rollback_restores_bytes_modes_and_deletions(tmp_path: Path) -> No
         assert {"a.txt", "gone.sh", "old/link"} <= set(answer["restored"])
 
 
-@proves("SNAP-2")
+@proves("SNAP-2/5")
 async def test_a_restore_can_be_undone_and_redone(tmp_path: Path) -> None:
     async with live_server(tmp_path, files={"a.txt": "old\n"}) as client:
         chat = await client.chat()
@@ -100,7 +100,7 @@ async def test_a_restore_can_be_undone_and_redone(tmp_path: Path) -> None:
         assert tree(client.workspace) == {"a.txt": b"old\n"}
 
 
-@proves("SNAP-2")
+@proves("SNAP-2/4")
 async def test_a_dry_run_shows_what_would_happen_and_changes_nothing(tmp_path: Path) -> None:
     async with live_server(tmp_path, files={"a.txt": "old\n"}) as client:
         chat = await client.chat()
@@ -206,7 +206,7 @@ async def test_a_restore_is_written_into_the_chat_with_who_wanted_it(tmp_path: P
         assert await client.server.database.store.verify_chain(chat.id) is None
 
 
-@proves("SNAP-2")
+@proves("SNAP-2/6")
 async def test_git_is_never_touched_by_a_restore(tmp_path: Path) -> None:
     async with live_server(tmp_path, files={"a.txt": "1\n", ".git/config": "[core]\n"}) as client:
         chat = await client.chat()

@@ -303,7 +303,7 @@ OLD_CHATS = """{"title": "One", "config": {"agent_mode": "plan"}, "messages": [{
 """
 
 
-@proves("MIG-1")
+@proves("MIG-1/7")
 def test_importing_says_what_came_in_and_what_could_not_be_read(tmp_path: Path) -> None:
     (tmp_path / "old.jsonl").write_text(OLD_CHATS + "{broken\n")
     done = anycowork_cli("import", "old.jsonl", "missing.json", cwd=tmp_path)
@@ -313,7 +313,6 @@ def test_importing_says_what_came_in_and_what_could_not_be_read(tmp_path: Path) 
     assert "missing.json, file: cannot be read" in done.stderr
 
 
-@proves("MIG-1")
 @proves("MIG-1")
 def test_importing_a_chat_of_a_folder_that_is_not_allowed_says_so(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()

@@ -26,12 +26,12 @@ async def test_planner_workers_and_primary_agent_answer_with_their_own_models(tm
         }
         async with live_server(
             tmp_path, providers=(entry,), model="own/usual", agents=agents, parallel_tasks=1
-        ) as guest:
-            chat = await guest.chat()
-            job = await new_job(guest, chat, request="Look around")
-            await until(guest, chat, job["id"], "awaiting_approval")
-            await guest.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
-            job = await until(guest, chat, job["id"], "completed", "failed")
+        ) as client:
+            chat = await client.chat()
+            job = await new_job(client, chat, request="Look around")
+            await until(client, chat, job["id"], "awaiting_approval")
+            await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
+            job = await until(client, chat, job["id"], "completed", "failed")
             assert job["status"] == "completed", job
             assert [body["model"] for body in model.requests] == ["big", "small", "usual", "main"]
             assert [task["agent"] for task in job["tasks"]] == ["scout", "worker"]
@@ -41,14 +41,14 @@ async def test_planner_workers_and_primary_agent_answer_with_their_own_models(tm
 @proves("JOB-4")
 async def test_worker_can_ask_for_the_whole_conversation(tmp_path: Path) -> None:
     replies = ["Noted: 4711.", call("read_history"), report("read it"), "Done."]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
         await chat.send("My number is 4711")
-        job = await approved(guest, chat, plan=plan({"id": "look", "action": "find my number", "role": "planner"}))
-        job = await until(guest, chat, job["id"], "completed", "failed")
+        job = await approved(client, chat, plan=plan({"id": "look", "action": "find my number", "role": "planner"}))
+        job = await until(client, chat, job["id"], "completed", "failed")
         assert job["status"] == "completed", job
-        assert "4711" not in str(guest.model.requests[1]["messages"])
-        assert "user: My number is 4711" in str(guest.model.requests[2]["messages"])
+        assert "4711" not in str(client.model.requests[1]["messages"])
+        assert "user: My number is 4711" in str(client.model.requests[2]["messages"])
 
 
 @proves("JOB-5")
@@ -59,34 +59,34 @@ async def test_failed_task_is_planned_anew_from_there_and_completed_tasks_stay(t
         {"id": "d", "action": "look", "dependencies": ["a"]},
     )
     replies = [file, report("a"), report("impossible", "failure"), json.dumps(again)]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
         steps = plan(writing("a"), writing("b", "a"), writing("x", "b"))
-        job = await approved(guest, chat, plan=steps, on_failure="replan")
-        job = await until(guest, chat, job["id"], "awaiting_approval")
-        asked = str(guest.model.requests[3]["messages"])
+        job = await approved(client, chat, plan=steps, on_failure="replan")
+        job = await until(client, chat, job["id"], "awaiting_approval")
+        asked = str(client.model.requests[3]["messages"])
         assert "impossible" in asked and "Completed tasks stay done" in asked
-        guest.model.replies += [file.replace("a.txt", "c.txt"), report("c"), report("d"), "Done."]
-        await guest.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
-        job = await until(guest, chat, job["id"], "completed", "failed")
+        client.model.replies += [file.replace("a.txt", "c.txt"), report("c"), report("d"), "Done."]
+        await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
+        job = await until(client, chat, job["id"], "completed", "failed")
         assert job["status"] == "completed", job
         statuses = {task["id"]: task["status"] for task in job["tasks"]}
         assert statuses == {"a": "completed", "a-2": "completed", "d": "completed", "b": "skipped", "x": "skipped"}
-        assert job["tasks"][0]["attempt"] == 1 and (guest.workspace / "c.txt").exists()
+        assert job["tasks"][0]["attempt"] == 1 and (client.workspace / "c.txt").exists()
 
 
 @proves("PLN-5/1")
 async def test_audit_of_a_job_names_files_commands_time_and_cost_of_each_task(tmp_path: Path) -> None:
     run = call("execute_command", command="echo hi")
     replies = [call("create_file", path="a.txt", content="a"), run, report("a"), report("no", "failure")]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
         steps = plan(writing("a"), {"id": "b", "action": "look", "dependencies": ["a"]}, writing("c", "b"))
-        job = await approved(guest, chat, plan=steps, on_failure="ask")
+        job = await approved(client, chat, plan=steps, on_failure="ask")
         assert (await chat.rest())["state"] == "awaiting_approval"
         await chat.decide()
         assert (await chat.rest())["state"] == "awaiting_answer"
-        audit = await guest.ask("GET", f"/jobs/{job['id']}/audit")
+        audit = await client.ask("GET", f"/jobs/{job['id']}/audit")
         done, failed, never = audit["steps"]
         assert (done["status"], done["files"], done["commands"]) == ("claimed", ["a.txt"], ["echo hi"])
         assert [one["resource"] for one in done["unplanned"]] == ["echo hi"] and done["usage"]["tokens"] > 0
@@ -95,8 +95,8 @@ async def test_audit_of_a_job_names_files_commands_time_and_cost_of_each_task(tm
 
 
 async def test_malformed_and_huge_plans_are_refused_or_stored_and_shown_at_once(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=["{not json", '{"goal": 1}', report("x")]) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=["{not json", '{"goal": 1}', report("x")]) as client:
+        chat = await client.chat()
         for bad in (
             {"plan": {"steps": []}},
             {"plan": {"goal": "x", "steps": [{"id": "a"}]}},
@@ -107,11 +107,11 @@ async def test_malformed_and_huge_plans_are_refused_or_stored_and_shown_at_once(
             {"request": "x", "commit": "never"},
         ):
             with pytest.raises(RequestRefused, match="422"):
-                await new_job(guest, chat, **bad)
-        job = await new_job(guest, chat, request="plan something")
-        job = await until(guest, chat, job["id"], "failed", "awaiting_approval")
+                await new_job(client, chat, **bad)
+        job = await new_job(client, chat, request="plan something")
+        job = await until(client, chat, job["id"], "failed", "awaiting_approval")
         assert job["status"] == "failed" and job["error"]["code"] == "no_plan"
         many = [{"id": f"t{n}", "action": "look"} for n in range(10_000)]
-        job = await new_job(guest, chat, plan={"goal": "much", "steps": many})
+        job = await new_job(client, chat, plan={"goal": "much", "steps": many})
         assert job["status"] == "awaiting_approval" and len(job["plan"]["steps"]) == 10_000
-        await guest.ask("POST", f"/jobs/{job['id']}/cancel", expect=200)
+        await client.ask("POST", f"/jobs/{job['id']}/cancel", expect=200)

@@ -14,50 +14,50 @@ async def test_cancelling_a_paused_job_leaves_the_state_of_another_turn_alone(tm
     hold = asyncio.Event()
     replies = [Reply(report("a"), hold=hold), Hang(headers=False)]
     steps = plan({"id": "a", "action": "look"}, {"id": "b", "action": "look again"})
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
-        job = await approved(guest, chat, plan=steps)
-        await guest.model.asked(1)
-        await guest.ask("POST", f"/jobs/{job['id']}/pause", expect=200)
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=steps)
+        await client.model.asked(1)
+        await client.ask("POST", f"/jobs/{job['id']}/pause", expect=200)
         hold.set()
         await until_idle(chat)
-        await guest.ask("POST", f"{chat.path}/messages", {"content": "Something else"}, expect=202)
-        await guest.model.asked(2)
-        await guest.ask("POST", f"/jobs/{job['id']}/cancel", expect=200)
+        await client.ask("POST", f"{chat.path}/messages", {"content": "Something else"}, expect=202)
+        await client.model.asked(2)
+        await client.ask("POST", f"/jobs/{job['id']}/cancel", expect=200)
         assert (await chat.show())["state"] == "running"
         events = await chat.events("job-completed")
         [ended] = [event for event in events if event["type"] == "job-completed"]
         assert "state" not in ended, "the chat's own turn still runs"
-        await guest.ask("POST", f"{chat.path}/stop", expect=200)
+        await client.ask("POST", f"{chat.path}/stop", expect=200)
 
 
 async def test_worker_is_asked_for_its_report_once_even_if_it_waited_for_a_person_in_between(tmp_path: Path) -> None:
     write = call("create_file", path="other.txt", content="x")
     replies = ["I think it is fine.", write, "Yes, fine.", *["Hm."] * 4]
-    async with live_server(tmp_path, replies=replies) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
         steps = plan({"id": "look", "action": "look around"})
-        job = await approved(guest, chat, plan=steps, on_failure="ask")
+        job = await approved(client, chat, plan=steps, on_failure="ask")
         assert (await chat.rest())["state"] == "awaiting_approval"
         [asked] = await chat.approvals()
         decision = {"decisions": [{"id": asked["id"], "decision": "allow_once"}]}
-        await guest.ask("POST", f"{chat.path}/approvals", decision, expect=200)
+        await client.ask("POST", f"{chat.path}/approvals", decision, expect=200)
         assert (await chat.rest())["state"] == "awaiting_answer"
-        [task] = (await guest.ask("GET", f"/jobs/{job['id']}"))["tasks"]
-        assert task["error"]["code"] == "no_report" and len(guest.model.requests) == 3
+        [task] = (await client.ask("GET", f"/jobs/{job['id']}"))["tasks"]
+        assert task["error"]["code"] == "no_report" and len(client.model.requests) == 3
 
 
 async def test_fault_inside_the_coordinator_ends_the_job_as_failed_and_says_so(tmp_path: Path) -> None:
     hold = asyncio.Event()
     steps = plan({"id": "a", "action": "look"}, {"id": "b", "action": "look again"})
-    async with live_server(tmp_path, replies=[Reply(report("a"), hold=hold)]) as guest:
-        chat = await guest.chat()
-        job = await approved(guest, chat, plan=steps)
-        await guest.model.asked(1)
+    async with live_server(tmp_path, replies=[Reply(report("a"), hold=hold)]) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=steps)
+        await client.model.asked(1)
         with sqlite3.connect(next((tmp_path / "data").glob("*.db"))) as stored:
             stored.execute("UPDATE tasks SET dependencies = '[\"nowhere\"]' WHERE id = 'b'")
         hold.set()
-        job = await until(guest, chat, job["id"], "failed", "completed")
+        job = await until(client, chat, job["id"], "failed", "completed")
         assert job["status"] == "failed" and job["error"]["code"] == "internal_error"
         assert [task["status"] for task in job["tasks"]] == ["completed", "failed"]
         assert (await chat.show())["state"] == "idle"
@@ -68,24 +68,24 @@ async def test_limit_is_reserved_before_each_request_and_shared_by_all_tasks_of_
     used = {"prompt_tokens": 1_000, "completion_tokens": 10}
     done = Reply(report("looked"), usage=used)
     steps = plan(*({"id": f"t{n}", "action": "look"} for n in range(4)))
-    async with live_server(tmp_path, replies=[done] * 8) as guest:
-        chat = await guest.chat()
-        job = await approved(guest, chat, plan=steps, limits={"job": {"tokens": 100}})
-        job = await until(guest, chat, job["id"], "failed", "completed")
-        assert guest.model.requests == [], "the first request alone would pass the limit"
+    async with live_server(tmp_path, replies=[done] * 8) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=steps, limits={"job": {"tokens": 100}})
+        job = await until(client, chat, job["id"], "failed", "completed")
+        assert client.model.requests == [], "the first request alone would pass the limit"
         assert job["tasks"][0]["error"]["code"] == "limit_reached"
-        job = await approved(guest, chat, plan=steps, limits={"job": {"tokens": 3_500}})
-        job = await until(guest, chat, job["id"], "failed", "completed")
-        assert 0 < len(guest.model.requests) < 4
+        job = await approved(client, chat, plan=steps, limits={"job": {"tokens": 3_500}})
+        job = await until(client, chat, job["id"], "failed", "completed")
+        assert 0 < len(client.model.requests) < 4
         assert job["usage"]["tokens"] <= 3_500
 
 
 async def test_model_that_never_ends_is_stopped_at_the_jobs_time_limit(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[Hang(headers=False)]) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, replies=[Hang(headers=False)]) as client:
+        chat = await client.chat()
         steps = plan({"id": "a", "action": "look"})
-        job = await approved(guest, chat, plan=steps, limits={"job": {"seconds": 0.2}})
-        job = await until(guest, chat, job["id"], "failed", "completed")
+        job = await approved(client, chat, plan=steps, limits={"job": {"seconds": 0.2}})
+        job = await until(client, chat, job["id"], "failed", "completed")
         [task] = job["tasks"]
         assert task["status"] == "failed" and task["attempt"] == 1
         assert task["error"]["code"] == "limit_reached"

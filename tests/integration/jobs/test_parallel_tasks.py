@@ -38,10 +38,10 @@ def step(name: str, *paths: str, **more: object) -> dict[str, object]:
     return {"id": name, "action": f"do {name}", "paths": list(paths), **more}
 
 
-async def answered(guest: LiveServer, chat: LiveChat, value: str) -> dict[str, object]:
+async def answered(client: LiveServer, chat: LiveChat, value: str) -> dict[str, object]:
     assert (await chat.rest())["state"] == "awaiting_answer"
     question = (await chat.of_type("question"))[-1]
-    await guest.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"value": value})
+    await client.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"value": value})
     return question
 
 
@@ -52,17 +52,17 @@ async def test_reading_tasks_run_side_by_side_and_writing_ones_one_after_another
     writers = [step(f"w{n}", f"w{n}.txt") for n in range(2)]
     answers: Answers = {f"r{n}": [Reply(report("looked"), hold=together)] for n in range(4)}
     answers |= {f"w{n}": [call("create_file", path=f"w{n}.txt", content="x"), report("written")] for n in range(2)}
-    async with live_server(tmp_path, parallel_tasks=3) as guest:
-        guest.model.mind = by_task(answers)
-        chat = await guest.chat()
-        job = await approved(guest, chat, plan=plan(*readers, *writers))
-        await guest.model.asked(3)  # three readers are inside before any of them leaves
-        shown = await guest.ask("GET", f"/jobs/{job['id']}")
+    async with live_server(tmp_path, parallel_tasks=3) as client:
+        client.model.mind = by_task(answers)
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan(*readers, *writers))
+        await client.model.asked(3)  # three readers are inside before any of them leaves
+        shown = await client.ask("GET", f"/jobs/{job['id']}")
         running = [task["id"] for task in shown["tasks"] if task["status"] == "running"]
         assert running == ["r0", "r1", "r2"], "up to the limit"
         assert (await chat.show())["state"] == "running"
         together.set()
-        job = await until(guest, chat, job["id"], "completed", "failed")
+        job = await until(client, chat, job["id"], "completed", "failed")
         assert job["status"] == "completed", job
         events = await chat.events("turn-ended")
         seen: set[str] = set()
@@ -91,20 +91,20 @@ async def test_parallel_writers_work_in_their_own_copies_and_their_changes_are_m
         step("a", "shared.txt", "a.txt", commands=["pwd; ls; echo a > a.txt"]),
         step("b", "shared.txt"),
     )
-    async with live_server(tmp_path, files={"shared.txt": lines}) as guest:
-        guest.model.mind = by_task(answers)
-        chat = await guest.chat()
-        job = await approved(guest, chat, plan=steps, parallel=2)
-        await guest.model.asked(5)
-        assert (guest.workspace / "shared.txt").read_text() == lines, "nothing reaches the workspace before the report"
+    async with live_server(tmp_path, files={"shared.txt": lines}) as client:
+        client.model.mind = by_task(answers)
+        chat = await client.chat()
+        job = await approved(client, chat, plan=steps, parallel=2)
+        await client.model.asked(5)
+        assert (client.workspace / "shared.txt").read_text() == lines, "nothing reaches the workspace before the report"
         ran = [one for one in await chat.of_type("tool_result") if one["payload"].get("tool") == "execute_command"]
-        assert str(guest.workspace) in ran[0]["content"], "a command sees the workspace's own path"
+        assert str(client.workspace) in ran[0]["content"], "a command sees the workspace's own path"
         gate.set()
-        job = await until(guest, chat, job["id"], "completed", "failed")
+        job = await until(client, chat, job["id"], "completed", "failed")
         assert job["status"] == "completed", job
         merged = lines.replace("line 2\n", "line two\n").replace("line 17\n", "line seventeen\n")
-        assert (guest.workspace / "shared.txt").read_text() == merged
-        assert (guest.workspace / "a.txt").read_text() == "a\n"
+        assert (client.workspace / "shared.txt").read_text() == merged
+        assert (client.workspace / "a.txt").read_text() == "a\n"
         assert not list((tmp_path / "data").glob("**/copies/*")), "no copy is left"
 
 
@@ -125,24 +125,24 @@ async def test_conflict_of_parallel_writers_is_a_question_with_both_sides(
         "c": [call("create_file", path="c.txt", content="c"), report("c")],
     }
     steps = plan(step("a", "f.txt"), step("b", "f.txt"), step("c", "c.txt", dependencies=["a"]))
-    async with live_server(tmp_path, files={"f.txt": "old\n"}) as guest:
-        guest.model.mind = by_task(answers)
-        chat = await guest.chat()
-        job = await approved(guest, chat, plan=steps, parallel=2)
+    async with live_server(tmp_path, files={"f.txt": "old\n"}) as client:
+        client.model.mind = by_task(answers)
+        chat = await client.chat()
+        job = await approved(client, chat, plan=steps, parallel=2)
         async for event in chat.follow():
             if event["type"] == "task-completed" and event["task"]["id"] == "a":
                 break
         gate.set()
-        question = await answered(guest, chat, choice)
+        question = await answered(client, chat, choice)
         conflict = question["payload"]["conflict"]  # type: ignore[index]
         assert (conflict["task"], conflict["workspace"]) == ("mine\n", "yours\n") and question["task_id"] == "b"
-        job = await until(guest, chat, job["id"], "completed", "failed")
+        job = await until(client, chat, job["id"], "completed", "failed")
         assert job["status"] == "completed", job
-        assert (guest.workspace / "f.txt").read_text() == f"{kept}\n"
+        assert (client.workspace / "f.txt").read_text() == f"{kept}\n"
         if choice == "task":
-            undone = await guest.ask("POST", f"/jobs/{job['id']}/tasks/b/undo", {}, expect=200)
-            assert undone["restored"] == ["f.txt"] and (guest.workspace / "f.txt").read_text() == "yours\n"
-            assert (guest.workspace / "c.txt").exists(), "independent work stays"
+            undone = await client.ask("POST", f"/jobs/{job['id']}/tasks/b/undo", {}, expect=200)
+            assert undone["restored"] == ["f.txt"] and (client.workspace / "f.txt").read_text() == "yours\n"
+            assert (client.workspace / "c.txt").exists(), "independent work stays"
 
 
 @proves("JOB-10")
@@ -154,39 +154,39 @@ async def test_changes_of_a_whole_job_are_reviewed_and_kept_in_part_or_dropped_w
         }
 
     steps = plan(step("a", "old.txt"), step("b", "sub/b.txt", dependencies=["a"]))
-    async with live_server(tmp_path, files={"old.txt": "old\n"}) as guest:
-        chat = await guest.chat()
+    async with live_server(tmp_path, files={"old.txt": "old\n"}) as client:
+        chat = await client.chat()
         for end in ("drop", "part", "whole"):
-            guest.model.mind = by_task(answers())
-            job = await approved(guest, chat, plan=steps, commit="job")
-            job = await until(guest, chat, job["id"], "awaiting_commit", "failed")
+            client.model.mind = by_task(answers())
+            job = await approved(client, chat, plan=steps, commit="job")
+            job = await until(client, chat, job["id"], "awaiting_commit", "failed")
             assert job["status"] == "awaiting_commit" and job["final_response"] == "Done.", job
             assert (await chat.show())["state"] == "idle"
             read = [one for one in await chat.of_type("tool_result") if one["payload"].get("tool") == "read_file"]
             assert "new" in read[-1]["content"], "a later task sees what an earlier one changed"
-            assert (guest.workspace / "old.txt").read_text() == "old\n"
-            shown = await guest.ask("GET", f"/jobs/{job['id']}/diff")
+            assert (client.workspace / "old.txt").read_text() == "old\n"
+            shown = await client.ask("GET", f"/jobs/{job['id']}/diff")
             assert [file["path"] for file in shown["files"]] == ["old.txt", "sub/b.txt"] and "+new" in shown["diff"]
             if end == "drop":
-                ended = await guest.ask("POST", f"/jobs/{job['id']}/drop", expect=200)
-                assert ended["status"] == "cancelled" and [p.name for p in guest.workspace.iterdir()] == ["old.txt"]
+                ended = await client.ask("POST", f"/jobs/{job['id']}/drop", expect=200)
+                assert ended["status"] == "cancelled" and [p.name for p in client.workspace.iterdir()] == ["old.txt"]
             elif end == "part":
-                await guest.ask("POST", f"/jobs/{job['id']}/commit", {"paths": ["sub"]}, expect=200)
-                assert (guest.workspace / "old.txt").read_text() == "old\n"
-                assert (guest.workspace / "sub/b.txt").read_text() == "b\n"
-                (guest.workspace / "sub/b.txt").unlink()
-                (guest.workspace / "sub").rmdir()
+                await client.ask("POST", f"/jobs/{job['id']}/commit", {"paths": ["sub"]}, expect=200)
+                assert (client.workspace / "old.txt").read_text() == "old\n"
+                assert (client.workspace / "sub/b.txt").read_text() == "b\n"
+                (client.workspace / "sub/b.txt").unlink()
+                (client.workspace / "sub").rmdir()
             else:
-                (guest.workspace / "old.txt").write_text("a person's\n")
+                (client.workspace / "old.txt").write_text("a person's\n")
                 with pytest.raises(RequestRefused, match="409"):
-                    await guest.ask("POST", f"/jobs/{job['id']}/commit", {}, expect=200)
-                assert not (guest.workspace / "sub").exists(), "all or nothing"
-                ended = await guest.ask("POST", f"/jobs/{job['id']}/commit", {"overwrite": ["old.txt"]}, expect=200)
+                    await client.ask("POST", f"/jobs/{job['id']}/commit", {}, expect=200)
+                assert not (client.workspace / "sub").exists(), "all or nothing"
+                ended = await client.ask("POST", f"/jobs/{job['id']}/commit", {"overwrite": ["old.txt"]}, expect=200)
                 assert ended["status"] == "completed"
-                assert (guest.workspace / "old.txt").read_text() == "new\n"
+                assert (client.workspace / "old.txt").read_text() == "new\n"
             assert not list((tmp_path / "data").glob("**/copies/*"))
             with pytest.raises(RequestRefused, match="409"):
-                await guest.ask("GET", f"/jobs/{job['id']}/diff")
+                await client.ask("GET", f"/jobs/{job['id']}/diff")
 
 
 @proves("JOB-11")
@@ -197,52 +197,52 @@ async def test_race_gives_one_task_to_several_agents_and_a_person_keeps_one(tmp_
         f"race@{name}": [call("create_file", path="out.txt", content=f"{name}\n"), Reply(report(name), hold=both)]
         for name in agents
     }
-    async with live_server(tmp_path, agents=agents) as guest:
-        guest.model.mind = by_task(answers)
-        chat = await guest.chat()
+    async with live_server(tmp_path, agents=agents) as client:
+        client.model.mind = by_task(answers)
+        chat = await client.chat()
         everything = {"tool": "create_file", "resource": "*", "effect": "allow", "scope": "global"}
-        await guest.ask("POST", "/rules", everything, expect=201)
+        await client.ask("POST", "/rules", everything, expect=201)
         with pytest.raises(RequestRefused, match="422"):
-            await approved(guest, chat, request="Write out.txt", race=["fast"])
-        job = await approved(guest, chat, request="Write out.txt", race=["fast", "thorough"])
-        await guest.model.asked(4)
+            await approved(client, chat, request="Write out.txt", race=["fast"])
+        job = await approved(client, chat, request="Write out.txt", race=["fast", "thorough"])
+        await client.model.asked(4)
         both.set()
-        job = await until(guest, chat, job["id"], "awaiting_commit", "failed")
+        job = await until(client, chat, job["id"], "awaiting_commit", "failed")
         assert [task["id"] for task in job["tasks"]] == ["race@fast", "race@thorough"]
-        assert not (guest.workspace / "out.txt").exists()
-        shown = (await guest.ask("GET", f"/jobs/{job['id']}/diff"))["tasks"]
+        assert not (client.workspace / "out.txt").exists()
+        shown = (await client.ask("GET", f"/jobs/{job['id']}/diff"))["tasks"]
         assert [one["agent"] for one in shown] == ["fast", "thorough"]
         assert all(f"+{one['agent']}" in one["diff"] and one["usage"]["tokens"] > 0 for one in shown)
         with pytest.raises(RequestRefused, match="422"):
-            await guest.ask("POST", f"/jobs/{job['id']}/commit", {}, expect=200)
-        ended = await guest.ask("POST", f"/jobs/{job['id']}/commit", {"task_id": "race@thorough"}, expect=200)
+            await client.ask("POST", f"/jobs/{job['id']}/commit", {}, expect=200)
+        ended = await client.ask("POST", f"/jobs/{job['id']}/commit", {"task_id": "race@thorough"}, expect=200)
         assert ended["status"] == "completed" and "thorough" in ended["final_response"]
-        assert (guest.workspace / "out.txt").read_text() == "thorough\n"
+        assert (client.workspace / "out.txt").read_text() == "thorough\n"
         assert not list((tmp_path / "data").glob("**/copies/*")), "the others leave no trace"
-        assert json.dumps(await guest.ask("GET", f"{chat.path}/snapshots")).count('"before"') == 1
+        assert json.dumps(await client.ask("GET", f"{chat.path}/snapshots")).count('"before"') == 1
 
 
 async def test_several_tasks_ask_for_approval_at_the_same_time_and_each_goes_on_by_itself(tmp_path: Path) -> None:
     answers: Answers = {
         name: [call("create_file", path=f"{name}.txt", content="x"), report(name)] for name in ("a", "b")
     }
-    async with live_server(tmp_path) as guest:
-        guest.model.mind = by_task(answers)
-        chat = await guest.chat()
+    async with live_server(tmp_path) as client:
+        client.model.mind = by_task(answers)
+        chat = await client.chat()
         steps = plan({"id": "a", "action": "do a"}, {"id": "b", "action": "do b"})
-        job = await approved(guest, chat, plan=steps, parallel=2)
+        job = await approved(client, chat, plan=steps, parallel=2)
         async for event in chat.follow():
             if event["type"] == "permission-request" and len(await chat.approvals()) == 2:
                 break
         first, second = await chat.approvals()
         assert {first["task_id"], second["task_id"]} == {"a", "b"}
         decision = {"decisions": [{"id": first["id"], "decision": "allow_once"}]}
-        await guest.ask("POST", f"{chat.path}/approvals", decision, expect=200)
+        await client.ask("POST", f"{chat.path}/approvals", decision, expect=200)
         async for event in chat.follow():
             if event["type"] == "task-completed" and event["task"]["id"] == first["task_id"]:
                 break
         assert (await chat.show())["state"] == "awaiting_approval", "the other still waits"
         decision = {"decisions": [{"id": second["id"], "decision": "allow_once"}]}
-        await guest.ask("POST", f"{chat.path}/approvals", decision, expect=200)
-        job = await until(guest, chat, job["id"], "completed", "failed")
-        assert job["status"] == "completed" and (guest.workspace / "b.txt").exists()
+        await client.ask("POST", f"{chat.path}/approvals", decision, expect=200)
+        job = await until(client, chat, job["id"], "completed", "failed")
+        assert job["status"] == "completed" and (client.workspace / "b.txt").exists()

@@ -10,7 +10,7 @@ from support.live_server import live_server
 from support.scripted_model import call
 
 PLACES = ("there.txt", "missing.txt", "folder", "nowhere/at/all.txt", "../outside.txt", "bytes.bin")
-WISHES: dict[str, dict[str, object]] = {
+REQUESTS: dict[str, dict[str, object]] = {
     "create_file": {"content": "x"},
     "update_file": {"content": "x"},
     "move_file": {"to": "there.txt"},
@@ -28,7 +28,7 @@ WISHES: dict[str, dict[str, object]] = {
 @pytest.mark.parametrize("role", [definition.name for definition in BUILT_IN])
 async def test_no_answer_to_a_call_that_went_wrong_names_a_tool_that_the_role_lacks(tmp_path: Path, role: str) -> None:
     definition = next(each for each in BUILT_IN if each.name == role)
-    calls = [call(tool, path=place, **wish) for tool, wish in WISHES.items() for place in PLACES]
+    calls = [call(tool, path=place, **asked_for) for tool, asked_for in REQUESTS.items() for place in PLACES]
     async with live_server(
         tmp_path, replies=["Ready."], files={"there.txt": "a\n", "folder/x.txt": "x"}, max_steps=99
     ) as client:

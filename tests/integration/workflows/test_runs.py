@@ -171,7 +171,7 @@ async def test_a_chat_that_is_at_work_refuses_a_run(tmp_path: Path) -> None:
 
 
 @proves("WFL-3", "PER-3")
-async def test_a_tool_step_passes_the_door_and_is_recorded_as_the_workflows(tmp_path: Path) -> None:
+async def test_a_tool_step_passes_the_gate_and_is_recorded_as_the_workflows(tmp_path: Path) -> None:
     written(tmp_path, make=MAKE_AND_ASK)
     async with live_server(tmp_path) as client:
         chat = await client.chat()

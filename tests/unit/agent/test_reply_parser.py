@@ -180,9 +180,11 @@ def test_the_coordinators_tasks_are_read_as_steps() -> None:
         {"risks": "many"},
     ],
 )
-def test_an_invalid_plan_degrades_to_text(change: dict[str, object]) -> None:
+def test_an_invalid_plan_degrades_to_text_and_says_why(change: dict[str, object]) -> None:
     reply = json.dumps({**json.loads(PLAN), **change})
-    assert read_reply(reply) == AnswerReply(reply)
+    read = read_reply(reply)
+    assert isinstance(read, AnswerReply) and read.text == reply
+    assert read.note is not None and read.note.startswith("This plan cannot be used")
 
 
 @proves("PLN-1")
@@ -191,14 +193,14 @@ def test_unknown_fields_of_a_plan_are_kept() -> None:
     assert isinstance(reading, PlanReply) and reading.plan.to_json()["mood"] == "calm"
 
 
-@proves("QST-1")
+@proves("QST-1/1")
 def test_a_question_is_recognised() -> None:
     reading = read_reply(QUESTION)
     assert isinstance(reading, QuestionReply)
     assert reading.question.options[0].value == "a" and reading.question.allow_custom is False
 
 
-@proves("QST-1")
+@proves("QST-1/4")
 @pytest.mark.parametrize(
     "change", [{"default": "z"}, {"severity": "huge"}, {"options": []}, {"question": ""}, {"allow_custom": "no"}]
 )
@@ -248,3 +250,10 @@ def test_prose_and_code_stream_at_once() -> None:
 )
 def test_a_claim_of_success_is_told_from_an_admission(text: str, claim: bool) -> None:
     assert claims_success(text) is claim
+
+
+def test_a_plan_quoted_in_an_answer_is_explained_only_if_it_calls_itself_one() -> None:
+    steps = [{"action": "a", "id": "a", "dependencies": ["a"]}]
+    for own, explained in (({}, False), ({"type": "plan"}, True)):
+        read = read_reply(f"Like this: {json.dumps({**own, 'goal': 'x', 'steps': steps})} or so.")
+        assert isinstance(read, AnswerReply) and (read.note is not None) is explained

@@ -33,7 +33,7 @@ def test_every_error_has_its_status_and_code(error, status, code):
     assert set(answer.to_json()["error"]) == {"code", "message", "param", "type"}
 
 
-def test_every_error_of_the_house_is_mapped_to_a_real_status():
+def test_every_error_is_mapped_to_a_real_status():
     def kinds(base):
         below = [each for child in base.__subclasses__() for each in kinds(child)]
         return [kind for kind in (base, *below) if not kind.__module__.startswith("anycowork.cli")]  # the other end

@@ -28,7 +28,7 @@ COMMAND_STEPS = st.tuples(
 )
 
 
-@proves("SNAP-2", "SNAP-3")
+@proves("SNAP-2/1", "SNAP-3")
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=st.lists(st.one_of(TOOL_STEPS, COMMAND_STEPS), min_size=1, max_size=8), chosen=st.integers(0, 100))
 def test_restoring_after_any_sequence_of_changes_gives_back_the_exact_tree(steps, chosen) -> None:

@@ -209,7 +209,7 @@ def test_saving_none_takes_a_setting_back_to_its_default(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", sorted(KNOBS.keys() - CHANGEABLE))
-def test_a_setting_that_is_fixed_for_the_life_of_the_house_is_not_saved(tmp_path: Path, name: str) -> None:
+def test_a_setting_that_is_fixed_while_the_server_runs_is_not_saved(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadSettings, match=f"'{name}' cannot be changed"):
         save_settings(tmp_path, {name: "x"})
     assert not (tmp_path / "config.toml").exists()

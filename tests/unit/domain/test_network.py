@@ -68,7 +68,7 @@ def test_a_star_stands_for_what_is_below_a_name_and_not_for_the_name() -> None:
     assert not wild.covers(read_destination("evilexample.org:443"))
 
 
-def test_a_wish_without_a_port_is_for_the_web() -> None:
+def test_a_request_without_a_port_is_for_the_web() -> None:
     assert list(map(str, wanted_destinations(["a.example", "b.example:22", "A.example"]))) == [
         "a.example:443",
         "a.example:80",
@@ -76,7 +76,7 @@ def test_a_wish_without_a_port_is_for_the_web() -> None:
     ]
 
 
-def test_a_wish_for_everywhere_is_none() -> None:
+def test_a_request_for_everywhere_is_none() -> None:
     for texts in (["*"], ["*:443"], [f"h{n}.example" for n in range(30)]):
         with pytest.raises(ValueError, match=r"name the hosts|request fewer"):
             wanted_destinations(texts)

@@ -30,7 +30,7 @@ async def read(stream: AsyncGenerator[StreamItem, None], client: Client, enough:
             client.receive(await anext(stream))
 
 
-@proves("EVT-1", "EVT-2")
+@proves("EVT-1", "EVT-2/1")
 async def test_a_reader_reconnecting_at_any_number_misses_nothing(tmp_path: Path) -> None:
     hub = Hub()
     async with opened(tmp_path, hub.publish) as database:
@@ -69,7 +69,7 @@ async def _next(stream: AsyncGenerator[StreamItem, None]) -> StreamItem:
     return await anext(stream)
 
 
-@proves("EVT-2")
+@proves("EVT-2/2")
 async def test_replay_and_live_join_without_gap_or_doubling(tmp_path: Path) -> None:
     hub = Hub()
     async with opened(tmp_path, hub.publish) as database:
@@ -172,7 +172,7 @@ async def test_a_thousand_missed_events_come_in_one_piece(tmp_path: Path) -> Non
             assert len(client.seen) == 1500
 
 
-@proves("EVT-2")
+@proves("EVT-2/3")
 async def test_a_slow_reader_falls_back_to_the_store_and_misses_nothing(tmp_path: Path) -> None:
     hub = Hub(records_kept=4, bytes_kept=10_000)
     async with opened(tmp_path, hub.publish) as database:

@@ -74,7 +74,7 @@ def test_a_budget_is_spent_exactly_when_one_of_its_parts_is(
     assert (over is not None) is any(limit is not None and spent >= limit for limit, spent in parts)
 
 
-def test_reading_and_the_houses_checks_pass_where_only_the_calls_are_spent() -> None:
+def test_reading_and_the_servers_checks_pass_where_only_the_calls_are_spent() -> None:
     calls, time = Overdrawn("", calls_only=True), Overdrawn("", calls_only=False)
     for spec, check in ((READ, False), (UPDATE, True)):
         assert not calls.holds_back(made("1", check=check), spec)

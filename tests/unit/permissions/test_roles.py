@@ -36,13 +36,13 @@ def test_every_member_has_one_definition_and_the_other_way_round() -> None:
     assert [definition.name for definition in BUILT_IN] == list(Role)
 
 
-@proves("ROL-2")
+@proves("ROL-2/2")
 def test_an_unknown_role_names_the_valid_ones() -> None:
     with pytest.raises(UnknownRole, match=r"planner, actor, commander, designer, reviewer, tester"):
         RoleRegistry().require("wizard")
 
 
-@proves("ROL-2")
+@proves("ROL-2/3")
 def test_a_stored_role_whose_definition_is_gone_holds_nothing() -> None:
     assert RoleRegistry().stored("documenter").permissions == frozenset()
 

@@ -103,7 +103,7 @@ def test_a_default_makes_a_parameter_optional_wherever_it_stands() -> None:
 
 
 @proves("TOOL-5")
-def test_what_authors_import_brings_nothing_of_the_house_and_nothing_of_others() -> None:
+def test_what_authors_import_loads_nothing_of_the_server_or_of_others() -> None:
     code = f"import sys; sys.path.append({str(SRC)!r}); import anycowork.plugins.worker; print(*sorted(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=30, check=True

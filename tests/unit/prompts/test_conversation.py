@@ -93,7 +93,7 @@ def told(tool: str, content: str, **payload: object) -> str:
     return shown.content
 
 
-def test_a_remark_of_the_house_stands_in_the_heading_apart_from_the_data() -> None:
+def test_a_remark_of_the_server_stands_in_the_heading_apart_from_the_data() -> None:
     broken = told("read_file", "for x in y", facts={"remark": "It does not parse."})
     assert broken == "Result of read_file (ok). It does not parse.\nfor x in y"
 

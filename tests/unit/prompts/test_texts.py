@@ -90,7 +90,7 @@ def test_planner_example_is_a_valid_plan_with_every_field() -> None:
     assert set(plan.steps[0].tools_needed) <= {permission.value.partition("_")[0] for permission in Permission}
 
 
-@proves("PRM-2", "QST-1")
+@proves("PRM-2", "QST-1/1")
 def test_actor_example_is_a_valid_question_with_every_field() -> None:
     (example,) = objects_in(prose("actor"))
     question = read_question(example)

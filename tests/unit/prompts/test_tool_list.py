@@ -104,7 +104,7 @@ def test_a_request_does_not_change_a_list_that_fits() -> None:
     assert one == other
 
 
-def test_a_strangers_description_becomes_one_bounded_line() -> None:
+def test_a_foreign_description_becomes_one_bounded_line() -> None:
     spec = tool("odd", "mcp", "Line one\n\n# Role: ACTOR\n" + "word " * 500, {EXECUTE})
     listed = tool_list([spec], role("actor"), budget_tokens=PLENTY)
     assert len(listed.text.splitlines()) == 2

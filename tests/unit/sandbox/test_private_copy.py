@@ -113,26 +113,26 @@ def test_a_folder_swapped_for_another_is_stated_path_by_path(root: Path, stage: 
 
 
 NAMES = st.sampled_from(["a.txt", "d", "d/e.txt", "d/f", "link", "new", "other"])
-DEEDS = st.lists(st.tuples(st.sampled_from(["write", "remove", "folder", "move", "chmod"]), NAMES, NAMES), max_size=8)
+ACTIONS = st.lists(st.tuples(st.sampled_from(["write", "remove", "folder", "move", "chmod"]), NAMES, NAMES), max_size=8)
 
 
 @settings(max_examples=25, deadline=None)
-@given(deeds=DEEDS)
-def test_committing_the_delta_of_any_deeds_gives_the_copys_own_tree(
-    tmp_path_factory: pytest.TempPathFactory, deeds: list[tuple[str, str, str]]
+@given(actions=ACTIONS)
+def test_committing_the_delta_of_any_actions_gives_the_copys_own_tree(
+    tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, str, str]]
 ) -> None:
-    root, stage, delta = _after(tmp_path_factory.mktemp("any"), deeds)
+    root, stage, delta = _after(tmp_path_factory.mktemp("any"), actions)
     meant = tree(stage.upper)
     assert apply(stage.folder, Jail(str(root)), manifest(delta)).conflicts == []
     assert tree(root) == meant
 
 
 @settings(max_examples=25, deadline=None)
-@given(deeds=DEEDS)
+@given(actions=ACTIONS)
 def test_a_copy_that_waits_says_the_same_as_a_layer_and_gives_the_same_tree(
-    tmp_path_factory: pytest.TempPathFactory, deeds: list[tuple[str, str, str]]
+    tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, str, str]]
 ) -> None:
-    root, stage, delta = _after(tmp_path_factory.mktemp("any"), deeds)
+    root, stage, delta = _after(tmp_path_factory.mktemp("any"), actions)
     meant = tree(stage.upper)
     as_layer(stage.folder, delta)
     found = manifest(scan(str(stage.upper), str(root)))
@@ -154,7 +154,7 @@ def test_of_a_copy_that_waits_only_what_was_written_is_kept(root: Path, stage: S
     assert sorted(path.name for path in stage.folder.iterdir()) == ["upper", "work"]
 
 
-def _after(folder: Path, deeds: list[tuple[str, str, str]]) -> tuple[Path, Stage, Delta]:
+def _after(folder: Path, actions: list[tuple[str, str, str]]) -> tuple[Path, Stage, Delta]:
     """A workspace, its copy after these deeds, and what they changed."""
     root = folder / "workspace"
     (root / "d").mkdir(parents=True)
@@ -163,8 +163,8 @@ def _after(folder: Path, deeds: list[tuple[str, str, str]]) -> tuple[Path, Stage
     (root / "link").symlink_to("d")
     stage = Staging(folder / "staging", folder / "shared").open(runner_for(str(root)), Layer.COPY)
     copied = copy_workspace(str(root), stage, most_bytes=AMPLE, spare=0)
-    for deed in deeds:
-        _do(stage.upper, *deed)
+    for action in actions:
+        _do(stage.upper, *action)
     return root, stage, scan_copy(str(stage.upper), str(root), copied)
 
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from anycowork.server.stall_watchdog import STALL_SECONDS, StallWatch
-from support.live_server import PATIENCE
+from support.live_server import TIMEOUT
 
 
 async def test_a_loop_that_stands_still_is_counted_and_named(caplog: pytest.LogCaptureFixture) -> None:
@@ -16,7 +16,7 @@ async def test_a_loop_that_stands_still_is_counted_and_named(caplog: pytest.LogC
         caplog.at_level(logging.WARNING, logger="anycowork.server.stall_watchdog"),
         watch.watching(asyncio.get_running_loop()),
     ):
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not watch.stalls:
                 _stand_still()
                 await asyncio.sleep(0)
@@ -30,7 +30,7 @@ async def test_a_loop_that_waits_is_none_that_stands_still() -> None:
     with watch.watching(loop := asyncio.get_running_loop()):
         loop.call_later(3 * STALL_SECONDS, over.set)
         await over.wait()
-    assert watch.longest < PATIENCE
+    assert watch.longest < TIMEOUT
 
 
 def _stand_still() -> None:

@@ -40,7 +40,7 @@ async def load(database: Database, source: str | bytes) -> ImportReport:
     return await importer.load(source.encode() if isinstance(source, str) else source)
 
 
-@proves("MIG-1")
+@proves("MIG-1/3", "MIG-1/5")
 async def test_an_old_chat_opens_with_defaults_shown_at_the_first_read(tmp_path: Path) -> None:
     async with opened(tmp_path) as database:
         report = await load(database, json.dumps(OLD))
@@ -54,7 +54,7 @@ async def test_an_old_chat_opens_with_defaults_shown_at_the_first_read(tmp_path:
         assert [m.message_type for m in await database.store.history("old-1")] == [MessageType.TEXT] * 3
 
 
-@proves("MIG-1")
+@proves("MIG-1/1", "MIG-1/2")
 @pytest.mark.parametrize(
     ("old", "role"),
     [
@@ -75,7 +75,7 @@ async def test_a_stored_chat_has_the_role_it_names_and_without_one_is_an_actors(
         assert chat is not None and chat.role == role
 
 
-@proves("MIG-1", "MIG-2")
+@proves("MIG-1/6", "MIG-2")
 async def test_defaults_are_saved_on_the_next_write_and_unknown_fields_survive_it(tmp_path: Path) -> None:
     async with opened(tmp_path) as database:
         await load(database, json.dumps({**OLD, "id": "x"}))

@@ -60,7 +60,7 @@ async def test_the_newest_imported_plan_of_a_chat_stands_open_and_older_ones_are
             assert [(row.chat_id, row.state.value) for row in rows if row] == [(chat, "superseded"), (chat, "open")]
 
 
-@proves("MIG-1")
+@proves("MIG-1/4")
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -33,8 +33,8 @@ it("says which of many is decided next, and leads to the others", () => {
   dock(...TWO);
   const place = within(screen.getByLabelText("Approvals")).getByRole("status");
   expect(place.textContent).toBe("1 of 2: Create hello.txt");
-  expect(screen.getByRole("button", { name: "The call before" })).toHaveProperty("disabled", true);
-  fireEvent.click(screen.getByRole("button", { name: "The next call" }));
+  expect(screen.getByRole("button", { name: "Previous call" })).toHaveProperty("disabled", true);
+  fireEvent.click(screen.getByRole("button", { name: "Next call" }));
   expect(place.textContent).toBe("2 of 2: Run rm -r x");
   expect(screen.getByText("high risk")).toBeTruthy();
   press("ArrowUp");
@@ -89,7 +89,7 @@ it("says of changes that wait that the command has run, and shows them", () => {
   );
   expect(screen.getByText("Keep what it changed?")).toBeTruthy();
   expect(screen.getAllByText(/It has run/)).toHaveLength(1);
-  expect(screen.getByText(/It has run; its changes wait for your word/)).toBeTruthy();
+  expect(screen.getByText(/It has run. Its changes wait for your decision/)).toBeTruthy();
   expect(screen.getByLabelText("What it changed")).toBeTruthy();
 });
 
@@ -101,7 +101,7 @@ it("says where a command goes over the network", async () => {
       network: ["example.org:443", "example.org:80"],
     }),
   );
-  const hosts = within(screen.getByRole("list", { name: "It wants to reach:" })).getAllByRole("listitem");
+  const hosts = within(screen.getByRole("list", { name: "It wants to connect to:" })).getAllByRole("listitem");
   expect(hosts.map(({ textContent }) => textContent)).toEqual(["example.org:443", "example.org:80"]);
   await expectAccessible(container);
 });
@@ -109,7 +109,7 @@ it("says where a command goes over the network", async () => {
 it("does not lead to Deny with Escape", () => {
   dock(TWO[0]);
   press("Escape");
-  expect(screen.queryByLabelText("A word to the agent")).toBeNull();
+  expect(screen.queryByLabelText("Message to the agent")).toBeNull();
 });
 
 /** A browser in which nothing is in view until `scroll` says so. */
@@ -138,7 +138,7 @@ it("waits with allowing, by pointer and by key, until all of it was in view", as
   );
   for (const name of [/^Allow once/, /^Allow in this chat/, /^Always allow/])
     expect(screen.getByRole("button", { name })).toHaveProperty("disabled", true);
-  expect(screen.getByText(/Scroll to the end to allow it/)).toBeTruthy();
+  expect(screen.getByText(/Scroll to the end before you allow it/)).toBeTruthy();
   for (const key of ["y", "Enter", "Y"]) press(key);
   expect(onDecide).not.toHaveBeenCalled();
   await expectAccessible(container);
@@ -213,7 +213,7 @@ it("shows all of them first, and allows all with the next key", () => {
 it("denies with a word to the agent", async () => {
   const { onDecide } = dock(TWO[0]);
   press("n");
-  await userEvent.type(screen.getByLabelText("A word to the agent"), "use notes.md{Enter}");
+  await userEvent.type(screen.getByLabelText("Message to the agent"), "use notes.md{Enter}");
   expect(onDecide).toHaveBeenCalledWith([{ id: "a", decision: "deny", note: "use notes.md" }]);
 });
 
@@ -221,7 +221,7 @@ it("decides nothing while someone writes", () => {
   const { onDecide } = dock(TWO[0]);
   for (const key of ["y", "Enter", "n", "Escape"]) press(key, screen.getByLabelText("elsewhere"));
   expect(onDecide).not.toHaveBeenCalled();
-  expect(screen.queryByLabelText("A word to the agent")).toBeNull();
+  expect(screen.queryByLabelText("Message to the agent")).toBeNull();
 });
 
 it("decides nothing right after something new appeared", () => {
@@ -242,7 +242,7 @@ it("offers standing answers only with the rule they would make", () => {
   unmount();
   dock(approval({ proposed_rule: { tool: "create_file", resource: "/*", effect: "allow" } }));
   expect(screen.getByRole("button", { name: "Always allow" })).toBeTruthy();
-  expect(screen.getByText(/keep a rule: allow create_file on \/\*/)).toBeTruthy();
+  expect(screen.getByText(/save a rule: allow create_file on \/\*/)).toBeTruthy();
 });
 
 it("shows all of the one that is decided next, and the others in a line each", () => {

@@ -54,7 +54,7 @@ it("shows the levels with one sentence each, and why the last is not offered", a
   const { container } = show(<AutonomySelector autonomy="ask" onChoose={choose} />);
   await userEvent.click(screen.getByRole("button", { name: /Autonomy: Ask/ }));
   expect(screen.getByRole("menuitemradio", { name: /Sandboxed/ }).getAttribute("aria-disabled")).toBe("true");
-  expect(screen.getByText(/sandbox level is not full/)).toBeTruthy();
+  expect(screen.getByText(/commands are not confined/)).toBeTruthy();
   await userEvent.click(screen.getByRole("menuitemradio", { name: /Edits/ }));
   expect(choose).toHaveBeenCalledWith("edits");
   await expectAccessible(container);

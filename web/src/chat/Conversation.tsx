@@ -137,7 +137,7 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
 /** A standing answer is said with every rule that it made, and the way to take them back. */
 function tellKept(rules: readonly unknown[]): void {
   const words = keptWords(rules);
-  if (words) say(words, "info", { label: t.rules, run: () => (location.hash = "#/settings/rules") });
+  if (words) say(words, "info", { label: t.rules, run: () => (location.hash = "#/settings/permissions") });
 }
 
 /** One row as its card. */

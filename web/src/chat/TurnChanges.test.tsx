@@ -55,10 +55,10 @@ it("is read file by file, by pointer or by key, and says how many were looked at
   expect(dialog.getByLabelText("Changes of a.txt")).toBeTruthy();
   await userEvent.click(dialog.getByRole("button", { name: "Next file" }));
   expect(dialog.getByLabelText("Changes of b.txt")).toBeTruthy();
-  expect(dialog.getByText("2 of 3 looked at")).toBeTruthy();
+  expect(dialog.getByText("2 of 3 reviewed")).toBeTruthy();
   fireEvent.keyDown(dialog.getByRole("listbox"), { key: "ArrowDown" });
   expect(dialog.getByLabelText("Changes of c.txt")).toBeTruthy();
-  expect(dialog.getByText("All 3 looked at")).toBeTruthy();
+  expect(dialog.getByText("All 3 reviewed")).toBeTruthy();
   await expectAccessible(document.body);
 });
 

@@ -69,7 +69,7 @@ it("says that a model cannot see, and leaves words alone that come with a pictur
   const pasted = createEvent.paste(field, { clipboardData: { files: [PNG] } });
   fireEvent(field, pasted);
   expect(pasted.defaultPrevented).toBe(true);
-  expect(useToasts.getState().toasts.at(-1)?.words).toBe("The model that answers here cannot be shown images.");
+  expect(useToasts.getState().toasts.at(-1)?.words).toBe("The model of this chat cannot read images.");
   const cells = createEvent.paste(field, { clipboardData: { files: [PNG], types: ["text/plain", "Files"] } });
   fireEvent(field, cells);
   expect(cells.defaultPrevented).toBe(false);
@@ -83,12 +83,12 @@ it("holds a file that is no image, and says so", () => {
   });
   fireEvent(container.querySelector("form")!, dropped);
   expect(dropped.defaultPrevented).toBe(true);
-  expect(useToasts.getState().toasts.at(-1)?.words).toMatch(/^notes.txt is no PNG/);
+  expect(useToasts.getState().toasts.at(-1)?.words).toMatch(/^notes.txt is not a PNG/);
 });
 
 it("says why a file is not taken", () => {
   const file = { name: "a.svg", type: "image/svg+xml", size: 10 };
-  expect(objection(file, [])).toMatch(/no PNG/);
+  expect(objection(file, [])).toMatch(/not a PNG/);
   expect(objection({ ...file, type: "image/png", size: 6 * 1024 * 1024 }, [])).toMatch(/5 MB/);
   expect(objection({ ...file, type: "image/png" }, Array(8).fill({ file: { size: 1 } }))).toMatch(/8 images/);
   expect(objection({ ...file, type: "image/png", size: 4e6 }, [{ file: { size: 4e6 } }])).toMatch(/7 MB/);

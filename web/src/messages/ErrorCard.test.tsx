@@ -9,5 +9,5 @@ it("gives the reason and the way out", () => {
   show(<ErrorCard message={message({ role: "system", content: fault.message })} fault={fault} />);
   expect(screen.getByText("The key was refused.")).toBeTruthy();
   expect(screen.getByText(/Check the key/)).toBeTruthy();
-  expect(screen.getByRole("link", { name: "Who answers" }).getAttribute("href")).toBe("#/settings/answers");
+  expect(screen.getByRole("link", { name: "Models" }).getAttribute("href")).toBe("#/settings/models");
 });

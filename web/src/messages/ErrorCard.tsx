@@ -20,7 +20,7 @@ export function ErrorCard({ message, fault }: { message: Message; fault: Fault }
         {advice && (
           <p className="mt-1 text-ink-2">
             {advice}{" "}
-            <a href="#/settings/answers" className="underline underline-offset-2 hover:text-ink">
+            <a href="#/settings/models" className="underline underline-offset-2 hover:text-ink">
               {t.whoAnswers}
             </a>
           </p>

@@ -114,7 +114,7 @@ it("executes what the person made of it: reordered, changed, dropped, added", as
   await userEvent.click(screen.getByRole("button", { name: "Edit" }));
   await expectAccessible(container);
   await userEvent.click(screen.getByRole("button", { name: "Move step 2 up" }));
-  await userEvent.click(screen.getByRole("button", { name: "Drop step 2" }));
+  await userEvent.click(screen.getByRole("button", { name: "Remove step 2" }));
   await userEvent.type(screen.getByLabelText("What to do in step 1"), " twice");
   await userEvent.click(screen.getByRole("button", { name: "Add a step" }));
   expect(screen.getByRole("button", { name: "Execute edited plan" })).toHaveProperty("disabled", true);
@@ -133,7 +133,7 @@ it("shows its budget, and lets the person change it in their own units", async (
   for (const words of ["1 change or command", "90 s at work", "50,000 tokens", "$1.5"])
     expect(screen.getByText(words)).toBeTruthy();
   await userEvent.click(screen.getByRole("button", { name: "Edit" }));
-  const minutes = screen.getByLabelText("Minutes at work");
+  const minutes = screen.getByLabelText("Minutes");
   expect(minutes).toHaveProperty("value", "1.5");
   await userEvent.clear(minutes);
   await userEvent.type(minutes, "3");

@@ -81,7 +81,7 @@ export default function ModelPicker({ model, onChoose, onClose }: Props) {
         {failed.length > 0 && t.didNotListItsModels(failed.join(", "))}
       </p>
       <a
-        href="#/settings/answers"
+        href="#/settings/models"
         onClick={onClose}
         className="text-sm text-ink-2 underline underline-offset-2 hover:text-ink"
       >

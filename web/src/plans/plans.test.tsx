@@ -57,9 +57,9 @@ it("stands what was meant beside what was done, and marks what was outside", asy
   for (const words of [
     "Step 1",
     "No such file.",
-    "Never touched: bye.txt",
+    "Not changed: bye.txt",
     "Outside the plan",
-    "2 more calls only read.",
+    "2 more calls only read files.",
     "the agent says it is done",
     "grep -q hi hello.txt passed.",
     "you allowed it",

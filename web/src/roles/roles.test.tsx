@@ -25,7 +25,7 @@ it("shows a team's own role, whatever its colour and icon", async () => {
 
 it("gives a role whose definition is gone a neutral look", () => {
   expect(lookOf(ROLES, "vanished")).toMatchObject({ colour: "grey", title: "Vanished" });
-  expect(lookOf(ROLES, "vanished").tooltip).toContain("is gone");
+  expect(lookOf(ROLES, "vanished").tooltip).toContain("no longer exists");
   expect(lookOf([], "planner").tooltip).toBe(""); // not read yet is not gone
 });
 

@@ -27,7 +27,7 @@ it("says who decided and why", async () => {
   expect(screen.getByRole("status").textContent).toContain(ruleWords(rule));
   await expectAccessible(container);
   rerender(<Verdict told={{ effect: "ask", rule: null, why: "Changing asks." }} />);
-  expect(screen.getByRole("status").textContent).toContain("No rule of yours spoke.");
+  expect(screen.getByRole("status").textContent).toContain("No rule matched.");
 });
 
 it("puts the calls that a rule would have changed first", () => {
@@ -57,8 +57,8 @@ it("says every rule that a decision made", () => {
   const run = { tool: "execute_command", resource: "curl *", effect: "allow" };
   const reach = { tool: "network", resource: "example.org:443", effect: "allow" };
   expect(keptWords([])).toBeNull();
-  expect(keptWords([run])).toBe("Kept as a rule: allow execute_command on curl *.");
+  expect(keptWords([run])).toBe("Saved as a rule: allow execute_command on curl *.");
   expect(keptWords([run, reach])).toBe(
-    "Kept as 2 rules: allow execute_command on curl *; allow network on example.org:443.",
+    "Saved as 2 rules: allow execute_command on curl *; allow network on example.org:443.",
   );
 });

@@ -1,9 +1,11 @@
 import clsx from "clsx";
-import { Bell, LogOut, Monitor, Moon, Sun, Volume2 } from "lucide-react";
+import { Bell, Languages, LogOut, Monitor, Moon, Sun, Volume2 } from "lucide-react";
 import { chime } from "../state/chime";
 import { setPreference, usePreference } from "../state/preferences";
+import { LANGUAGES } from "../texts/language";
 import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
+import { INPUT } from "../ui/Field";
 import { radioKeys } from "../ui/radios";
 import { say } from "../ui/toasts";
 import { signOut } from "../wire/session";
@@ -13,6 +15,32 @@ const THEMES = [
   { name: "light", label: t.light, Icon: Sun },
   { name: "dark", label: t.dark, Icon: Moon },
 ] as const;
+
+/** The texts are chosen when the page is loaded, so another language loads it again. What was typed is kept. */
+function LanguageChoice() {
+  const chosen = usePreference("language") ?? "";
+  return (
+    <label className="flex flex-wrap items-center gap-3 text-sm">
+      <Languages size={16} aria-hidden className="text-ink-3" />
+      <span className="flex-1">{t.language}</span>
+      <select
+        value={chosen}
+        onChange={({ target }) => {
+          setPreference("language", target.value);
+          location.reload();
+        }}
+        className={clsx(INPUT, "!w-auto")}
+      >
+        <option value="">{t.languageAsBrowser}</option>
+        {Object.entries(LANGUAGES).map(([name, title]) => (
+          <option key={name} value={name} lang={name}>
+            {title}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
 
 export function Appearance() {
   const theme = usePreference("theme") ?? "system";
@@ -47,12 +75,18 @@ export function Appearance() {
           </button>
         ))}
       </div>
+      <LanguageChoice />
       <div className="flex flex-wrap items-center gap-3 text-sm">
         <Bell size={16} aria-hidden className="text-ink-3" />
         <span id="notices" className="flex-1">
           {t.tellMeWhenSomethingWaits}
         </span>
-        <Button aria-labelledby="notices" aria-pressed={notices} onClick={() => void toggle(notices)}>
+        <Button
+          id="notices-on"
+          aria-labelledby="notices notices-on"
+          aria-pressed={notices}
+          onClick={() => void toggle(notices)}
+        >
           {notices ? t.on : t.off}
         </Button>
       </div>
@@ -62,7 +96,8 @@ export function Appearance() {
           {t.withASoftSound}
         </span>
         <Button
-          aria-labelledby="sound"
+          id="sound-on"
+          aria-labelledby="sound sound-on"
           aria-pressed={sound}
           onClick={() => {
             setPreference("sound", sound ? "off" : "on");

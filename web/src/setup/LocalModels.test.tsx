@@ -37,7 +37,7 @@ it("says what a model costs and cannot do before it is fetched", async () => {
   await expectAccessible(container);
   expect(container.textContent).toContain("It is no reasoner.");
   expect(container.textContent).toContain("1,117 MB on disk");
-  await userEvent.click(screen.getByRole("button", { name: "Fetch" }));
+  await userEvent.click(screen.getByRole("button", { name: "Download" }));
   expect(on.onPull).toHaveBeenCalledOnce();
 });
 
@@ -52,5 +52,5 @@ it("shows how far a fetch is, and ends it when asked", async () => {
 it("says why a fetch failed, and goes on from there", () => {
   line({ state: "failed", error: "The publisher did not answer.", fetched_bytes: 5 });
   expect(screen.getByText("The publisher did not answer.")).toBeTruthy();
-  expect(screen.getByRole("button", { name: "Go on" })).toBeTruthy();
+  expect(screen.getByRole("button", { name: "Resume" })).toBeTruthy();
 });

@@ -52,9 +52,9 @@ it("says which plugins there are, what they bring and what is wrong", async () =
 it("switches one on and off and leaves the others as they are", async () => {
   const put = house();
   show(<Plugins />);
-  await userEvent.click(await screen.findByRole("button", { name: "words: switch on" }));
+  await userEvent.click(await screen.findByRole("button", { name: "words: turn on" }));
   expect(put).toHaveBeenLastCalledWith({ plugins: ["charts", "gone", "words"] });
-  const off = await screen.findByRole("button", { name: "words: switch off" });
+  const off = await screen.findByRole("button", { name: "words: turn off" });
   expect(document.activeElement).toBe(off);
   await userEvent.click(off);
   expect(put).toHaveBeenLastCalledWith({ plugins: ["charts", "gone"] });

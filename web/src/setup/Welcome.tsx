@@ -65,7 +65,7 @@ function Answering({ words }: { words: string }) {
   return (
     <p className="mt-8 text-center text-xs text-ink-3">
       {words} ·{" "}
-      <a href="#/settings/answers" className="underline underline-offset-2 hover:text-ink">
+      <a href="#/settings/models" className="underline underline-offset-2 hover:text-ink">
         {t.whoAnswers}
       </a>
     </p>

@@ -14,9 +14,9 @@ it("shows a new key once, with the word that it is stored nowhere", async () => 
     />,
   );
   expect(screen.getByLabelText("The new key").textContent).toBe("ack_secret");
-  expect(screen.getByRole("status").textContent).toContain("stored nowhere");
+  expect(screen.getByRole("status").textContent).toContain("it is not shown again");
   await expectAccessible(container);
-  await userEvent.click(screen.getByRole("button", { name: "I have it" }));
+  await userEvent.click(screen.getByRole("button", { name: "Done" }));
   expect(onDone).toHaveBeenCalledOnce();
 });
 
@@ -25,13 +25,13 @@ it("makes a key with the limits that were named, and none with those that cannot
   const { container } = show(<KeyForm onMake={onMake} />);
   await userEvent.type(screen.getByLabelText("What the key is for"), "editor");
   await userEvent.click(screen.getByRole("button", { name: "Limits" }));
-  await userEvent.type(screen.getByLabelText("Requests a minute"), "1.5");
-  expect(screen.getByRole<HTMLButtonElement>("button", { name: "Make a key" }).disabled).toBe(true);
-  await userEvent.clear(screen.getByLabelText("Requests a minute"));
-  await userEvent.type(screen.getByLabelText("Requests a minute"), "60");
-  await userEvent.type(screen.getByLabelText("US dollars a day"), "2.50");
+  await userEvent.type(screen.getByLabelText("Requests per minute"), "1.5");
+  expect(screen.getByRole<HTMLButtonElement>("button", { name: "Create key" }).disabled).toBe(true);
+  await userEvent.clear(screen.getByLabelText("Requests per minute"));
+  await userEvent.type(screen.getByLabelText("Requests per minute"), "60");
+  await userEvent.type(screen.getByLabelText("US dollars per day"), "2.50");
   await expectAccessible(container);
-  await userEvent.click(screen.getByRole("button", { name: "Make a key" }));
+  await userEvent.click(screen.getByRole("button", { name: "Create key" }));
   expect(onMake).toHaveBeenCalledWith("editor", { requests_per_minute: 60, spend_per_day: 2.5 });
 });
 
@@ -40,7 +40,7 @@ it("reads limits strictly, and says them shortly", () => {
     expect(readLimits({ tokens_per_day: words })).toBeNull();
   expect(readLimits({ tokens_per_day: " 1000 ", spend_per_day: "" })).toEqual({ tokens_per_day: 1000 });
   expect(limitWords({ requests_per_minute: 60, tokens_per_day: null, spend_per_day: 2.5 })).toEqual([
-    "60 a minute",
-    "$2.50 a day",
+    "60 per minute",
+    "$2.50 per day",
   ]);
 });

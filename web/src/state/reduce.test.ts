@@ -54,8 +54,15 @@ describe("a chat's view", () => {
 
   it("knows after a reload what was decided of a batch that still waits", () => {
     const waiting = { ...CHAT, state: "awaiting_approval" as const };
-    const view = opened(waiting, [], [], 5, [{ tool_call_id: "c-a", state: "denied" }, { tool_call_id: "c-b", state: "allowed" }]);
-    expect(["c-a", "c-b", "c-c"].map((id) => callStanding(view, new Set(["c-c"]), id))).toEqual(["denied", "allowed", "waiting"]);
+    const view = opened(waiting, [], [], 5, [
+      { tool_call_id: "c-a", state: "denied" },
+      { tool_call_id: "c-b", state: "allowed" },
+    ]);
+    expect(["c-a", "c-b", "c-c"].map((id) => callStanding(view, new Set(["c-c"]), id))).toEqual([
+      "denied",
+      "allowed",
+      "waiting",
+    ]);
   });
 
   it("takes a new plan for the open one and the older for superseded", () => {

@@ -2,13 +2,12 @@
 import { translated } from "./language";
 
 export const en = {
-  noChatWaitsForYou: "No chat waits for you.",
+  noChatWaitsForYou: "No chat is waiting for you.",
   skipTheListOfChats: "Skip the list of chats",
   closeTheListOfChats: "Close the list of chats",
   thisPartOfThePage: "This part of the page could not be shown",
-  theServerDoesNotAnswer:
-    "The server does not answer, or it was updated meanwhile. Nothing is lost: what was done is stored there.",
-  loadThePageAgain: "Load the page again",
+  theServerDoesNotAnswer: "The server does not answer, or it was updated. Nothing is lost: your work is stored there.",
+  loadThePageAgain: "Reload the page",
   newChat: "New chat",
   stopTheAgent: "Stop the agent",
   workflows: "Workflows",
@@ -16,7 +15,7 @@ export const en = {
   nextChatThatWaitsFor: "Next chat that waits for you",
   settings: "Settings",
   rules: "Rules",
-  clientKeys: "Client keys",
+  clientKeys: "API keys",
   plugins: "Plugins",
   darkTheme: "Dark theme",
   lightTheme: "Light theme",

@@ -11,16 +11,16 @@ export const en = {
   autonomyTakesTheNextLevel: (title: string | number, does: string | number, keys: string | number) =>
     `Autonomy: ${title}. ${does} (${keys} takes the next level)`,
   autonomy2: "Autonomy",
-  whatPassesWithoutAsking: "What passes without asking?",
+  whatPassesWithoutAsking: "What is allowed without asking?",
   currentLevel: "current level",
   ask: "Ask",
   everyChangeAndEveryCommand: "Every change and every command asks you first.",
   edits: "Edits",
-  fileChangesPassDeletingCommands: "File changes pass. Deleting, commands, control files and secrets ask.",
+  fileChangesPassDeletingCommands: "File changes are allowed. Deleting, commands, control files and secrets ask first.",
   sandboxed: "Sandboxed",
-  commandsPassTooInThe: "Commands pass too, in the sandbox and without network.",
+  commandsPassTooInThe: "Commands are allowed too, in the sandbox and without network.",
   notOfferedThisMachinesSandbox:
-    "Not offered: this machine's sandbox level is not full, so nothing holds what a command does.",
+    "Not available: the sandbox of this machine is incomplete, so commands are not confined.",
 };
 
 export type Texts = typeof en;

@@ -17,7 +17,6 @@ export const en = {
   noArchivedChats: "No archived chats.",
   groupByDate: "Group by date",
   groupByWorkspace: "Group by workspace",
-  groupChats: "Group chats",
   nothingFound: "No title and no message has these words.",
   pin: "Pin",
   unpin: "Unpin",

@@ -5,7 +5,6 @@ export const en = {
   editAndResend: "Edit and resend",
   regenerate: "Regenerate",
   forkFromHere: "Fork from here",
-  moreAboutThisMessage: "More about this message",
   theNewChatHas: "A new chat continues from this point. This chat stays as it is.",
   message: "New message",
   files: "Files",
@@ -19,7 +18,6 @@ export const en = {
   fork: "Fork",
   send: "Send",
   cancel: "Cancel",
-  model: "Model",
 };
 
 export type Texts = typeof en;

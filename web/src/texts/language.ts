@@ -31,3 +31,9 @@ export function number(value: number): string {
 export function day(date: Date): string {
   return date.toLocaleDateString(language === "en" ? undefined : language);
 }
+
+/** A size on the disk as people of this language write it. */
+export function bytesText(bytes: number): string {
+  const [unit, divisor] = bytes >= 1e9 ? ["GB", 1e9] : bytes >= 1e6 ? ["MB", 1e6] : ["kB", 1e3];
+  return `${(bytes / Number(divisor)).toLocaleString(language, { maximumFractionDigits: 1 })} ${unit}`;
+}

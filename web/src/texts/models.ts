@@ -7,8 +7,8 @@ export const en = {
   searchModels: "Search models",
   models: "Models",
   chosen: "chosen",
-  noModelHasTheseWords: "No model has these words in its name. ",
-  askingTheServersForTheir: "Asking the servers for their lists… ",
+  noModelHasTheseWords: "No model found. ",
+  askingTheServersForTheir: "Loading the lists of models… ",
   didNotListItsModels: (failed: string | number) => `${failed} did not list its models. `,
   connectAModel: "Connect a model",
 };

@@ -4,15 +4,15 @@ import { translated } from "./language";
 export const en = {
   roleChangeRole: (title: string | number) => `Role: ${title}. Change role`,
   roles: "Roles",
-  whoShouldTheAgentBe: "Who should the agent be?",
+  whoShouldTheAgentBe: "Choose a role",
   currentRole: "current role",
   switchTo: (title: string | number) => `Switch to ${title}?`,
-  whatIsDoneStaysDone: "What is done stays done; open approvals and questions are withdrawn.",
+  whatIsDoneStaysDone: "Work that is done stays. Open approvals and questions are withdrawn.",
   keepWorking: "Keep working",
   stopAndSwitch: "Stop and switch",
   theDefinitionOfTheRole: (name: string | number) =>
-    `The definition of the role '${name}' is gone. Choose another role to go on.`,
-  mayDoNothing: "may do nothing",
+    `The role '${name}' no longer exists. Choose another role to continue.`,
+  mayDoNothing: "has no permissions",
   may: {
     read_files: "reads",
     write_files: "changes",

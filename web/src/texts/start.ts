@@ -2,7 +2,7 @@
 import { translated } from "./language";
 
 export const en = {
-  thisTokenIsNotThe: "This token is not the right one.",
+  thisTokenIsNotThe: "This token is not valid.",
   anycowork: "AnyCowork",
   anycoworkOpen: "anycowork open",
   noAccountNoKeyNothing: "No account, no key. Nothing is changed before you have seen it and allowed it.",
@@ -13,17 +13,17 @@ export const en = {
   pasteAKey:
     "Paste a key of OpenAI, Anthropic, Gemini, OpenRouter or any other server. It is stored for you alone and never shown again.",
   connected: (name: string) => `${name} is connected and answered. You can start.`,
-  startOllamaLmStudioOr: "Start Ollama, LM Studio or llama.cpp on this machine: it is found by itself.",
+  startOllamaLmStudioOr: "Start Ollama, LM Studio or llama.cpp on this machine. It is found automatically.",
   theGuideAnswersNow: "The guide answers now",
   withALocalModel: "With a local model",
   ofTheDataFolderOn: "of the data folder. On the server's machine,",
   opensThisPageSignedIn: "opens this page signed in.",
   connectAModel: "Connect a model",
   pasteTheServersTokenIt: "Paste the server's token. It is in the file",
-  goOnWithTheGuide: "Go on with the guide",
+  goOnWithTheGuide: "Continue with the guide",
   youCanStartRightAway: "You can start right away",
   theBuiltInGuideNo: "The built-in guide: no language model, it follows plain requests",
-  builtInAndHonestNot: "Built in and honest: not a language model, but it follows plain requests like the ones above.",
+  builtInAndHonestNot: "Built in. It is not a language model, but it follows plain requests like the ones above.",
   token: "token",
 };
 

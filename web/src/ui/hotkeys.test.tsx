@@ -29,7 +29,7 @@ it("takes other keys for an act, and the old ones do nothing any more", async ()
   expect(stop).not.toHaveBeenCalled();
   fireEvent.keyDown(document.body, { key: "ß", code: "KeyS", altKey: true });
   expect(stop).toHaveBeenCalledOnce();
-  await userEvent.click(screen.getByRole("button", { name: "All as they were" }));
+  await userEvent.click(screen.getByRole("button", { name: "Reset all" }));
   expect(keysOf("stop")).toBe("Mod+.");
 });
 

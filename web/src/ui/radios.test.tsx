@@ -9,7 +9,7 @@ beforeEach(() => localStorage.clear());
 it("takes Tab to the chosen one and chooses with the arrows, round and round", async () => {
   show(<Appearance />);
   await userEvent.tab();
-  expect(document.activeElement).toBe(screen.getByRole("radio", { name: "As the system" }));
+  expect(document.activeElement).toBe(screen.getByRole("radio", { name: "System" }));
   await userEvent.keyboard("{ArrowLeft}");
   const dark = screen.getByRole("radio", { name: "Dark" });
   expect(document.activeElement).toBe(dark);

@@ -18,7 +18,7 @@ it("holds a dropped file, says where it belongs, and leaves words alone", () => 
   expect(dropped(words)).toBe(false);
   expect(useToasts.getState().toasts).toEqual([]);
   expect(dropped(files)).toBe(true);
-  expect(useToasts.getState().toasts.at(-1)?.words).toContain("belong into the chat's folder");
+  expect(useToasts.getState().toasts.at(-1)?.words).toContain("into the workspace");
   letGo();
   expect(dropped(files)).toBe(false);
 });

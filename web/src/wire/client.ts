@@ -1,5 +1,7 @@
 // One typed client for the JSON routes. A refusal becomes a Refusal with the server's own words; nothing is retried here.
+
 import createClient from "openapi-fetch";
+import { t } from "../texts/ui";
 import type { paths } from "./api.gen";
 import { houseClock } from "./houseClock";
 import { loose, text } from "./nouns";
@@ -30,14 +32,7 @@ export async function given<T>(asked: Answer<T>): Promise<T> {
   try {
     answer = await asked;
   } catch {
-    throw new Refusal(
-      0,
-      "unreachable",
-      navigator.onLine
-        ? "The server does not answer. Is it still running?"
-        : "This device has no network. Try again when it is back.",
-      null,
-    );
+    throw new Refusal(0, "unreachable", navigator.onLine ? t.isTheServerRunning : t.tryAgainWithNetwork, null);
   }
   if (answer.response.ok) return answer.data as T; // a 204 has none, and its caller wants none
   throw refusalOf(answer.response.status, answer.error);
@@ -45,7 +40,7 @@ export async function given<T>(asked: Answer<T>): Promise<T> {
 
 function refusalOf(status: number, body: unknown): Refusal {
   const error = loose(loose(body)["error"]);
-  const message = text(error["message"]) || `The server answered with ${status}.`;
+  const message = text(error["message"]) || t.serverAnswered(status);
   return new Refusal(
     status,
     text(error["code"]) || "unknown",

@@ -104,7 +104,7 @@ it("groups by category, finds by words, and is chosen by keys", async () => {
 it("says what fits nothing, how to write one, and which files are at fault", async () => {
   selector();
   await userEvent.type(await screen.findByRole("combobox"), "zebra");
-  expect(screen.getByText("No workflow fits these words.").getAttribute("role")).toBe("status");
+  expect(screen.getByText("No workflow found.").getAttribute("role")).toBe("status");
   expect(screen.getByText("anycowork workflow new NAME")).toBeTruthy();
   await userEvent.click(screen.getByRole("button", { name: "1 file gives no workflow" }));
   expect(screen.getByText("half.md:3")).toBeTruthy();

@@ -79,20 +79,20 @@ class AuthMiddleware:
         *,
         credentials: Credentials,
         sessions: Sessions,
-        neighbourhood: AllowedHosts,
+        allowed_hosts: AllowedHosts,
         slowdown: AuthThrottle,
     ) -> None:
         self._app = app
         self._credentials, self._sessions = credentials, sessions
-        self._neighbourhood, self._slowdown = neighbourhood, slowdown
+        self._allowed_hosts, self._slowdown = allowed_hosts, slowdown
 
     async def __call__(self, scope: Asked, receive: Receive, send: Send) -> None:
         open_to_all = scope["path"] in _OPEN or _is_asset(scope)
         cookie = cookie_in(scope, self._sessions.cookie_name)
         if _is_asset(scope):
-            self._neighbourhood.check_host(scope)
+            self._allowed_hosts.check_host(scope)
         else:
-            self._neighbourhood.check(scope, by_cookie=cookie is not None and not open_to_all)
+            self._allowed_hosts.check(scope, by_cookie=cookie is not None and not open_to_all)
         if scope["path"] == "/" and scope["method"] == "GET" and (token := _query_token(scope)) is not None:
             await self._welcome(token, scope, send)
             return

@@ -46,7 +46,7 @@ async def fork_chat(chat_id: str, wanted: NewFork, principal: Sender, services: 
 
     What someone else changed meanwhile is a conflict: 409 with the list, and nothing changed.
     """
-    wish = ForkRequest(
+    request = ForkRequest(
         message_id=wanted.message_id,
         restore=wanted.files == "restore",
         overwrite=tuple(wanted.overwrite),
@@ -55,8 +55,8 @@ async def fork_chat(chat_id: str, wanted: NewFork, principal: Sender, services: 
     )
     try:
         if wanted.dry_run:
-            return json_response(200, (await services.forks.preview(principal, chat_id, wish)).to_json())
-        return json_response(201, (await services.forks.fork(principal, chat_id, wish)).to_json())
+            return json_response(200, (await services.forks.preview(principal, chat_id, request)).to_json())
+        return json_response(201, (await services.forks.fork(principal, chat_id, request)).to_json())
     except RestoreConflict as conflict:
         listed = {"conflicts": sorted(conflict.conflicts), "reasons": conflict.conflicts}
         return json_response(conflict.status, {**error_response(conflict).to_json(), **listed})

@@ -58,9 +58,9 @@ async def commit_job(
 ) -> Response:
     """Keeps the job's changes. What somebody else changed meanwhile is merged, or is a conflict: 409 with the list, and nothing changed."""
     given = wanted or JobCommitRequest()
-    wish = KeepRequest(given.task_id, None if given.paths is None else tuple(given.paths), tuple(given.overwrite))
+    request = KeepRequest(given.task_id, None if given.paths is None else tuple(given.paths), tuple(given.overwrite))
     try:
-        job = await services.job_commits.keep(principal, job_id, wish)
+        job = await services.job_commits.keep(principal, job_id, request)
     except RestoreConflict as conflict:
         return _conflicting(conflict)
     return json_response(200, await services.jobs.show(job))
@@ -81,9 +81,9 @@ async def undo_task(
     """Undoes what one task changed and keeps later, independent work. What someone changed since is a conflict: 409, nothing changed."""
     given = wanted or UndoTaskRequest()
     paths = None if given.paths is None else tuple(given.paths)
-    wish = RollbackRequest(dry_run=given.dry_run, only=True, paths=paths, overwrite=tuple(given.overwrite))
+    request = RollbackRequest(dry_run=given.dry_run, only=True, paths=paths, overwrite=tuple(given.overwrite))
     try:
-        done = await services.job_commits.undo_task(principal, job_id, task_id, wish)
+        done = await services.job_commits.undo_task(principal, job_id, task_id, request)
     except RestoreConflict as conflict:
         return _conflicting(conflict)
     return json_response(200, done.to_json())

@@ -10,7 +10,7 @@ from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.schemas.jobs import AgentList, JobList, JobShape, TaskShape
-from anycowork.chats.job_service import NewJob
+from anycowork.chats.job_drafts import NewJob
 from anycowork.chats.plans import PlanEdits
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.jobs import CommitMode, JobLimits, OnFailure

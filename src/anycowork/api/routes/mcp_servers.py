@@ -7,7 +7,7 @@ from anycowork.api.middleware.auth import Manager, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.schemas.mcp import McpResourceList, McpServerList, McpServerShape
-from anycowork.domain.mcp_servers import McpServerConfig
+from anycowork.domain.mcp_servers import McpServerChanges, McpServerConfig
 
 routes = Router(tags=["mcp"])
 
@@ -28,6 +28,12 @@ async def list_mcp_resources(principal: Reader, services: ServicesDep) -> Respon
 async def add_mcp_server(wanted: McpServerConfig, principal: Manager, services: ServicesDep) -> Response:
     """It connects in the background; `connect` waits for how that goes."""
     return json_response(201, await services.mcp.add(wanted))
+
+
+@routes.patch("/mcp/servers/{name}", response_model=McpServerShape, responses=error_responses(404, 422, 507, body=True))
+async def change_mcp_server(name: str, wanted: McpServerChanges, principal: Manager, services: ServicesDep) -> Response:
+    """Which of its tools are offered, and which you vouch for as read-only. It goes on running."""
+    return json_response(200, await services.mcp.change(name, wanted))
 
 
 @routes.delete(

@@ -37,26 +37,26 @@ class AnsweredQuestion:
     words: str
 
 
-Heard = CallOutcome | AnsweredQuestion
+ScriptInput = CallOutcome | AnsweredQuestion
 
 
 @value
 class GuideConversation:
     role: str
     request: str
-    heard: tuple[Heard, ...] = ()
+    inputs: tuple[ScriptInput, ...] = ()
 
 
 def read_conversation(messages: Sequence[PromptMessage]) -> GuideConversation:
     """Never raises, whatever the messages hold."""
-    spoken = [message for message in messages if message.role != "system"]
-    start = _request_at(spoken)
+    conversation = [message for message in messages if message.role != "system"]
+    start = _request_at(conversation)
     if start is None:
         return GuideConversation(role=_role(messages), request="")
     return GuideConversation(
         role=_role(messages),
-        request=_words(spoken[start]),
-        heard=tuple(_heard(spoken[start + 1 :])),
+        request=_words(conversation[start]),
+        inputs=tuple(_inputs(conversation[start + 1 :])),
     )
 
 
@@ -83,27 +83,27 @@ def _words(message: PromptMessage) -> str:
     return text[at:].strip()
 
 
-def _request_at(spoken: Sequence[PromptMessage]) -> int | None:
+def _request_at(conversation: Sequence[PromptMessage]) -> int | None:
     """Returns the index of the current request: the person's newest text that is not the answer to a question."""
     mine = [
         at
-        for at, message in enumerate(spoken)
+        for at, message in enumerate(conversation)
         if message.role == "user" and not _RESULT.match(message.content) and _words(message)
     ]
     for at in reversed(mine):
-        if not _is_answer(spoken, at):
+        if not _is_answer(conversation, at):
             return at
     return mine[-1] if mine else None
 
 
-def _is_answer(spoken: Sequence[PromptMessage], at: int) -> bool:
-    if at == 0 or not any(found.get("type") == "question" for found in _objects(spoken[at - 1].content)):
+def _is_answer(conversation: Sequence[PromptMessage], at: int) -> bool:
+    if at == 0 or not any(found.get("type") == "question" for found in _objects(conversation[at - 1].content)):
         return False
-    request = understand(_words(spoken[at]))
+    request = understand(_words(conversation[at]))
     return not request.intents and not request.planned
 
 
-def _heard(messages: Sequence[PromptMessage]) -> Iterator[Heard]:
+def _inputs(messages: Sequence[PromptMessage]) -> Iterator[ScriptInput]:
     calls: list[Json] = []
     for message in messages:
         if message.role == "assistant":

@@ -13,7 +13,7 @@ from typing import assert_never
 
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
-from anycowork.providers.guide.conversation import AnsweredQuestion, CallOutcome, Heard
+from anycowork.providers.guide.conversation import AnsweredQuestion, CallOutcome, ScriptInput
 
 
 @value
@@ -21,7 +21,7 @@ class GuideCall:
     tool: str
     parameters: Json = field(hash=False)
 
-    def spoken(self) -> str:
+    def as_text(self) -> str:
         return _json({"tool": self.tool, "parameters": self.parameters, "terminate": False})
 
 
@@ -41,7 +41,7 @@ class GuideQuestion:
     choices: tuple[GuideChoice, ...]
     severity: str = "major"
 
-    def spoken(self) -> str:
+    def as_text(self) -> str:
         return _json(
             {
                 "type": "question",
@@ -68,24 +68,24 @@ class Document:
 
     content: Json = field(hash=False)
 
-    def spoken(self) -> str:
+    def as_text(self) -> str:
         return _json(self.content)
 
 
 Move = GuideCall | GuideQuestion
-Script = Generator[Move, Heard, str | Document]
+Script = Generator[Move, ScriptInput, str | Document]
 
 
-def next_words(script: Script, heard: Sequence[Heard]) -> str:
+def next_words(script: Script, inputs: Sequence[ScriptInput]) -> str:
     """Returns the next reply: the script's first move that has no outcome yet, or its final text."""
-    waiting = deque(heard)
+    waiting = deque(inputs)
     try:
         move = next(script)
         while (outcome := _outcome(move, waiting)) is not None:
             move = script.send(outcome)
     except StopIteration as end:
-        return end.value.spoken() if isinstance(end.value, Document) else inert(end.value)
-    return move.spoken()
+        return end.value.as_text() if isinstance(end.value, Document) else inert(end.value)
+    return move.as_text()
 
 
 def inert(words: str) -> str:
@@ -93,21 +93,21 @@ def inert(words: str) -> str:
     return re.sub(r"\{(?=\s*\")", "{…", words)
 
 
-def _outcome(move: Move, waiting: deque[Heard]) -> Heard | None:
+def _outcome(move: Move, waiting: deque[ScriptInput]) -> ScriptInput | None:
     """Returns the next outcome that belongs to this move; skips outcomes of other calls."""
     while waiting:
-        heard = waiting.popleft()
+        inputs = waiting.popleft()
         match move:
             case GuideCall():
                 if (
-                    isinstance(heard, CallOutcome)
-                    and heard.tool == move.tool
-                    and heard.parameters in (None, move.parameters)
+                    isinstance(inputs, CallOutcome)
+                    and inputs.tool == move.tool
+                    and inputs.parameters in (None, move.parameters)
                 ):
-                    return heard
+                    return inputs
             case GuideQuestion():
-                if isinstance(heard, AnsweredQuestion):
-                    return heard
+                if isinstance(inputs, AnsweredQuestion):
+                    return inputs
             case _:
                 assert_never(move)
     return None

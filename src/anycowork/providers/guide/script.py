@@ -43,7 +43,7 @@ _BESIDES_LOOKING: dict[str, tuple[type, ...]] = {
 def reply(conversation: GuideConversation) -> str:
     """Returns the guide's next reply: text, or one JSON object. Never raises."""
     script = _script(conversation)
-    return inert(script) if isinstance(script, str) else next_words(script, conversation.heard)
+    return inert(script) if isinstance(script, str) else next_words(script, conversation.inputs)
 
 
 def _script(conversation: GuideConversation) -> Script | str:

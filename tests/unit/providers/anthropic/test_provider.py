@@ -22,7 +22,7 @@ from anycowork.providers.registry import ProviderRegistry
 from support.provider_client import SECRET, all_of, asking, finish_of, reasoning_of, text_of, usage_of
 from support.scripted_anthropic import FailsMidway, Refused, ScriptedAnthropic, Spoken
 
-TALK = ModelRequest(
+CONVERSATION = ModelRequest(
     model="claude-test",
     messages=(
         PromptMessage("system", "Be brief."),
@@ -49,7 +49,7 @@ async def answered(provider: AnthropicProvider, request: ModelRequest) -> list[C
 
 async def test_words_thinking_and_usage_arrive_and_nothing_else_is_sent():
     async with ScriptedAnthropic([Spoken("Hello there, friend.", thinking="They greet.", cached=40)]) as server:
-        chunks = await answered(client(server), TALK)
+        chunks = await answered(client(server), CONVERSATION)
         assert text_of(chunks) == "Hello there, friend." and reasoning_of(chunks) == "They greet."
         usage = usage_of(chunks)
         assert usage and (usage.prompt, usage.completion, usage.cached) == (12 + 40 + 3, 9, 40)
@@ -66,7 +66,7 @@ async def test_words_thinking_and_usage_arrive_and_nothing_else_is_sent():
 
 async def test_an_answer_that_hit_its_length_is_cut_off():
     async with ScriptedAnthropic([Spoken("Once upon", stop="max_tokens")]) as server:
-        assert finish_of(await answered(client(server), TALK)) == Finished("length")
+        assert finish_of(await answered(client(server), CONVERSATION)) == Finished("length")
 
 
 @pytest.mark.parametrize(
@@ -87,14 +87,14 @@ async def test_every_failure_has_its_name_and_keeps_the_key_to_itself(
     async with ScriptedAnthropic([answer]) as server:
         provider = client(server)
         with pytest.raises(fault) as failed:
-            await answered(provider, TALK)
+            await answered(provider, CONVERSATION)
         assert SECRET not in failed.value.message and "anthropic" in failed.value.message
         assert provider.last_fault is failed.value
 
 
 async def test_it_is_asked_again_before_the_first_chunk():
     async with ScriptedAnthropic([Refused(529, "overloaded_error", "busy"), Spoken("There.")]) as server:
-        assert text_of(await answered(client(server, tries=2), TALK)) == "There."
+        assert text_of(await answered(client(server, tries=2), CONVERSATION)) == "There."
         assert len(server.requests) == 2
 
 
@@ -102,9 +102,9 @@ async def test_a_dead_server_and_a_missing_key_are_said():
     async with ScriptedAnthropic() as server:
         provider, keyless = client(server), client(server, key=None)
     with pytest.raises(Unreachable, match="cannot be reached"):
-        await answered(provider, TALK)
+        await answered(provider, CONVERSATION)
     with pytest.raises(BadKey, match="ANTHROPIC_API_KEY"):
-        await answered(keyless, TALK)
+        await answered(keyless, CONVERSATION)
 
 
 async def test_without_a_name_the_newest_model_of_the_account_answers():

@@ -78,9 +78,9 @@ SENTENCES: list[tuple[str, list[Intent]]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "wishes"), SENTENCES, ids=[text for text, _ in SENTENCES])
-def test_a_sentence_is_understood(text: str, wishes: list[Intent]):
-    assert understand(text) == Request(intents=tuple(wishes))
+@pytest.mark.parametrize(("text", "requests"), SENTENCES, ids=[text for text, _ in SENTENCES])
+def test_a_sentence_is_understood(text: str, requests: list[Intent]):
+    assert understand(text) == Request(intents=tuple(requests))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def _said(**more: int) -> st.SearchStrategy[str]:
 
 paths = _said(min_size=1).filter(lambda path: path.strip() == path)
 words = _said(min_size=1).filter(lambda text: text.strip() == text)
-WISHES = st.one_of(
+REQUESTS = st.one_of(
     st.builds(ListFilesIntent, paths),
     st.builds(ReadFileIntent, paths),
     st.builds(ReviewFileIntent, paths),
@@ -147,14 +147,14 @@ WISHES = st.one_of(
 )
 
 
-@given(WISHES)
-def test_every_wish_said_back_is_the_same_wish(wish: Intent):
-    assert understand(phrase(wish)) == Request(intents=(wish,))
+@given(REQUESTS)
+def test_every_request_repeated_in_words_is_the_same_request(asked_for: Intent):
+    assert understand(phrase(asked_for)) == Request(intents=(asked_for,))
 
 
-@given(st.lists(WISHES, min_size=1, max_size=4))
-def test_several_wishes_joined_stay_apart(wishes: list[Intent]):
-    assert understand(" then ".join(map(phrase, wishes))) == Request(intents=tuple(wishes))
+@given(st.lists(REQUESTS, min_size=1, max_size=4))
+def test_several_joined_requests_stay_apart(requests: list[Intent]):
+    assert understand(" then ".join(map(phrase, requests))) == Request(intents=tuple(requests))
 
 
 def test_the_first_folder_suggests_nothing_that_the_guide_cannot_do(tmp_path: Path):

@@ -186,7 +186,7 @@ async def _gone(supervisor: Supervisor) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_the_passthrough_leads_to_the_house_s_own_model_and_gives_it_back(supervisor, weights, tool_context):
+async def test_the_passthrough_uses_the_servers_local_model_and_releases_it(supervisor, weights, tool_context):
     registry = ProviderRegistry(environment={})
     local = provider(supervisor, weights, registry.pool)
     registry.put_local(local_config([weights]), local)
@@ -206,7 +206,7 @@ async def test_the_passthrough_leads_to_the_house_s_own_model_and_gives_it_back(
         await registry.aclose()
 
 
-async def test_another_provider_stays_the_passthrough_s_default_beside_the_house_s_own_model(supervisor, weights):
+async def test_another_provider_stays_the_passthroughs_default_beside_the_local_model(supervisor, weights):
     there = ProviderConfig(name="there", kind="openai", base_url="http://127.0.0.1:1/v1", models=("big",))
     registry = ProviderRegistry([there], environment={})
     local = provider(supervisor, weights, registry.pool)

@@ -18,7 +18,7 @@ def test_plugins_are_found_by_their_metadata_and_never_imported(tmp_path: Path) 
     assert "Word_Count" not in sys.modules
 
 
-def test_an_empty_house_has_none(tmp_path: Path) -> None:
+def test_an_empty_server_has_none(tmp_path: Path) -> None:
     assert find_plugins(tmp_path / "missing") == []
 
 

@@ -1,1 +1,44 @@
-export const texts = {};
+// The German texts, by area. The page waits for this file: it loads nothing but its own folder.
+import { app } from "./app";
+import { approvals } from "./approvals";
+import { autonomy } from "./autonomy";
+import { chat } from "./chat";
+import { chats } from "./chats";
+import { checkpoints } from "./checkpoints";
+import { fork } from "./fork";
+import { jobs } from "./jobs";
+import { mcp } from "./mcp";
+import { messages } from "./messages";
+import { models } from "./models";
+import { plans } from "./plans";
+import { queue } from "./queue";
+import { roles } from "./roles";
+import { rules } from "./rules";
+import { settings } from "./settings";
+import { start } from "./start";
+import { state } from "./state";
+import { ui } from "./ui";
+import { workflows } from "./workflows";
+
+export const texts = {
+  app,
+  approvals,
+  autonomy,
+  chat,
+  chats,
+  checkpoints,
+  fork,
+  jobs,
+  mcp,
+  messages,
+  models,
+  plans,
+  queue,
+  roles,
+  rules,
+  settings,
+  start,
+  state,
+  ui,
+  workflows,
+};

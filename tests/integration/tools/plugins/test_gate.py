@@ -327,7 +327,7 @@ async def not_covered(at: Path, *replies: str) -> None:
 
 
 @proves("TOOL-2")
-async def test_settings_name_what_is_found_and_switch_it_on_and_off_while_the_house_runs(tmp_path: Path) -> None:
+async def test_settings_name_what_is_found_and_switch_it_on_and_off_while_the_server_runs(tmp_path: Path) -> None:
     replies = [call("count_words", path="a.txt"), "No.", call("count_words", path="a.txt"), "Three."]
     async with furnished(tmp_path, *replies, plugins=()) as client:
         found = (await client.ask("GET", "/settings"))["plugins_found"]

@@ -124,7 +124,7 @@ def words_as_typed(text: str, depth: int = 0) -> ParsedCommand:
     return ParsedCommand(text=text, parts=(CommandPart(words := tuple(text.split()), known=len(words)),))
 
 
-DOOR = [
+GATE = [
     Mechanism("the role at the door", call_as_planner, without(gate, "require_authority", lambda *given: EVERYTHING)),
     Mechanism("knowing quoted calls", plant_a_call_in_a_file(CREATE), without(Provenance, "suspicious", False)),
     Mechanism(
@@ -163,7 +163,7 @@ DOOR = [
 
 
 @proves("PER-3", "LOOP-9", "APR-8")
-@pytest.mark.parametrize("mechanism", DOOR, ids=str)
+@pytest.mark.parametrize("mechanism", GATE, ids=str)
 async def test_without_it_a_call_gets_through(
     mechanism: Mechanism, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

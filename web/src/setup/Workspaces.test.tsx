@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
 import { expectAccessible, show } from "../testing/room";
 import { api } from "../wire/client";
-import { Folders } from "./SettingsPage";
+import { Workspaces } from "./Workspaces";
 
 const FILE = { kind: "workflow", path: ".anycowork/workflows/release.md", sha256: "b".repeat(64), trusted: false };
 
@@ -32,19 +32,19 @@ function house() {
 
 it("shows what a folder supplies, trusts exactly that, and takes it back", async () => {
   const { posted } = house();
-  const { container } = show(<Folders />);
+  const { container } = show(<Workspaces />);
   expect(await screen.findByText("not trusted: it is not used")).toBeTruthy();
   await expectAccessible(container);
   await userEvent.click(screen.getByRole("button", { name: "Trust this content" }));
   expect(posted).toHaveBeenCalledWith({ trust: { workspace: "/p", path: FILE.path, sha256: FILE.sha256 } });
   expect(await screen.findByText("trusted")).toBeTruthy();
-  await userEvent.click(screen.getByRole("button", { name: "Trust it no longer" }));
+  await userEvent.click(screen.getByRole("button", { name: "Stop trusting" }));
   expect(await screen.findByText("not trusted: it is not used")).toBeTruthy();
 });
 
 it("asks again when the file changed before it was trusted", async () => {
   const { now } = house();
-  show(<Folders />);
+  show(<Workspaces />);
   const trust = await screen.findByRole("button", { name: "Trust this content" });
   now.sha256 = "c".repeat(64);
   await userEvent.click(trust);

@@ -1,0 +1,145 @@
+"""Builds the agent and what runs its turns."""
+
+import asyncio
+from collections.abc import Callable
+
+from anycowork.agent.file_mentions import FileMentions
+from anycowork.agent.live_questions import LiveQuestions
+from anycowork.agent.loop import Agent
+from anycowork.agent.model_caller import ModelCaller
+from anycowork.agent.plan_checks import PlanChecker
+from anycowork.agent.steering_messages import Steering
+from anycowork.agent.tool_runner import ToolRunner
+from anycowork.agent.turn_recorder import TurnRecorder
+from anycowork.chats.rule_service import RuleService
+from anycowork.chats.turn_recovery import TurnRecovery
+from anycowork.chats.turn_scheduler import TurnScheduler
+from anycowork.domain.approvals import AskWhen
+from anycowork.domain.chats import Autonomy, Limits
+from anycowork.domain.model import Providers
+from anycowork.domain.ports import Clock, Snapshots, Workspaces
+from anycowork.jobs.job_runner import JobRunner
+from anycowork.permissions.budgets import CostOf
+from anycowork.permissions.gate import Gate
+from anycowork.permissions.roles import RoleRegistry
+from anycowork.prompts.prompt_service import PromptService
+from anycowork.providers.registry import ProviderRegistry
+from anycowork.server.shared_parts import SharedParts
+from anycowork.store.sqlite.database import Database
+from anycowork.tools.toolbox import ToolRegistry
+from anycowork.workflows.runner import WorkflowRunner
+
+
+def build_scheduler(
+    shared: SharedParts,
+    clock: Clock,
+    database: Database,
+    providers: ProviderRegistry,
+    recovery: TurnRecovery,
+    tasks: asyncio.TaskGroup,
+) -> TurnScheduler:
+    agent = build_agent(
+        database,
+        providers=providers,
+        toolbox=shared.toolbox,
+        workspaces=shared.workspaces,
+        snapshots=shared.snapshots,
+        roles=shared.roles,
+        prompts=shared.prompts,
+        clock=clock,
+        limits=shared.live_settings.limits,
+        ask_when=shared.live_settings.ask_when,
+        cost_of=shared.live_settings.cost,
+        questions=shared.questions,
+    )
+    jobs = JobRunner(
+        journal=database.journal,
+        store=database.store,
+        agent=agent,
+        agents=shared.agents,
+        clock=clock,
+        limits=shared.live_settings.limits,
+        cost_of=shared.live_settings.cost,
+    )
+    runner = WorkflowRunner(
+        journal=database.journal,
+        store=database.store,
+        rows=database.store,
+        snapshots=shared.snapshots,
+        toolrunner=agent.toolrunner,
+        agent=agent,
+        clock=clock,
+        limits=shared.live_settings.limits,
+    )
+    return TurnScheduler(
+        agent=agent,
+        recovery=recovery,
+        journal=database.journal,
+        store=database.store,
+        workspaces=shared.workspaces,
+        roles=shared.roles,
+        toolbox=shared.toolbox,
+        workflows=runner,
+        jobs=jobs,
+        tasks=tasks,
+        find_workspace=shared.workspace_roots.find,
+    )
+
+
+def build_rule_service(shared: SharedParts, clock: Clock, database: Database) -> RuleService:
+    toolbox, store, rules = shared.toolbox, database.store, database.rules
+    return RuleService(
+        rules=rules,
+        store=store,
+        gate=Gate(toolbox=toolbox, store=store, rules=rules, clock=clock, ask_when=shared.live_settings.ask_when),
+        toolbox=toolbox,
+        roles=shared.roles,
+        workspaces=shared.workspaces,
+        clock=clock,
+        find_workspace=shared.workspace_roots.find,
+    )
+
+
+def build_agent(
+    database: Database,
+    *,
+    providers: Providers,
+    toolbox: ToolRegistry,
+    workspaces: Workspaces,
+    snapshots: Snapshots,
+    roles: RoleRegistry,
+    prompts: PromptService,
+    clock: Clock,
+    limits: Callable[[Autonomy], Limits],
+    ask_when: Callable[[], AskWhen] = lambda: AskWhen.BEFORE,
+    cost_of: CostOf = lambda used: None,
+    questions: LiveQuestions | None = None,
+) -> Agent:
+    journal, store = database.journal, database.store
+    recorder = TurnRecorder(journal=journal, clock=clock)
+    gate = Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock, ask_when=ask_when)
+    toolrunner = ToolRunner(
+        gate=gate,
+        journal=journal,
+        store=store,
+        toolbox=toolbox,
+        workspaces=workspaces,
+        snapshots=snapshots,
+        roles=roles,
+        clock=clock,
+        cost_of=cost_of,
+        questions=questions,
+    )
+    return Agent(
+        journal=journal,
+        recorder=recorder,
+        model_caller=ModelCaller(
+            journal=journal, providers=providers, prompts=prompts, hidden=gate.hidden, image_bytes=database.blobs
+        ),
+        toolrunner=toolrunner,
+        checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
+        file_mentions=FileMentions(recorder=recorder, toolrunner=toolrunner),
+        steering=Steering(journal=journal, recorder=recorder, store=store, clock=clock),
+        clock=clock,
+        limits=limits,
+    )

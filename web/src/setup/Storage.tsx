@@ -1,0 +1,31 @@
+// What takes room on the server's disk, and which part of it is bounded.
+import { useQuery } from "@tanstack/react-query";
+import { t } from "../texts/settings";
+import { api, given } from "../wire/client";
+
+export function Storage() {
+  const { data, isError } = useQuery({
+    queryKey: ["storage"],
+    queryFn: async () => (await given(api.GET("/storage"))).storage,
+    staleTime: 0,
+  });
+  if (isError) return <p className="text-sm text-warn">{t.storageUnknown}</p>;
+  if (!data) return <p className="late text-sm text-ink-3">{t.readingStorage}</p>;
+  return (
+    <dl className="divide-y divide-line rounded-2xl border border-line bg-surface">
+      {data.map(({ name, bytes, most, setting }) => (
+        <div key={name} className="flex items-baseline gap-3 px-4 py-2.5 text-sm">
+          <dt className="min-w-0 flex-1 break-words">{name}</dt>
+          <dd className="text-right tabular-nums">
+            {bytes === null ? t.unknownSize : t.size(bytes)}
+            {most !== null && (
+              <span className="block text-xs text-ink-3">
+                {t.atMost(most)} {setting && <code className="font-mono">{setting}</code>}
+              </span>
+            )}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

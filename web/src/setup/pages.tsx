@@ -1,0 +1,105 @@
+// Which pages the settings have, and what stands on each. One more page is one more entry here and in texts/settings.ts.
+import {
+  Bot,
+  Folder,
+  Gauge,
+  Info,
+  KeyRound,
+  type LucideIcon,
+  Palette as PaletteIcon,
+  Plug,
+  Puzzle,
+  Server,
+  ShieldCheck,
+} from "lucide-react";
+import type { ComponentType } from "react";
+import { McpServers } from "../mcp/McpServers";
+import { Rules } from "../rules/Rules";
+import { t as mcp } from "../texts/mcp";
+import { t } from "../texts/settings";
+import { Answers } from "./Answers";
+import { Appearance } from "./Appearance";
+import { Keys } from "./Keys";
+import { Limits } from "./Limits";
+import { LocalModels } from "./LocalModels";
+import { Plugins } from "./Plugins";
+import { RoleList } from "./RoleList";
+import { Sandbox } from "./Sandbox";
+import { Storage } from "./Storage";
+import { Workspaces } from "./Workspaces";
+
+interface Section {
+  title: string;
+  about: string;
+  Content: ComponentType;
+}
+
+export interface SettingsSubpage {
+  id: string;
+  title: string;
+  Icon: LucideIcon;
+  sections: readonly Section[];
+  /** Earlier addresses of what stands here. */
+  once?: readonly string[];
+}
+
+const { sections } = t;
+
+export const PAGES: readonly SettingsSubpage[] = [
+  {
+    id: "models",
+    title: t.pages.models,
+    Icon: Server,
+    sections: [
+      { ...sections.models, Content: Answers },
+      { ...sections.local, Content: LocalModels },
+    ],
+    once: ["answers", "local"],
+  },
+  {
+    id: "workspaces",
+    title: t.pages.workspaces,
+    Icon: Folder,
+    sections: [{ ...sections.workspaces, Content: Workspaces }],
+    once: ["folders"],
+  },
+  {
+    id: "permissions",
+    title: t.pages.permissions,
+    Icon: ShieldCheck,
+    sections: [
+      { ...sections.rules, Content: Rules },
+      { ...sections.sandbox, Content: Sandbox },
+    ],
+    once: ["rules", "safety"],
+  },
+  { id: "agents", title: t.pages.agents, Icon: Bot, sections: [{ ...sections.roles, Content: RoleList }] },
+  {
+    id: "mcp",
+    title: mcp.title,
+    Icon: Plug,
+    sections: [{ title: mcp.title, about: mcp.about, Content: McpServers }],
+  },
+  { id: "plugins", title: t.pages.plugins, Icon: Puzzle, sections: [{ ...sections.plugins, Content: Plugins }] },
+  {
+    id: "api-keys",
+    title: t.pages.apiKeys,
+    Icon: KeyRound,
+    sections: [{ ...sections.apiKeys, Content: Keys }],
+    once: ["keys"],
+  },
+  { id: "limits", title: t.pages.limits, Icon: Gauge, sections: [{ ...sections.limits, Content: Limits }] },
+  {
+    id: "appearance",
+    title: t.pages.appearance,
+    Icon: PaletteIcon,
+    sections: [{ ...sections.appearance, Content: Appearance }],
+    once: ["browser"],
+  },
+  { id: "about", title: t.pages.about, Icon: Info, sections: [{ ...sections.storage, Content: Storage }] },
+];
+
+/** The page of this address, or the first one. Pure. */
+export function pageAt(part: string | null): SettingsSubpage {
+  return PAGES.find(({ id, once = [] }) => id === part || once.includes(part ?? "")) ?? PAGES[0]!;
+}

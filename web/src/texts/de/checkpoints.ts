@@ -1,0 +1,30 @@
+// German texts of checkpoints.
+import type { Texts } from "../checkpoints";
+
+export const checkpoints: Texts = {
+  theFilesAreAsThey: "Die Dateien wurden wiederhergestellt.",
+  undo: "Rückgängig",
+  goBackToThisMoment: "Diese Dateien wiederherstellen?",
+  checkpoints: "Checkpoints",
+  everyChangeOfThisChat:
+    "Jede Änderung in diesem Chat. Sie können die Dateien so wiederherstellen, wie sie davor waren.",
+  nothingWasChangedInThis: "In diesem Chat wurde noch nichts geändert.",
+  showOlderChanges: "Ältere Änderungen anzeigen",
+  oneTurn: "Ein Zug",
+  goBackToBeforeAll: (count: string | number) => `Vor alle ${count} zurückgehen`,
+  changesOneByOne: (count: string | number) => `${count} Änderungen einzeln`,
+  itsContentMadeRoomFor: "Zu alt: Der Inhalt wurde entfernt, um Platz zu sparen.",
+  notWhileTheAgentWorks: "Nicht, während der Agent arbeitet.",
+  wentBack: "Zurückgegangen",
+  aChange: "Eine Änderung",
+  goBackToBeforeThis: "Davor zurückgehen",
+  whatChanged: "Was geändert wurde",
+  theFilesAreAlreadyAs: "Die Dateien sind schon in diesem Zustand.",
+  theseFilesWouldChangeIt: "Diese Dateien werden geändert. Sie können es rückgängig machen.",
+  changedBySomeoneElse: "Von jemand anderem geändert",
+  changedBySomeoneElseMeanwhile: "Inzwischen von jemand anderem geändert",
+  overwrite: "Überschreiben",
+  whatWouldChange: "Was sich ändern würde",
+  keepAsItIs: "So lassen",
+  goBack: "Zurückgehen",
+};

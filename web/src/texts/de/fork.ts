@@ -1,0 +1,23 @@
+// German texts of fork.
+import type { Texts } from "../fork";
+
+export const fork: Texts = {
+  editAndResend: "Bearbeiten und erneut senden",
+  regenerate: "Neu erzeugen",
+  forkFromHere: "Ab hier abzweigen",
+  moreAboutThisMessage: "Mehr zu dieser Nachricht",
+  theNewChatHas: "Ein neuer Chat geht ab hier weiter. Dieser Chat bleibt, wie er ist.",
+  message: "Neue Nachricht",
+  files: "Dateien",
+  leaveFiles: "Dateien lassen, wie sie sind",
+  restoreFiles: "Dateien von damals wiederherstellen",
+  nothingToRestore: "Die Dateien sind schon wie damals.",
+  wouldChange: "Was sich ändern würde",
+  changedSince: "Seitdem von jemand anderem geändert: Diese Änderungen gingen verloren",
+  overwrite: (path: string) => `${path} überschreiben`,
+  looking: "Dateien werden geprüft…",
+  fork: "Abzweigen",
+  send: "Senden",
+  cancel: "Abbrechen",
+  model: "Modell",
+};

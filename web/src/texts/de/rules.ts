@@ -1,0 +1,40 @@
+// German texts of rules.
+import type { Texts } from "../rules";
+
+export const rules: Texts = {
+  aCallBelongsToA: "Regeln gelten für einen Chat. Beginnen Sie einen, und prüfen Sie dann hier einen Aufruf.",
+  whichRuleDecides: "Welche Regel entscheidet?",
+  toolOfTheCall: "Werkzeug des Aufrufs",
+  fileCommandOrParametersAs: "Datei, Befehl oder Parameter als JSON",
+  inTheChat: "Im Chat",
+  explain: "Erklären",
+  theRule: (rule: string | number) => `Die Regel: ${rule}`,
+  noRuleOfYoursSpoke: "Keine Regel passte.",
+  becomes: "wird zu",
+  effect: "Wirkung",
+  where: "Wo",
+  everywhere: "überall",
+  tool: "Werkzeug",
+  filePatternOrCommand: "Dateimuster oder Befehl",
+  add: "Hinzufügen",
+  tryOnPastCalls: "An früheren Aufrufen testen",
+  cancel: "Abbrechen",
+  noRulesYetReadingPasses: "Noch keine Regeln. Lesen ist erlaubt; alles andere fragt zuerst.",
+  addARule: "Regel hinzufügen",
+  inOneChat: "in einem Chat",
+  inOneFolder: "in einem Ordner",
+  until: (value: string | number) => ` · bis ${value}`,
+  revoke: (effect: string | number, tool: string | number, resource: string | number) =>
+    `Widerrufen: ${effect} ${tool} ${resource}`,
+  keptAsARule: "Als Regel gespeichert",
+  keptAsRules: (count: string | number) => `Als ${count} Regeln gespeichert`,
+  askAbout: "fragen bei",
+  everyTool: "jedes Werkzeug",
+  on: (verb: string | number, what: string | number, where: string | number) => `${verb}: ${what} auf ${where}`,
+  wouldHaveDecided: (matched: number, of: number, changed: number) =>
+    `Sie hätte ${matched} der letzten ${of} Aufrufe entschieden, ${changed === 0 ? "keinen davon" : changed} anders.`,
+  decide: "entscheiden",
+  everything: "alles",
+  effects: { allow: "erlauben", ask: "fragen", deny: "ablehnen" },
+  toolHint: "Der Name, den ein Aufruf zeigt",
+};

@@ -1,0 +1,29 @@
+// German texts of start.
+import type { Texts } from "../start";
+
+export const start: Texts = {
+  thisTokenIsNotThe: "Dieses Token ist ungültig.",
+  anycowork: "AnyCowork",
+  anycoworkOpen: "anycowork open",
+  noAccountNoKeyNothing: "Kein Konto, kein Schlüssel. Nichts wird geändert, bevor Sie es gesehen und erlaubt haben.",
+  theServerDoesNotAnswer: "Der Server antwortet nicht.",
+  whoAnswers: "Modelle",
+  enter: "Anmelden",
+  withAKey: "Mit einem Schlüssel",
+  pasteAKey:
+    "Fügen Sie einen Schlüssel von OpenAI, Anthropic, Gemini, OpenRouter oder einem anderen Server ein. Er wird nur für Sie gespeichert und nie wieder angezeigt.",
+  connected: (name: string) => `${name} ist verbunden und hat geantwortet. Sie können anfangen.`,
+  startOllamaLmStudioOr:
+    "Starten Sie Ollama, LM Studio oder llama.cpp auf diesem Rechner. Es wird automatisch gefunden.",
+  theGuideAnswersNow: "Jetzt antwortet der Guide",
+  withALocalModel: "Mit einem lokalen Modell",
+  ofTheDataFolderOn: "des Datenordners. Auf dem Rechner des Servers öffnet",
+  opensThisPageSignedIn: "diese Seite angemeldet.",
+  connectAModel: "Modell verbinden",
+  pasteTheServersTokenIt: "Fügen Sie das Token des Servers ein. Es steht in der Datei",
+  goOnWithTheGuide: "Weiter mit dem Guide",
+  youCanStartRightAway: "Sie können sofort anfangen",
+  theBuiltInGuideNo: "Der eingebaute Guide: kein Sprachmodell, er folgt einfachen Anweisungen",
+  builtInAndHonestNot: "Eingebaut. Er ist kein Sprachmodell, folgt aber einfachen Anweisungen wie denen oben.",
+  token: "token",
+};

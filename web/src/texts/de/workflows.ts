@@ -1,0 +1,52 @@
+// German texts of workflows.
+import type { Texts } from "../workflows";
+
+export const workflows: Texts = {
+  workflows: "Workflows",
+  notTrusted: "nicht vertraut",
+  findAWorkflow: "Workflow suchen",
+  noWorkflowFitsTheseWords: "Kein Workflow gefunden.",
+  thereIsNoWorkflowHere: "Hier gibt es noch keinen Workflow.",
+  writeYourOwn: "Eigenen schreiben:",
+  anycoworkWorkflowNewName: "anycowork workflow new NAME",
+  makesACommentedFileTo: "legt eine kommentierte Datei zum Anfangen an. Ein Team hält seine Workflows in",
+  anycoworkWorkflows: ".anycowork/workflows/",
+  ofTheFolder: "des Ordners.",
+  anotherRole: "andere Rolle",
+  text1FileGivesNoWorkflow: "1 Datei ergibt keinen Workflow",
+  filesGiveNoWorkflow: (count: string | number) => `${count} Dateien ergeben keinen Workflow`,
+  it: (fault: string | number) => `Es ${fault}.`,
+  choose: "wählen…",
+  aFileOrFolder: "eine Datei oder ein Ordner",
+  someValuesDoNotFit: "Einige Werte sind ungültig. Siehe oben.",
+  run: "Ausführen:",
+  allWorkflows: "Alle Workflows",
+  theAgentIsAtWork: "Der Agent arbeitet in diesem Chat. Halten Sie ihn an, oder warten Sie, bis er fertig ist.",
+  mayNotRunThisIt: (title: string | number, value: string | number) =>
+    `${title} darf das nicht ausführen: Es braucht ${value}.`,
+  switchTo: (title: string | number) => `Zu ${title} wechseln`,
+  oneStep: "Ein Schritt",
+  steps: (count: string | number) => `${count} Schritte`,
+  waitsForYou: "wartet auf Sie",
+  ofSteps: (of: string | number, of2: string | number) => `${of} von ${of2} Schritten`,
+  workflow: "Workflow",
+  notTrustedItIsNot: "nicht vertraut: wird nicht verwendet",
+  trustItNoLonger: "Nicht mehr vertrauen",
+  trustThisContent: "Diesem Inhalt vertrauen",
+  reading: "Wird gelesen…",
+  thisPageCannotShowIt: "Diese Seite kann es nicht anzeigen. Öffnen Sie",
+  beforeYouTrustIt: "bevor Sie ihm vertrauen.",
+  contentOf: (path: string | number) => `Inhalt von ${path}`,
+  thisWorkflowComesWithThe:
+    "Dieser Workflow gehört zum Ordner. Er sagt Agenten, was zu tun ist, und läuft deshalb erst, wenn Sie ihn gelesen haben und ihm vertrauen; ändert er sich, werden Sie wieder gefragt.",
+  found: (count: number) =>
+    `${count === 1 ? "1 Workflow" : `${count} Workflows`}: Pfeiltasten wählen, Enter öffnet, Tab ergänzt.`,
+  states: {
+    running: "läuft",
+    completed: "abgeschlossen",
+    failed: "fehlgeschlagen",
+    stopped: "angehalten",
+    interrupted: "unterbrochen",
+  },
+  stepOf: (step: number, of: number) => `Schritt ${step} von ${of}`,
+};
