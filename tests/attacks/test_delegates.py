@@ -166,3 +166,14 @@ def _words(path: Path) -> list[bytes]:
         return path.read_bytes().split(b"\0")
     except OSError:
         return []
+
+
+@proves("ACP-2", "APR-3")
+async def test_an_agent_reads_no_key_file_of_the_workspace(tmp_path: Path) -> None:
+    """Nobody was asked about the file, and the agent may have network."""
+    files = {"a.txt": "old\n", ".env": "PASSWORD=hunter2\n"}
+    async with live_server(tmp_path, files=files, agents=AGENTS) as client:
+        chat = await told(client, attempts(("terminal", "cat a.txt; cat .env; cat .e*")))
+        text = str(await chat.messages())
+        assert "old" in text and "hunter2" not in text
+        assert (client.workspace / ".env").read_text() == files[".env"]
