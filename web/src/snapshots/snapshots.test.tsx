@@ -52,6 +52,7 @@ it("overwrites what someone else changed only when a person says so", async () =
     undo_snapshot: null,
     diff: null,
     files: [],
+    counts: { restored: 1, deleted: 0, kept: 0 },
   } as Restored;
   const { container } = show(<RestorePreview would={would} onConfirm={onConfirm} onCancel={() => {}} />);
   await expectAccessible(container);

@@ -18,5 +18,4 @@ export const fork: Texts = {
   fork: "Abzweigen",
   send: "Senden",
   cancel: "Abbrechen",
-  model: "Modell",
 };
