@@ -6,7 +6,7 @@ import { useEffect, useState } from "react";
 import { DiffView } from "../messages/DiffView";
 import { useToolLook } from "../messages/tools";
 import { visible } from "../messages/visible";
-import { t } from "../texts/approvals";
+import { en, t } from "../texts/approvals";
 import { Button } from "../ui/Button";
 import { SeenMark } from "../ui/SeenMark";
 import type { Approval, DisclosedItem } from "../wire/nouns";
@@ -35,7 +35,7 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
   }, [whole]);
   const { Icon, does, subjectOf } = useToolLook(approval.tool);
   const reasons = approval.held
-    ? approval.reasons.filter((reason) => !reason.startsWith(t.itHasRun))
+    ? approval.reasons.filter((reason) => !reason.startsWith(en.itHasRun))
     : approval.reasons; // said once
   const subject = subjectOf(approval.parameters) || approval.resource;
   const which = current ? "" : ` (${visible(subject)})`; // each region of the page has its own name
