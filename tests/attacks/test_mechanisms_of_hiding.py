@@ -23,7 +23,7 @@ from support.spec import proves
 from support.tool_workspace import ToolWorkspace
 
 SECRET = "hunter2"
-DENY = {"tool": "read_file", "resource": "/src/local.key", "effect": "deny", "scope": "global"}
+DENY = {"tool": "read_file", "resource": "/src/private.txt", "effect": "deny", "scope": "global"}
 Attack = Callable[[Path], Awaitable[bool]]
 
 
@@ -36,8 +36,8 @@ def by_commands(*commands: str, layer: Layer = Layer.OVERLAY) -> Attack:
     async def attack(at: Path) -> bool:
         (at / "workspace").mkdir()
         bench = ToolWorkspace(at / "workspace", at, layer=layer)
-        bench.write("src/local.key", SECRET)
-        index = RuleIndex([Rule("1", "read_file", "/src/local.key", Effect.DENY, RuleScope.GLOBAL)])
+        bench.write("src/private.txt", SECRET)
+        index = RuleIndex([Rule("1", "read_file", "/src/private.txt", Effect.DENY, RuleScope.GLOBAL)])
         tool_context = bench.tool_context(hidden=index.hidden_from())
         results = [await bench.call("execute_command", tool_context, command=command) for command in commands]
         return any(SECRET in result.content for result in results)
@@ -50,7 +50,7 @@ def by_calls(*calls: str, telling: str = SECRET) -> Attack:
 
     async def attack(at: Path) -> bool:
         replies = [*calls, "I may not.", "I may not."]
-        async with live_server(at, replies=replies, files={"src/local.key": SECRET}) as client:
+        async with live_server(at, replies=replies, files={"src/private.txt": SECRET}) as client:
             await client.ask("POST", "/rules", {**DENY, "tool": "*", "resource": "*", "effect": "allow"}, expect=201)
             await client.ask("POST", "/rules", DENY, expect=201)
             await (await client.chat()).send("look around")
@@ -71,28 +71,28 @@ def moving_without_a_look(patch: pytest.MonkeyPatch) -> None:
 
 HIDING = [
     Mechanism(
-        "what covers a file", by_commands("cat src/local.key"), without(sandbox, "mask_arguments", lambda *given: [])
+        "what covers a file", by_commands("cat src/private.txt"), without(sandbox, "mask_arguments", lambda *given: [])
     ),
     Mechanism(
         "dropping a move of what covers it",
-        by_commands("mv src lib", "cat lib/local.key", layer=Layer.COPY),
+        by_commands("mv src lib", "cat lib/private.txt", layer=Layer.COPY),
         without(transaction, "_require_untouched", lambda *given: None),
     ),
     Mechanism(
         "a list of files without it",
-        by_calls(telling="src/local.key"),
+        by_calls(telling="src/private.txt"),
         without(PolicyEvaluator, "hidden", nothing_hidden),
     ),
     Mechanism(
         "not looking before the door has spoken",
-        by_calls(call("update_file", path="./src//local.key", edits=[{"find": "nothing", "replace": "x"}])),
+        by_calls(call("update_file", path="./src//private.txt", edits=[{"find": "nothing", "replace": "x"}])),
         without(PolicyEvaluator, "hidden", nothing_hidden),
     ),
     Mechanism(
         "denying to move it",
         by_calls(
             call("move_file", path="src", to="lib"),
-            call("execute_command", command="cat lib/*"),
+            call("execute_command", command="cat lib/private.txt"),
         ),
         moving_without_a_look,
     ),

@@ -110,7 +110,7 @@ async def test_switching_the_role_during_a_turn_asks_first_and_then_stops_it(tmp
         await page.get_by_role("menuitemradio", name=re.compile("Reviewer")).click()
         await page.get_by_role("button", name="Stop and switch").click()
         await expect(page.get_by_role("button", name=re.compile("^Role: Reviewer"))).to_be_visible()
-        await expect(page.get_by_role("button", name="Send")).to_be_visible()
+        await expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
         held.set()
 
 
@@ -218,14 +218,22 @@ async def test_every_screen_is_accessible_and_fits(tmp_path, viewport, dark):
             await expect(page.get_by_role("dialog")).to_contain_text(shown)
             await looks_right()
             await page.keyboard.press("Escape")
-        await page.goto(page.url.split("#")[0] + "#/settings")
-        await expect(page.get_by_role("heading", name="Models", exact=True)).to_be_visible()
-        await page.get_by_role("button", name="Add a rule").click()
+        settings = page.url.split("#")[0] + "#/settings"
+        await page.goto(settings)
         await page.get_by_role("button", name="Connect a model").click()
+        await looks_right()
+        await page.goto(f"{settings}/permissions")
+        await page.get_by_role("button", name="Add a rule").click()
+        await looks_right()
+        await page.goto(f"{settings}/api-keys")
         await page.get_by_label("What the key is for").fill("editor")
         await page.get_by_role("button", name="Create key").click()
         await expect(page.get_by_label("The new key")).to_be_visible()
         await looks_right()
+        for name in ("workspaces", "agents", "mcp", "plugins", "limits", "appearance", "about"):
+            await page.goto(f"{settings}/{name}")
+            await expect(page.get_by_role("main").get_by_role("heading", level=2).first).to_be_visible()
+            await looks_right()
 
 
 @proves("UI-6")

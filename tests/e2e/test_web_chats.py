@@ -142,7 +142,7 @@ async def test_a_message_is_edited_and_sent_again_with_the_files_of_then(page: P
     await dialog.get_by_label("Restore the files as they were then").check()
     await expect(dialog.get_by_role("region", name="What would change")).to_contain_text("two.txt")
     assert await violations(page) == []
-    await dialog.get_by_role("button", name="Send").click()
+    await dialog.get_by_role("button", name="Send", exact=True).click()
     await expect(page.get_by_text("Three, then.")).to_be_visible()
     assert chat.id not in page.url and not (client.workspace / "two.txt").exists()
     await expect(page.get_by_role("log")).to_contain_text("make three")

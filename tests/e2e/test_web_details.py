@@ -42,7 +42,7 @@ async def test_the_end_stays_in_view_until_one_scrolls_up(tmp_path):
         await expect(page.get_by_text("line 119", exact=True)).not_to_be_in_viewport()
         await expect(page.get_by_role("button", name="Latest")).to_be_visible()
         held.set()
-        await expect(page.get_by_role("button", name="Send")).to_be_visible()
+        await expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
         await expect(page.get_by_text("the last line", exact=True)).not_to_be_in_viewport()
         await page.get_by_role("button", name="Latest").click()
         await expect(page.get_by_text("the last line", exact=True)).to_be_in_viewport()
@@ -63,7 +63,7 @@ async def test_who_wants_less_motion_gets_none(tmp_path):
 async def test_a_dialog_gives_the_focus_back_to_the_button_that_opened_it(tmp_path):
     async with at_the_page(tmp_path, replies=["Hello."]) as (page, _):
         await start_chat(page, "hi")
-        await expect(page.get_by_role("button", name="Send")).to_be_visible()
+        await expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
         more = page.get_by_role("button", name="More about this chat")
         for item, leave in (("Rename", "Escape"), ("Delete this chat", "Keep it"), ("Checkpoints", "Close")):
             await more.focus()
@@ -96,7 +96,7 @@ async def test_in_a_low_window_stop_stays_in_view_beside_a_batch_of_approvals(tm
 async def test_who_signs_in_again_is_where_they_were(tmp_path):
     async with at_the_page(tmp_path, replies=["Hello."]) as (page, _):
         await start_chat(page, "hi")
-        await expect(page.get_by_role("button", name="Send")).to_be_visible()
+        await expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
         address = page.url
         await page.context.clear_cookies()
         await page.reload()
@@ -143,7 +143,7 @@ async def test_a_window_that_becomes_narrow_hides_the_list_and_shows_it_again_wh
 async def test_a_chat_that_takes_a_while_to_come_says_so(tmp_path):
     async with at_the_page(tmp_path, replies=["Hello."]) as (page, _):
         await start_chat(page, "hi")
-        await expect(page.get_by_role("button", name="Send")).to_be_visible()
+        await expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
         gate = asyncio.Event()
 
         async def pass_on(route):
@@ -162,7 +162,7 @@ async def test_a_chat_that_takes_a_while_to_come_says_so(tmp_path):
 async def test_a_chat_is_printed_whole_and_light_without_the_page_around_it(tmp_path):
     async with at_the_page(tmp_path, replies=[LINES, "The end."], dark=True) as (page, _):
         await start_chat(page, "many lines")
-        await expect(page.get_by_role("button", name="Send")).to_be_visible()
+        await expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
         await page.get_by_label("Message", exact=True).fill("and the end")
         await page.keyboard.press("Enter")
         await expect(page.get_by_text("The end.")).to_be_visible()

@@ -158,7 +158,7 @@ async def test_what_waits_for_a_person_stands_first_in_the_list(tmp_path):
         await expect(page).to_have_title("(1) AnyCowork")
         await waiting.decide()
         await expect(page.get_by_text("Waiting for you")).to_have_count(0)
-        await expect(lines.nth(0)).to_contain_text("write")
+        await expect(lines.nth(0)).to_contain_text("Write")
 
 
 @proves("UI-6")
@@ -226,11 +226,11 @@ async def test_in_a_tunnel_words_are_kept_the_reason_is_said_and_all_goes_on_aft
         await phone.set_offline(True)
         field = page.get_by_label("Message", exact=True)
         await field.fill("in the tunnel")
-        await page.get_by_role("button", name="Send").tap()
+        await page.get_by_role("button", name="Send", exact=True).tap()
         await expect(page.get_by_text("This device has no network. Try again when it is back.")).to_be_visible()
         await expect(field).to_have_value("in the tunnel")
         await phone.set_offline(False)
-        await page.get_by_role("button", name="Send").tap()
+        await page.get_by_role("button", name="Send", exact=True).tap()
         await expect(page.get_by_text("After.")).to_be_visible()
         await expect(field).not_to_be_focused()  # or the keyboard on the screen would cover the answer
         await phone.close()

@@ -51,8 +51,8 @@ async def used(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 class host:
     """A host of this live server."""
 
-    def __init__(self, client: LiveServer, **more: Any) -> None:
-        self._http = ServerClient(client.url, SecretStr(TOKEN), mcp_host="Test Host")
+    def __init__(self, server: LiveServer, **more: Any) -> None:
+        self._http = ServerClient(server.url, SecretStr(TOKEN), mcp_host="Test Host")
         self._more = more
 
     async def __aenter__(self) -> Client:
@@ -74,8 +74,8 @@ class host:
 async def test_a_host_starts_reads_and_goes_on_with_a_chat(tmp_path: Path, mode: str) -> None:
     async with live_server(
         tmp_path, replies=[call("read_file", path="a.txt"), "It says old.", "Again."], files={"a.txt": "old\n"}
-    ) as client:
-        async with host(client, mode=mode) as client:
+    ) as server:
+        async with host(server, mode=mode) as client:
             started = await used(client, "start_chat", message="Read a.txt", role="planner")
             assert (started["state"], started["role"]) == ("idle", "planner")
             assert started["messages"][-1]["text"] == "It says old."
@@ -85,7 +85,7 @@ async def test_a_host_starts_reads_and_goes_on_with_a_chat(tmp_path: Path, mode:
             assert listed["id"] == started["chat_id"]
             names = [one["name"] for one in (await used(client, "list_workflows", chat_id=listed["id"]))["workflows"]]
             assert "review_changes" in names
-        async with client.session.get(f"{client.url}/context/{started['chat_id']}/audit/log") as log:
+        async with server.session.get(f"{server.url}/context/{started['chat_id']}/audit/log") as log:
             assert "mcp_host:test-host" in await log.text()
 
 
@@ -98,28 +98,28 @@ async def test_what_needs_a_person_waits_whatever_the_host_answers(tmp_path: Pat
         return ElicitResult(action="accept")
 
     async with (
-        live_server(tmp_path, replies=[WRITE, "Written."]) as client,
-        host(client, mode="legacy", elicitation_callback=agree) as client,
+        live_server(tmp_path, replies=[WRITE, "Written."]) as server,
+        host(server, mode="legacy", elicitation_callback=agree) as client,
     ):
         started = await used(client, "start_chat", message="Write it", wait_seconds=30)
         assert started["state"] == "awaiting_approval" and "Only a person" in started["waits_for_a_person"]
         assert [one["tool"] for one in started["approvals"]] == ["create_file"]
         assert asked[0].mode == "url" and asked[0].url.endswith(f"/chat/{started['chat_id']}")
-        assert not (client.workspace / "new.txt").exists()
+        assert not (server.workspace / "new.txt").exists()
         path = f"/context/{started['chat_id']}/approvals"
-        (approval,) = (await client.ask("GET", path))["approvals"]
+        (approval,) = (await server.ask("GET", path))["approvals"]
         decision = {"decisions": [{"id": approval["id"], "decision": "allow_once"}]}
         with pytest.raises(RequestRefused, match=": 403 "):
-            await client.ask("POST", path, decision, headers=HOST)
-        await client.ask("POST", path, decision)  # a person, in AnyCowork
+            await server.ask("POST", path, decision, headers=HOST)
+        await server.ask("POST", path, decision)  # a person, in AnyCowork
         ended = await used(client, "wait_for_chat", chat_id=started["chat_id"], wait_seconds=30)
         assert ended["messages"][-1]["text"] == "Written."
-        assert (client.workspace / "new.txt").read_text() == "new\n"
+        assert (server.workspace / "new.txt").read_text() == "new\n"
 
 
 @proves("MCP-3", "SEC-5")
 async def test_nothing_that_a_person_decides_is_a_tool_or_open_to_a_host(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[PLAN]) as client, host(client, mode="legacy") as client:
+    async with live_server(tmp_path, replies=[PLAN]) as server, host(server, mode="legacy") as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
         assert len(names) == 12 and not [name for name in names if any(word in name for word in DECISIONS)]
         started = await used(client, "start_chat", message="Plan it", role="planner")
@@ -137,7 +137,7 @@ async def test_nothing_that_a_person_decides_is_a_tool_or_open_to_a_host(tmp_pat
             ("POST", "/workspaces", {"root": str(tmp_path)}),
             ("POST", f"{chat}/continue", {}),
         ):
-            await client.ask(method, path, body, headers=HOST, expect=403)
+            await server.ask(method, path, body, headers=HOST, expect=403)
         refused = await client.call_tool("read_chat", {"chat_id": "../settings"})
         assert refused.is_error
 

@@ -274,9 +274,6 @@ class PlanDock(Dock):
         if self.accepts_keys and (choice != "approve" or self.query_one(ReadThrough).read_on()):
             self.post_message(self.Chosen(choice))
 
-    def on_show(self, event: events.Show) -> None:
-        self.hold_back()
-
 
 def _key(approval: Json) -> str:
     """Changes when more of it has arrived: then it must be read again."""

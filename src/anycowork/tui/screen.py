@@ -181,6 +181,8 @@ class ChatScreen(App[None]):
         had_focus = self._asked is not None and self._asked.has_focus_within
         for dock in self.query(Dock):
             dock.display = dock is asked
+        if asked is not None:
+            asked.hold_back()  # at once: an event would come after keys that were pressed before it was seen
         self._asked = asked
         if asked is None and had_focus:
             self._focus_input()

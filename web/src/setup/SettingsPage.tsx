@@ -7,7 +7,9 @@ import { PAGES, pageAt } from "./pages";
 
 export default function SettingsPage({ part, onSidebar }: { part: string | null; onSidebar: () => void }) {
   const page = pageAt(part);
-  useEffect(() => document.getElementById("settings-page")?.scrollTo?.(0, 0), [page]);
+  useEffect(() => {
+    document.getElementById("settings-page")?.scrollTo?.(0, 0); // newer browsers return a promise, which is no clean-up
+  }, [page]);
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col">
       <header className="flex h-14 shrink-0 items-center gap-2 border-b border-line bg-paper px-2 sm:px-4">
