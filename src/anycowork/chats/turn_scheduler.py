@@ -86,11 +86,11 @@ class TurnScheduler:
 
     async def interrupt_all(self) -> None:
         """Shut down cleanly: running turns end as interrupted; parked turns stay parked."""
+        chat_ids = {chat_id for chat_id, _ in self._running}  # before they end: what has ended is forgotten
         for running in self._running.values():
             running.cancel()
         if self._running:
             await asyncio.wait(self._running.values())
-        chat_ids = {chat_id for chat_id, _ in self._running}
         for turn in [turn for chat_id in sorted(chat_ids) for turn in await self._store.current_turns(chat_id)]:
             if turn.state is TurnState.RUNNING:
                 note = f"The server was stopped during this turn. {_goes_on(turn)}"
