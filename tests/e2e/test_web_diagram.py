@@ -92,7 +92,9 @@ async def test_a_hostile_diagram_runs_nothing_loads_nothing_and_leads_nowhere(tm
     async with at_the_page(tmp_path, replies=[f"```mermaid\n{HOSTILE[name]}\n```\n\nThe end."]) as (page, client):
         await page.route("**/assets/diagram.html", lambda route: route.abort())  # the victim is another
         await start_chat(page, "draw it")
-        await expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()  # the answer is whole, and drawn once
+        await expect(
+            page.get_by_role("button", name="Send", exact=True)
+        ).to_be_visible()  # the answer is whole, and drawn once
         victim, hosts = await page.context.new_page(), set()
         victim.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
         await victim.goto(page.url)
@@ -112,7 +114,9 @@ async def test_a_hostile_diagram_runs_nothing_loads_nothing_and_leads_nowhere(tm
 async def test_a_script_in_the_frame_reaches_nothing_of_the_page_or_the_server(tmp_path):
     async with at_the_page(tmp_path, replies=[GOOD]) as (page, _):
         await start_chat(page, "draw it")
-        await expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()  # the answer is whole, and drawn once
+        await expect(
+            page.get_by_role("button", name="Send", exact=True)
+        ).to_be_visible()  # the answer is whole, and drawn once
         victim = await page.context.new_page()  # whose blocked attempts are no complaint
         await victim.goto(page.url)
         frame = await drawing_in(victim)

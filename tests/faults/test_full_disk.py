@@ -151,7 +151,9 @@ async def test_a_restore_without_room_is_refused_before_anything_is_touched(disk
 async def test_a_disk_that_fills_during_a_restore_leaves_whole_files_and_the_rest_is_restored_later(
     disk: Path, bound: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshots, "_require_disk_space", lambda folder, undos: None)  # somebody fills it after that look
+    monkeypatch.setattr(
+        snapshots, "_require_disk_space", lambda folder, undos: None
+    )  # somebody fills it after that look
     async with recorded(bound) as server:
         first = await _changed(server)
         small = whole(server.root)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.domain.principals import EDITOR_HEADER, Scope, acp_client, editor_id
+from anycowork.domain.principals import EDITOR_HEADER, Scope, acp_client, program_id
 from support.live_server import live_server
 from support.scripted_model import call
 from support.spec import proves
@@ -49,6 +49,6 @@ async def test_naming_an_editor_opens_nothing_without_the_token(tmp_path: Path) 
     [("Zed", "zed"), ("JetBrains IDE 2026.2", "jetbrains-ide-2026.2"), ("\n:owner", "owner"), ("", "editor")],
 )
 def test_an_editors_name_is_written_in_plain_signs(name: str, written: str) -> None:
-    assert editor_id(name) == written
+    assert program_id(name, "editor") == written
     assert acp_client(name).label() == f"acp_client:{written}"
     assert Scope.MANAGE not in acp_client(name).scopes

@@ -51,7 +51,7 @@ def test_a_text_cannot_pretend_that_it_has_ended() -> None:
 
 
 @proves("SYS-2")
-@pytest.mark.parametrize(("room", "budget"), [(ROOM, BUDGET), (6_144, 6_144 // SHARE)])
+@pytest.mark.parametrize(("context_tokens", "budget"), [(ROOM, BUDGET), (6_144, 6_144 // SHARE)])
 def test_a_long_text_is_cut_within_its_budget_and_that_is_said(context_tokens: int, budget: int) -> None:
     text = "\n".join(f"Rule {number}: keep it simple." for number in range(2_000))
     section, frame = (
