@@ -82,7 +82,7 @@ async def test_reload_a_second_tab_and_a_new_link_need_no_token(tmp_path):
         await start_chat(page, "hi")  # the tabs that were there go on, their event streams too
         await expect(page.get_by_text("Hello.")).to_be_visible()
         await expect(
-            second.get_by_role("navigation", name="Chats").get_by_role("link", name=re.compile("hi"))
+            second.get_by_role("navigation", name="Chats").get_by_role("link", name=re.compile("Hi"))
         ).to_be_visible()
 
 

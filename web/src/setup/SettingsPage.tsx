@@ -18,7 +18,8 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
       </header>
       <div className="flex min-h-0 flex-1 flex-col md:flex-row">
         <Pages current={page.id} />
-        <div id="settings-page" className="min-h-0 min-w-0 flex-1 overflow-y-auto">
+        {/* reached by key: a page may have nothing else to focus, and still be longer than the window */}
+        <div id="settings-page" tabIndex={0} className="min-h-0 min-w-0 flex-1 overflow-y-auto -outline-offset-2">
           <div className="mx-auto w-full max-w-2xl space-y-10 px-4 pt-5 pb-16 sm:px-6">
             {page.sections.map(({ title, about, Content }) => (
               <section key={title} aria-label={title}>
