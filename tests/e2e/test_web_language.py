@@ -19,7 +19,7 @@ async def test_the_page_speaks_german_when_the_person_asks_for_it_and_english_ag
         await expect(page.get_by_role("heading", name="Was möchten Sie erledigen?")).to_be_visible()
         await page.get_by_label("Nachricht", exact=True).fill("List the files")
         await page.keyboard.press("Enter")
-        await expect(page.get_by_role("button", name="Senden")).to_be_visible()
+        await expect(page.get_by_role("button", name="Senden", exact=True)).to_be_visible()
         await page.goto(page.url.split("#")[0] + "#/settings/appearance")
         await page.get_by_label("Sprache").select_option("en")
         await expect(page.get_by_role("heading", name="Appearance")).to_be_visible()
