@@ -7,7 +7,8 @@ SHELL := /bin/sh
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
 ARGS ?=
-WORKERS ?= auto
+# One more than there are cores: tests wait for disks and other programs about a third of their time.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := .venv/bin
 ATTACKS := tests/attacks tests/faults/test_commits.py tests/unit/workspace tests/unit/sandbox tests/unit/checkpoints tests/unit/tools/test_execute_command.py
 STAMP := .venv/.installed
