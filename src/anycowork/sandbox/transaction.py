@@ -144,8 +144,8 @@ class Transaction:
     def promise_modes_of(self, shown: Sequence[PathIntent]) -> None:
         """Sets the modes that were shown, where scanning had to change them."""
         self.delta.changes[:] = [
-            replace(change, after=replace(change.after, mode=item.mode))
-            if change.after and item.mode is not None
+            replace(change, after=replace(change.after, mode=item.mode, plain=False))
+            if change.after and item.mode is not None and item.mode != change.after.mode
             else change
             for change, item in zip(self.delta.changes, shown, strict=True)
         ]
