@@ -81,9 +81,9 @@ def _conda(person: Person) -> None:
     conda.write_text(f"#!{python}\n")
     person.link("miniconda3/condabin/conda", "../bin/conda-tool")
     (person.home / "miniconda3/conda-meta").mkdir()
-    person.says("miniconda3/envs/work/bin/env-tool", "conda-env")
-    (person.home / "miniconda3/envs/work/conda-meta").mkdir()
-    person.entries += ["miniconda3/envs/work/bin", "miniconda3/condabin"]
+    person.says("miniconda3/envs/science/bin/env-tool", "conda-env")
+    (person.home / "miniconda3/envs/science/conda-meta").mkdir()
+    person.entries += ["miniconda3/envs/science/bin", "miniconda3/condabin"]
 
 
 def _mise(person: Person) -> None:

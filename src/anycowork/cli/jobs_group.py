@@ -30,6 +30,7 @@ app = typer.Typer(
     short_help="Jobs: list, show, audit, approve, pause, resume, cancel, retry, replan, diff, commit, drop, undo.",
     no_args_is_help=True,
 )
+TaskId = Annotated[str, typer.Option("--task", help="The task's id.", metavar="TASK")]
 JobId = Annotated[str, typer.Argument(help="The job's id.", metavar="JOB")]
 
 
@@ -73,7 +74,7 @@ def cancel_job(context: typer.Context, job: JobId, as_json: Json = False, data_d
 def retry_task(
     context: typer.Context,
     job: JobId,
-    task: Annotated[str, typer.Option("--task", help="The task's id.", metavar="TASK")],
+    task: TaskId,
     as_json: Json = False,
     data_dir: DataDir = None,
 ) -> None:
@@ -131,7 +132,7 @@ def drop_job(context: typer.Context, job: JobId, as_json: Json = False, data_dir
 def undo_task(
     context: typer.Context,
     job: JobId,
-    task: Annotated[str, typer.Option("--task", help="The task's id.", metavar="TASK")],
+    task: TaskId,
     as_json: Json = False,
     data_dir: DataDir = None,
 ) -> None:
