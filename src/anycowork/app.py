@@ -22,7 +22,13 @@ from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.server_ports import Sessions
-from anycowork.chats.services import Services
+from anycowork.chats.services import (
+    AccessServices,
+    ModelServices,
+    ServerServices,
+    Services,
+    WorkspaceServices,
+)
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, waiting_stages
@@ -255,39 +261,46 @@ async def _build_services(
         export=ChatExport(store=store, plan_audit=plan_audit, clock=clock),
         store=store,
         image_bytes=database.blobs,
-        keys=database.principals,
-        sessions=BrowserSessions(settings.data_dir, token, clock),
-        ledger=database.ledger,
-        receipts=database.idempotency,
-        roots=shared.workspace_roots,
-        trusted_files=shared.trusted_files,
-        trust=TrustService(
-            files=shared.trusted_files,
-            journal=journal,
-            store=store,
-            clock=clock,
-            find_workspace=shared.workspace_roots.find,
-        ),
         workflows=workflows,
-        find_workspace=shared.workspace_roots.find,
         streams=Streams(store, hub),
         roles=shared.roles,
         toolbox=shared.toolbox,
         prompts=shared.prompts,
-        providers=providers,
-        connections=ModelConnections(shared.live_settings, providers, provider_keys),
-        local=local,
         mcp=mcp,
-        upstreams=Passthrough(providers, Timeouts(first_byte=PASSTHROUGH_SECONDS, idle=settings.provider_timeout)),
-        settings=shared.live_settings,
         clock=clock,
-        token=token,
-        numbers=partial(_numbers, database, stalls),
-        storage=partial(asyncio.to_thread, disk_usage, settings, shared.sandbox_setup.staging),
-        host=settings.host,
-        allowed_hosts=settings.allowed_hosts,
-        request_limit_bytes=settings.request_limit_bytes,
-        stopping=asyncio.Event(),
+        models=ModelServices(
+            providers=providers,
+            connections=ModelConnections(shared.live_settings, providers, provider_keys),
+            local=local,
+            upstreams=Passthrough(providers, Timeouts(first_byte=PASSTHROUGH_SECONDS, idle=settings.provider_timeout)),
+        ),
+        access=AccessServices(
+            token=token,
+            keys=database.principals,
+            sessions=BrowserSessions(settings.data_dir, token, clock),
+            ledger=database.ledger,
+            receipts=database.idempotency,
+            host=settings.host,
+            allowed_hosts=settings.allowed_hosts,
+            request_limit_bytes=settings.request_limit_bytes,
+        ),
+        workspaces=WorkspaceServices(
+            roots=shared.workspace_roots,
+            trusted_files=shared.trusted_files,
+            trust=TrustService(
+                files=shared.trusted_files,
+                journal=journal,
+                store=store,
+                clock=clock,
+                find_workspace=shared.workspace_roots.find,
+            ),
+            find=shared.workspace_roots.find,
+        ),
+        server=ServerServices(
+            settings=shared.live_settings,
+            numbers=partial(_numbers, database, stalls),
+            storage=partial(asyncio.to_thread, disk_usage, settings, shared.sandbox_setup.staging),
+        ),
     )
     app = create_api(services)
     return RunningServer(
@@ -302,7 +315,7 @@ async def _build_services(
         mcp,
         services,
         app,
-        services.stopping,
+        services.server.stopping,
     )
 
 
@@ -351,7 +364,7 @@ async def serve(
 
         async with start_services(settings, clock, token=token) as services:
             tune_gc()
-            known = partial(announce, services.services.sessions)
+            known = partial(announce, services.services.access.sessions)
             await serve_app(
                 services.app, address, stopping=services.stopping, ready=known, handle_signals=handle_signals
             )
