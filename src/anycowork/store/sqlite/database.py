@@ -10,27 +10,27 @@ from anycowork.domain.errors import DatabaseDamaged, StorageFault
 from anycowork.domain.events import Record
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
-from anycowork.store.sqlite import chats, idempotency, ledger, turns
-from anycowork.store.sqlite.audit_heads import AuditHeads, heads_path
-from anycowork.store.sqlite.blobs import Blobs
-from anycowork.store.sqlite.change_writer import ChangeWriter
-from anycowork.store.sqlite.chat_sequencer import ChatSequencer
+from anycowork.store.sql import chats, idempotency, ledger, turns
+from anycowork.store.sql.audit_heads import AuditHeads, heads_path
+from anycowork.store.sql.blobs import Blobs
+from anycowork.store.sql.change_writer import ChangeWriter
+from anycowork.store.sql.chat_sequencer import ChatSequencer
+from anycowork.store.sql.delta_buffer import DeltaBuffer
+from anycowork.store.sql.idempotency import SqlIdempotency
+from anycowork.store.sql.job_turns import JobTurns
+from anycowork.store.sql.journal import SqlJournal
+from anycowork.store.sql.ledger import SqlKeyLedger
+from anycowork.store.sql.principals import SqlPrincipals
+from anycowork.store.sql.rules import SqlRules
+from anycowork.store.sql.snapshots import SqlRetention
+from anycowork.store.sql.store import SqlStore
+from anycowork.store.sql.system_prompts import SqlSystemPrompts
+from anycowork.store.sql.turns import Running
+from anycowork.store.sql.workspaces import SqlLeases, SqlWorkspaceRoots
+from anycowork.store.sql.writer import Writer
 from anycowork.store.sqlite.compaction import compact
 from anycowork.store.sqlite.connection import BUSY_SECONDS, connect_to_read, connect_to_write, create_file, is_damaged
-from anycowork.store.sqlite.delta_buffer import DeltaBuffer
-from anycowork.store.sqlite.idempotency import SqliteIdempotency
-from anycowork.store.sqlite.job_turns import JobTurns
-from anycowork.store.sqlite.journal import SqliteJournal
-from anycowork.store.sqlite.ledger import SqliteKeyLedger
-from anycowork.store.sqlite.principals import SqlitePrincipals
-from anycowork.store.sqlite.rules import SqliteRules
 from anycowork.store.sqlite.schema import migrate
-from anycowork.store.sqlite.snapshots import SqliteRetention
-from anycowork.store.sqlite.store import SqliteStore
-from anycowork.store.sqlite.system_prompts import SqliteSystemPrompts
-from anycowork.store.sqlite.turns import Running
-from anycowork.store.sqlite.workspaces import SqliteLeases, SqliteWorkspaceRoots
-from anycowork.store.sqlite.writer import Writer
 
 # More deltas than can have been shown but not made durable just before a crash.
 SKIPPED_NUMBERS = 100_000
@@ -40,17 +40,17 @@ SKIPPED_NUMBERS = 100_000
 class Database:
     """An open store. `ended_cleanly` is False if the previous server was killed: then there may be turns to recover."""
 
-    journal: SqliteJournal
-    store: SqliteStore
-    principals: SqlitePrincipals
-    ledger: SqliteKeyLedger
-    roots: SqliteWorkspaceRoots
-    rules: SqliteRules
-    system_prompts: SqliteSystemPrompts
-    leases: SqliteLeases
-    idempotency: SqliteIdempotency
+    journal: SqlJournal
+    store: SqlStore
+    principals: SqlPrincipals
+    ledger: SqlKeyLedger
+    roots: SqlWorkspaceRoots
+    rules: SqlRules
+    system_prompts: SqlSystemPrompts
+    leases: SqlLeases
+    idempotency: SqlIdempotency
     blobs: Blobs
-    retention: SqliteRetention
+    retention: SqlRetention
     writer: Writer
     ended_cleanly: bool
     _clock: Clock
@@ -134,9 +134,9 @@ def _assemble(
     writer = Writer(connection, undone=change_writer.forget, committed=heads.write)
     lines = ChatSequencer(partial(chats.next_seq, reader))
     pieces, running = DeltaBuffer(), Running()
-    rules = SqliteRules(reader, writer, clock)
+    rules = SqlRules(reader, writer, clock)
     return Database(
-        journal=SqliteJournal(
+        journal=SqlJournal(
             writer,
             change_writer,
             lines,
@@ -148,16 +148,16 @@ def _assemble(
             chats_changed,
             JobTurns(turns.task_states(reader)),
         ),
-        store=SqliteStore(reader, lines, pieces, running, heads),
-        principals=SqlitePrincipals(reader, writer, clock),
-        ledger=SqliteKeyLedger(reader, writer),
-        roots=SqliteWorkspaceRoots(reader, writer, clock),
+        store=SqlStore(reader, lines, pieces, running, heads),
+        principals=SqlPrincipals(reader, writer, clock),
+        ledger=SqlKeyLedger(reader, writer),
+        roots=SqlWorkspaceRoots(reader, writer, clock),
         rules=rules,
-        system_prompts=SqliteSystemPrompts(reader, writer, clock),
-        leases=SqliteLeases(writer, clock),
-        idempotency=SqliteIdempotency(reader, writer, clock),
+        system_prompts=SqlSystemPrompts(reader, writer, clock),
+        leases=SqlLeases(writer, clock),
+        idempotency=SqlIdempotency(reader, writer, clock),
         blobs=Blobs(reader, writer),
-        retention=SqliteRetention(writer),
+        retention=SqlRetention(writer),
         writer=writer,
         ended_cleanly=ended_cleanly,
         _clock=clock,

@@ -11,7 +11,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.ports import PastCall
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, CallError, CallState, Held, Intent, PathIntent, Provenance, Status, ToolResult
-from anycowork.store.sqlite.columns import from_json_text, to_json_text, to_json_text_or_null
+from anycowork.store.sql.columns import from_json_text, to_json_text, to_json_text_or_null
 
 Connection = sqlite3.Connection
 

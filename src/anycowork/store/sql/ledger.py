@@ -8,8 +8,8 @@ from dataclasses import fields
 
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.metering import Account, Day, KeyLimits
-from anycowork.store.sqlite.columns import from_json_text_or_none, to_json_text
-from anycowork.store.sqlite.writer import WriteDone, WriteFailed, Writer
+from anycowork.store.sql.columns import from_json_text_or_none, to_json_text
+from anycowork.store.sql.writer import WriteDone, WriteFailed, Writer
 
 Connection = sqlite3.Connection
 FLUSH_SECONDS = 0.1
@@ -27,7 +27,7 @@ _TOTAL = f"SELECT key_id, {', '.join(f'SUM({name})' for name in _ADDED_UP)}, MAX
 log = logging.getLogger(__name__)
 
 
-class SqliteKeyLedger:
+class SqlKeyLedger:
     """Tracks usage per key. Belongs to one event loop in one process: the days in memory are authoritative, the table restores them."""
 
     def __init__(self, reader: Connection, writer: Writer) -> None:

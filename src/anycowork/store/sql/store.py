@@ -19,7 +19,7 @@ from anycowork.domain.text_search import SearchResult
 from anycowork.domain.tools import Call
 from anycowork.domain.usage import ChatUsage, ModelUsage, TurnUsage
 from anycowork.domain.workflows import Run
-from anycowork.store.sqlite import (
+from anycowork.store.sql import (
     approvals,
     audit,
     calls,
@@ -35,18 +35,18 @@ from anycowork.store.sqlite import (
     turns,
     usage,
 )
-from anycowork.store.sqlite.audit_heads import AuditHeads
-from anycowork.store.sqlite.chat_sequencer import ChatSequencer
-from anycowork.store.sqlite.delta_buffer import DeltaBuffer
-from anycowork.store.sqlite.messages import Cursor
-from anycowork.store.sqlite.turns import Running
+from anycowork.store.sql.audit_heads import AuditHeads
+from anycowork.store.sql.chat_sequencer import ChatSequencer
+from anycowork.store.sql.delta_buffer import DeltaBuffer
+from anycowork.store.sql.messages import Cursor
+from anycowork.store.sql.turns import Running
 
 MOST_RECENT = 5_000  # messages of a long chat that a turn starts with
 MOST_RECENT_BYTES = 16_000_000
 _AT_A_TIME, _BYTES_AT_A_TIME = 100, 500_000
 
 
-class SqliteStore:
+class SqlStore:
     """Implements the `Store` port, and the pages that the API shows. Belongs to the journal's event loop."""
 
     def __init__(

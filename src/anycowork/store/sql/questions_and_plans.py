@@ -5,7 +5,7 @@ import sqlite3
 from anycowork.domain.approvals import PlanRow, PlanState, QuestionRow, QuestionState
 from anycowork.domain.errors import AlreadyAnswered, NotFound, PlanAlreadyApproved, PlanSuperseded
 from anycowork.domain.journal import ApprovePlan, SettleQuestion
-from anycowork.store.sqlite.columns import from_json_text_or_none, to_json_text, to_json_text_or_null
+from anycowork.store.sql.columns import from_json_text_or_none, to_json_text, to_json_text_or_null
 
 Connection = sqlite3.Connection
 _PLAN = "message_id, chat_id, state, approved, approved_by, turn_id"

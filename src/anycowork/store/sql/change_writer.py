@@ -33,7 +33,7 @@ from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
 from anycowork.domain.values import value
 from anycowork.domain.workflows import Run
-from anycowork.store.sqlite import (
+from anycowork.store.sql import (
     approvals,
     calls,
     chats,
@@ -49,7 +49,7 @@ from anycowork.store.sqlite import (
     usage,
     workspaces,
 )
-from anycowork.store.sqlite.records import RecordRow
+from anycowork.store.sql.records import RecordRow
 
 Connection = sqlite3.Connection
 REMEMBERED = 4096

@@ -12,7 +12,7 @@ from anycowork.domain.errors import Invalid
 from anycowork.domain.images import images_of
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import MessagePage
-from anycowork.store.sqlite.columns import from_json_text
+from anycowork.store.sql.columns import from_json_text
 
 Connection = sqlite3.Connection
 Cursor = int | str | None

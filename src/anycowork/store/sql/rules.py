@@ -7,7 +7,7 @@ from functools import partial
 from anycowork.domain.errors import NotFound
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Effect, Rule, RuleScope
-from anycowork.store.sqlite.writer import Work, Writer
+from anycowork.store.sql.writer import Work, Writer
 
 Connection = sqlite3.Connection
 
@@ -15,7 +15,7 @@ _FIELDS = "id, tool, resource, effect, scope, chat_id, workspace, expires_at, cr
 _Key = tuple[str, str]
 
 
-class SqliteRules:
+class SqlRules:
     """Implements the `Rules` port. Belongs to one event loop: the rules for a call are cached until a rule changes."""
 
     def __init__(self, reader: Connection, writer: Writer, clock: Clock) -> None:

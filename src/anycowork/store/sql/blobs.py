@@ -3,7 +3,7 @@
 import sqlite3
 from hashlib import sha256
 
-from anycowork.store.sqlite.writer import Writer
+from anycowork.store.sql.writer import Writer
 
 
 class Blobs:

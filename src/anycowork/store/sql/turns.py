@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from anycowork.domain.chats import ChatConfig, EndReason, Turn, TurnState
-from anycowork.store.sqlite.columns import from_json_text_or_none, to_json_text_or_null
+from anycowork.store.sql.columns import from_json_text_or_none, to_json_text_or_null
 
 Connection = sqlite3.Connection
 

@@ -6,12 +6,12 @@ from functools import partial
 from anycowork.domain.errors import NotFound
 from anycowork.domain.ports import Clock
 from anycowork.domain.system_prompts import SystemPrompt
-from anycowork.store.sqlite.writer import Writer
+from anycowork.store.sql.writer import Writer
 
 _FIELDS = "id, name, content, version, created_at, updated_at"
 
 
-class SqliteSystemPrompts:
+class SqlSystemPrompts:
     """Implements the `SystemPrompts` port."""
 
     def __init__(self, reader: sqlite3.Connection, writer: Writer, clock: Clock) -> None:

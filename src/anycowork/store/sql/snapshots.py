@@ -4,8 +4,8 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from anycowork.domain.snapshots import Kind, PathImage, RecordedChange, Snapshot, SnapshotMoment
-from anycowork.store.sqlite.columns import from_json_text
-from anycowork.store.sqlite.writer import Writer
+from anycowork.store.sql.columns import from_json_text
+from anycowork.store.sql.writer import Writer
 
 Connection = sqlite3.Connection
 
@@ -124,7 +124,7 @@ def unfinished_restores(connection: Connection) -> list[tuple[Snapshot, Snapshot
     return found
 
 
-class SqliteRetention:
+class SqlRetention:
     """Knows which contents of the pack are needed, and prunes snapshots when space runs out."""
 
     def __init__(self, writer: Writer) -> None:

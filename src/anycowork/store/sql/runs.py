@@ -7,7 +7,7 @@ import msgspec
 
 from anycowork.domain.roles import Permission
 from anycowork.domain.workflows import Run, RunStatus, RunStep
-from anycowork.store.sqlite.columns import from_json_text_or_none, to_json_text, to_json_text_or_null
+from anycowork.store.sql.columns import from_json_text_or_none, to_json_text, to_json_text_or_null
 
 Connection = sqlite3.Connection
 

@@ -8,7 +8,7 @@ import msgspec
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json, Message, MessageType
 from anycowork.domain.text_search import SearchResult, SearchTerm, read_query, snippet
-from anycowork.store.sqlite.columns import from_json_text
+from anycowork.store.sql.columns import from_json_text
 
 Connection = sqlite3.Connection
 

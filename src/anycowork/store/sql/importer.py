@@ -23,11 +23,11 @@ from anycowork.domain.question import Question, read_question
 from anycowork.domain.review import Review, read_review
 from anycowork.domain.times import stored_time
 from anycowork.domain.values import replace, value
-from anycowork.store.sqlite import chats, messages, questions_and_plans, records
-from anycowork.store.sqlite.envelopes import encoded
-from anycowork.store.sqlite.imported_calls import with_cards
-from anycowork.store.sqlite.records import RecordRow
-from anycowork.store.sqlite.writer import Writer
+from anycowork.store.sql import chats, messages, questions_and_plans, records
+from anycowork.store.sql.envelopes import encoded
+from anycowork.store.sql.imported_calls import with_cards
+from anycowork.store.sql.records import RecordRow
+from anycowork.store.sql.writer import Writer
 
 Connection = sqlite3.Connection
 LONGEST_ID = 200

@@ -7,13 +7,13 @@ from anycowork.domain.journal import RequireLease
 from anycowork.domain.ports import Clock
 from anycowork.domain.store_ports import WorkspaceRoot
 from anycowork.domain.times import later
-from anycowork.store.sqlite.columns import from_json_text, to_json_text
-from anycowork.store.sqlite.writer import Writer
+from anycowork.store.sql.columns import from_json_text, to_json_text
+from anycowork.store.sql.writer import Writer
 
 Connection = sqlite3.Connection
 
 
-class SqliteWorkspaceRoots:
+class SqlWorkspaceRoots:
     def __init__(self, reader: Connection, writer: Writer, clock: Clock) -> None:
         self._reader = reader
         self._writer = writer
@@ -49,7 +49,7 @@ def _set_trust(connection: Connection, root: str, path: str, content_hash: str |
     connection.execute("UPDATE workspaces SET trust = ? WHERE root = ?", (to_json_text(kept), root))
 
 
-class SqliteLeases:
+class SqlLeases:
     """Implements the `Leases` port."""
 
     def __init__(self, writer: Writer, clock: Clock) -> None:

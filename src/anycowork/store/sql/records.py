@@ -7,8 +7,8 @@ from anycowork.domain.audit import link
 from anycowork.domain.events import DELTAS, SIDEBAR, EventType, Record
 from anycowork.domain.ports import UnfinishedText
 from anycowork.domain.values import leaf_value
-from anycowork.store.sqlite import message_search
-from anycowork.store.sqlite.columns import from_json_text
+from anycowork.store.sql import message_search
+from anycowork.store.sql.columns import from_json_text
 
 Connection = sqlite3.Connection
 _MESSAGE = EventType.MESSAGE.value

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
-from anycowork.store.sqlite.writer import Writer
+from anycowork.store.sql.writer import Writer
 
 Connection = sqlite3.Connection
 
@@ -27,7 +27,7 @@ class StoredAnswer:
     response: bytes | None
 
 
-class SqliteIdempotency:
+class SqlIdempotency:
     def __init__(self, reader: Connection, writer: Writer, clock: Clock) -> None:
         self._reader = reader
         self._writer = writer

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple  # Any: a row of texts and numbers
 from anycowork.domain.chats import Chat, ChatConfig, ChatState
 from anycowork.domain.errors import Conflict, Invalid
 from anycowork.domain.journal import AddChat, RequireState, SetChat
-from anycowork.store.sqlite import calls, messages, records
-from anycowork.store.sqlite.columns import from_json_text, to_json_text
+from anycowork.store.sql import calls, messages, records
+from anycowork.store.sql.columns import from_json_text, to_json_text
 
 Connection = sqlite3.Connection
 

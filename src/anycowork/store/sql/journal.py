@@ -27,15 +27,15 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
-from anycowork.store.sqlite import messages
-from anycowork.store.sqlite.change_writer import ChangeWriter, Numbered
-from anycowork.store.sqlite.chat_sequencer import ChatSequence, ChatSequencer
-from anycowork.store.sqlite.delta_buffer import DeltaBuffer, DeltaPiece, DroppedDeltas, StreamDelta
-from anycowork.store.sqlite.envelopes import encoded, encoded_message
-from anycowork.store.sqlite.job_turns import JobTurns
-from anycowork.store.sqlite.records import RecordRow
-from anycowork.store.sqlite.turns import Running
-from anycowork.store.sqlite.writer import UncancellableFuture, WriteDone, WriteFailed, Writer
+from anycowork.store.sql import messages
+from anycowork.store.sql.change_writer import ChangeWriter, Numbered
+from anycowork.store.sql.chat_sequencer import ChatSequence, ChatSequencer
+from anycowork.store.sql.delta_buffer import DeltaBuffer, DeltaPiece, DroppedDeltas, StreamDelta
+from anycowork.store.sql.envelopes import encoded, encoded_message
+from anycowork.store.sql.job_turns import JobTurns
+from anycowork.store.sql.records import RecordRow
+from anycowork.store.sql.turns import Running
+from anycowork.store.sql.writer import UncancellableFuture, WriteDone, WriteFailed, Writer
 
 FLUSH_SECONDS = 0.1
 RETRY_SECONDS = 1.0
@@ -50,7 +50,7 @@ _REMEMBERED = frozenset({Turn, AddChat, SetChat, Rule, RemoveChat})
 _DROPPING = frozenset({Compact, RemoveChat})
 
 
-class SqliteJournal:
+class SqlJournal:
     """Implements the `Journal` port. Belongs to one event loop, on which it calls `publish`, per chat in ascending order,
     and `chats_changed` when a chat was added, removed, or got another title or configuration."""
 

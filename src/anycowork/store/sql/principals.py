@@ -6,9 +6,9 @@ from anycowork.domain.metering import KeyLimits
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.values import value
-from anycowork.store.sqlite.columns import to_json_text
-from anycowork.store.sqlite.ledger import read_limits, write_limits
-from anycowork.store.sqlite.writer import Writer
+from anycowork.store.sql.columns import to_json_text
+from anycowork.store.sql.ledger import read_limits, write_limits
+from anycowork.store.sql.writer import Writer
 
 
 @value
@@ -19,7 +19,7 @@ class StoredKeyHolder:
     limits: KeyLimits
 
 
-class SqlitePrincipals:
+class SqlPrincipals:
     def __init__(self, reader: sqlite3.Connection, writer: Writer, clock: Clock) -> None:
         self._reader = reader
         self._writer = writer

@@ -14,7 +14,7 @@ import msgspec
 
 from anycowork.domain.audit import START, ChainEnd, ChainHead, HeadEvent, next_head
 from anycowork.domain.ports import Clock
-from anycowork.store.sqlite.audit import end_of
+from anycowork.store.sql.audit import end_of
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from anycowork.domain.jobs import CommitMode, Job, JobLimits, JobStatus, JobTask
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget
 from anycowork.domain.task_progress import TaskStatus
-from anycowork.store.sqlite.columns import from_json_text, from_json_text_or_none, to_json_text, to_json_text_or_null
+from anycowork.store.sql.columns import from_json_text, from_json_text_or_none, to_json_text, to_json_text_or_null
 
 Connection = sqlite3.Connection
 

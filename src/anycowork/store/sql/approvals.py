@@ -8,7 +8,7 @@ from anycowork.domain.approvals import Approval, ApprovalState, Risk
 from anycowork.domain.disclosure import DisclosedItem
 from anycowork.domain.errors import AlreadyDecided, NotFound, RejectedByUser
 from anycowork.domain.journal import DecideApproval, RequireNoDenial
-from anycowork.store.sqlite.columns import from_json_text, from_json_text_or_none, to_json_text, to_json_text_or_null
+from anycowork.store.sql.columns import from_json_text, from_json_text_or_none, to_json_text, to_json_text_or_null
 
 Connection = sqlite3.Connection
 
