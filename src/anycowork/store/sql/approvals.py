@@ -1,7 +1,5 @@
 """The approvals table: one open question about one call. It is decided once."""
 
-import sqlite3
-
 import msgspec
 
 from anycowork.domain.approvals import Approval, ApprovalState, Risk
@@ -9,8 +7,7 @@ from anycowork.domain.disclosure import DisclosedItem
 from anycowork.domain.errors import AlreadyDecided, NotFound, RejectedByUser
 from anycowork.domain.journal import DecideApproval, RequireNoDenial
 from anycowork.store.sql.columns import from_json_text, from_json_text_or_none, to_json_text, to_json_text_or_null
-
-Connection = sqlite3.Connection
+from anycowork.store.sql.connection import SqlConnection
 
 _FIELDS = (
     "id, chat_id, turn_id, batch_id, tool_call_id, tool, parameters, resource, risk, reasons, binding, outside_plan, proposed_rule, diff,"
@@ -20,7 +17,7 @@ _FIELDS = (
 _OF_JOB = "(SELECT job_id FROM turns WHERE turns.id = turn_id) AS of_job, (SELECT task_id FROM turns WHERE turns.id = turn_id) AS of_task"
 
 
-def add(connection: Connection, approval: Approval, *, seq: int, ordinal: int) -> None:
+def add(connection: SqlConnection, approval: Approval, *, seq: int, ordinal: int) -> None:
     connection.execute(
         f"INSERT INTO approvals ({_FIELDS}, seq, ordinal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -51,7 +48,7 @@ def add(connection: Connection, approval: Approval, *, seq: int, ordinal: int) -
     )
 
 
-def decide(connection: Connection, chat_id: str, write: DecideApproval) -> None:
+def decide(connection: SqlConnection, chat_id: str, write: DecideApproval) -> None:
     decided = connection.execute(
         "UPDATE approvals SET state = ?, note = ?, decided_by = ? WHERE id = ? AND chat_id = ? AND state = 'pending'",
         (write.state.value, write.note, write.decided_by, write.approval_id, chat_id),
@@ -66,7 +63,7 @@ def decide(connection: Connection, chat_id: str, write: DecideApproval) -> None:
     raise AlreadyDecided(f"Approval '{write.approval_id}' is already {row[0]}. Reload the chat to see where it stands.")
 
 
-def require_no_denial(connection: Connection, write: RequireNoDenial) -> None:
+def require_no_denial(connection: SqlConnection, write: RequireNoDenial) -> None:
     row = connection.execute(
         "SELECT tool, resource FROM approvals WHERE tool_call_id = ? AND state = 'denied' LIMIT 1", (write.call_id,)
     ).fetchone()
@@ -76,7 +73,7 @@ def require_no_denial(connection: Connection, write: RequireNoDenial) -> None:
         )
 
 
-def of_chat(connection: Connection, chat_id: str, *, pending_only: bool) -> list[Approval]:
+def of_chat(connection: SqlConnection, chat_id: str, *, pending_only: bool) -> list[Approval]:
     only = " AND state = 'pending'" if pending_only else ""
     rows = connection.execute(
         f"SELECT {_FIELDS}, {_OF_JOB} FROM approvals WHERE chat_id = ?{only} ORDER BY seq, ordinal", (chat_id,)
@@ -84,14 +81,14 @@ def of_chat(connection: Connection, chat_id: str, *, pending_only: bool) -> list
     return [_approval(row) for row in rows]
 
 
-def of_call(connection: Connection, call_id: str) -> list[Approval]:
+def of_call(connection: SqlConnection, call_id: str) -> list[Approval]:
     rows = connection.execute(
         f"SELECT {_FIELDS}, {_OF_JOB} FROM approvals WHERE tool_call_id = ? ORDER BY seq, ordinal", (call_id,)
     )
     return [_approval(row) for row in rows]
 
 
-def decided_in_waiting_batches(connection: Connection, chat_id: str) -> dict[str, ApprovalState]:
+def decided_in_waiting_batches(connection: SqlConnection, chat_id: str) -> dict[str, ApprovalState]:
     """Returns what a person decided of calls whose batch still waits for other decisions, by call."""
     rows = connection.execute(
         "SELECT tool_call_id, state FROM approvals WHERE chat_id = ? AND state IN ('allowed', 'denied')"

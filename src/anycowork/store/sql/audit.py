@@ -1,39 +1,21 @@
-"""Reads the audit chain from the records table, in pages, and verifies it without a running server."""
+"""Reads the audit chain from the records table, in pages, and verifies it."""
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
 
 from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, HeadEvent, Link, verify
-from anycowork.domain.errors import StorageFault
-from anycowork.store.sqlite.connection import connect_to_read
+from anycowork.store.sql.connection import SqlConnection
 
-Connection = sqlite3.Connection
 _PAGE = 500
 _NO_END = 2**62
 
 
-@contextmanager
-def open_readonly(path: Path) -> Iterator[Connection]:
-    """Opens the database read-only, also while a server uses it. Raises: StorageFault."""
-    if not path.is_file():
-        raise StorageFault(f"There is no database '{path}'. Name the data folder with --data-dir.")
-    try:
-        with closing(connect_to_read(path)) as connection:
-            connection.execute("BEGIN")
-            yield connection
-    except sqlite3.Error as error:
-        raise StorageFault(f"The database '{path}' cannot be read ({error}).") from error
-
-
-def chat_ids(connection: Connection) -> list[str]:
+def chat_ids(connection: SqlConnection) -> list[str]:
     """Returns every chat that has a row or a record, so that a removed row does not hide its records."""
     rows = connection.execute("SELECT id FROM chats UNION SELECT DISTINCT chat_id FROM records ORDER BY 1")
     return [row[0] for row in rows]
 
 
-def end_of(connection: Connection, chat_id: str) -> ChainEnd | None:
+def end_of(connection: SqlConnection, chat_id: str) -> ChainEnd | None:
     row = connection.execute(
         "SELECT chain, (SELECT MAX(seq) FROM records WHERE chat_id = chats.id AND message_id IS NULL) FROM chats WHERE id = ?",
         (chat_id,),
@@ -41,7 +23,7 @@ def end_of(connection: Connection, chat_id: str) -> ChainEnd | None:
     return None if row is None else ChainEnd(str(row[0]), int(row[1] or 0))
 
 
-def links_after(connection: Connection, chat_id: str, seq: int, *, up_to: int = _NO_END, limit: int) -> list[Link]:
+def links_after(connection: SqlConnection, chat_id: str, seq: int, *, up_to: int = _NO_END, limit: int) -> list[Link]:
     rows = connection.execute(
         "SELECT seq, body, hash, type FROM records WHERE chat_id = ? AND message_id IS NULL AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
         (chat_id, seq, up_to, limit),
@@ -53,7 +35,7 @@ def links_after(connection: Connection, chat_id: str, seq: int, *, up_to: int = 
     ]
 
 
-def verify_chat(connection: Connection, chat_id: str, head: ChainHead | None = None) -> BrokenChain | None:
+def verify_chat(connection: SqlConnection, chat_id: str, head: ChainHead | None = None) -> BrokenChain | None:
     """Returns None if every record of the chat is present and unchanged. `head` is the end of the chain that the heads file remembers."""
     end = end_of(connection, chat_id)
     if end is None:
@@ -61,15 +43,7 @@ def verify_chat(connection: Connection, chat_id: str, head: ChainHead | None = N
     return verify(_all_links(connection, chat_id), end=end.hash) or _check_head(connection, head)
 
 
-def expects_heads_file(connection: Connection) -> bool:
-    """Tells whether a file of heads must exist."""
-    try:
-        return bool(connection.execute("SELECT COALESCE(MAX(audit_heads), 0) FROM house").fetchone()[0])
-    except sqlite3.OperationalError:
-        return False  # a database of an earlier release that this one has not opened yet
-
-
-def _check_head(connection: Connection, head: ChainHead | None) -> BrokenChain | None:
+def _check_head(connection: SqlConnection, head: ChainHead | None) -> BrokenChain | None:
     """Checks that the remembered end of the chain is still part of it."""
     if head is None or head.event is not HeadEvent.ADVANCED or not head.seq:
         return None
@@ -81,7 +55,7 @@ def _check_head(connection: Connection, head: ChainHead | None) -> BrokenChain |
     return BrokenChain(head.seq, f"the chain once reached this record, at {head.at}, and no longer does")
 
 
-def _all_links(connection: Connection, chat_id: str) -> Iterator[Link]:
+def _all_links(connection: SqlConnection, chat_id: str) -> Iterator[Link]:
     seq = 0
     while page := links_after(connection, chat_id, seq, limit=_PAGE):
         yield from page

@@ -6,7 +6,6 @@ of a turn that still runs. It is never ahead of the database, so every head in i
 
 import logging
 import os
-import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -15,10 +14,10 @@ import msgspec
 from anycowork.domain.audit import START, ChainEnd, ChainHead, HeadEvent, next_head
 from anycowork.domain.ports import Clock
 from anycowork.store.sql.audit import end_of
+from anycowork.store.sql.connection import SqlConnection
 
 log = logging.getLogger(__name__)
 
-Connection = sqlite3.Connection
 _TAIL = 1 << 16
 
 
@@ -37,10 +36,11 @@ def read_heads(path: Path) -> Iterator[ChainHead]:
 class AuditHeads:
     """Writes heads on the writer's thread, after each commit. Any thread may read the newest head."""
 
-    def __init__(self, path: Path, connection: Connection, clock: Clock) -> None:
+    def __init__(self, path: Path, connection: SqlConnection, clock: Clock) -> None:
         self._path = path
         self._connection = connection
         self._clock = clock
+        self._errors: tuple[type[BaseException], ...] = (OSError, *connection.dialect.errors)
         self._waiting: dict[str, HeadEvent] = {}
         self._is_begun = bool(connection.execute("SELECT COALESCE(MAX(audit_heads), 0) FROM house").fetchone()[0])
         self.newest = _newest(path)
@@ -59,7 +59,7 @@ class AuditHeads:
                 self._append(heads)
                 self.newest = heads[-1]
             self._waiting.clear()
-        except (OSError, sqlite3.Error) as error:
+        except self._errors as error:
             log.error("the heads of the audit chains could not be written to %s: %s", self._path, error)
 
     def _new_heads(self) -> Iterator[ChainHead]:

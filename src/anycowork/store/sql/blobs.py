@@ -1,13 +1,13 @@
 """The blobs table: each content is stored once, under its hash."""
 
-import sqlite3
 from hashlib import sha256
 
+from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.writer import Writer
 
 
 class Blobs:
-    def __init__(self, reader: sqlite3.Connection, writer: Writer) -> None:
+    def __init__(self, reader: SqlReader, writer: Writer) -> None:
         self._reader = reader
         self._writer = writer
 
@@ -25,5 +25,9 @@ class Blobs:
         return hash_
 
     async def get(self, hash_: str) -> bytes | None:
-        row = self._reader.execute("SELECT data FROM blobs WHERE hash = ?", (hash_,)).fetchone()
-        return None if row is None else bytes(row[0])
+        return await self._reader.read(_find, hash_)
+
+
+def _find(connection: SqlConnection, hash_: str) -> bytes | None:
+    row = connection.execute("SELECT data FROM blobs WHERE hash = ?", (hash_,)).fetchone()
+    return None if row is None else bytes(row[0])

@@ -1,6 +1,5 @@
 """The calls table: each call's authority when it was issued, what it was about to do, and its result."""
 
-import sqlite3
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -12,8 +11,7 @@ from anycowork.domain.ports import PastCall
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, CallError, CallState, Held, Intent, PathIntent, Provenance, Status, ToolResult
 from anycowork.store.sql.columns import from_json_text, to_json_text, to_json_text_or_null
-
-Connection = sqlite3.Connection
+from anycowork.store.sql.connection import SqlConnection
 
 _FIELDS = "id, chat_id, turn_id, batch_id, ordinal, tool, parameters, terminate, role_at_issue, ceiling, provenance, plan_step, state, intent, result"
 _ADD = (
@@ -26,7 +24,7 @@ Put = tuple[Call, int]
 """A call in its current state, and the number of the change that set it."""
 
 
-def put(connection: Connection, puts: Sequence[Put]) -> None:
+def put(connection: SqlConnection, puts: Sequence[Put]) -> None:
     """Writes calls. The authority at issue never changes; only the call's progress does."""
     # A call is first written when it is issued. Later writes usually find its row, and only update what can change.
     new: dict[str, Put] = {}
@@ -87,17 +85,17 @@ def _provenance_text(provenance: Provenance) -> str:
     return to_json_text(provenance)
 
 
-def remove_of_chat(connection: Connection, chat_id: str) -> None:
+def remove_of_chat(connection: SqlConnection, chat_id: str) -> None:
     """Deletes the chat's calls. Call it before its turns are deleted."""
     connection.execute("DELETE FROM calls WHERE turn_id IN (SELECT id FROM turns WHERE chat_id = ?)", (chat_id,))
 
 
-def of_turn(connection: Connection, turn_id: str) -> list[Call]:
+def of_turn(connection: SqlConnection, turn_id: str) -> list[Call]:
     rows = connection.execute(f"SELECT {_FIELDS} FROM calls WHERE turn_id = ? ORDER BY seq, ordinal", (turn_id,))
     return [_call(row) for row in rows]
 
 
-def past(connection: Connection, *, chat_id: str | None, workspace: str | None, limit: int) -> list[PastCall]:
+def past(connection: SqlConnection, *, chat_id: str | None, workspace: str | None, limit: int) -> list[PastCall]:
     """Returns past calls, newest first, each with the resource of its approval."""
     fields = ", ".join(f"calls.{name}" for name in _FIELDS.split(", "))
     rows = connection.execute(

@@ -1,6 +1,5 @@
 """Turns each write of a Change into its SQL statements."""
 
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
@@ -49,9 +48,9 @@ from anycowork.store.sql import (
     usage,
     workspaces,
 )
+from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.records import RecordRow
 
-Connection = sqlite3.Connection
 REMEMBERED = 4096
 _SECOND = len("2026-01-01T00:00:00")
 
@@ -86,7 +85,7 @@ class ChangeWriter:
         self._seconds: dict[str, str] = {}
         self._turns: dict[str, Turn] = {}
 
-    def write(self, connection: Connection, changes: Sequence[Numbered]) -> list[int]:
+    def write(self, connection: SqlConnection, changes: Sequence[Numbered]) -> list[int]:
         """Returns the position of each change's first record.
 
         Raises: the error of an unmet requirement; NotFound if the chat does not exist. Then the caller must roll back all of them.
@@ -99,7 +98,9 @@ class ChangeWriter:
         self._position = batch.position
         return positions
 
-    def write_pieces(self, connection: Connection, entries: Sequence[RecordRow], next_seqs: Mapping[str, int]) -> None:
+    def write_pieces(
+        self, connection: SqlConnection, entries: Sequence[RecordRow], next_seqs: Mapping[str, int]
+    ) -> None:
         """Writes pieces of deltas, and the next free number of each chat."""
         # A chat may have been deleted after its text was shown.
         there = {chat for chat, next_seq in next_seqs.items() if chats.advance_numbers(connection, chat, next_seq)}
@@ -115,7 +116,7 @@ class ChangeWriter:
         self._seconds.clear()
         self._turns.clear()
 
-    def _write(self, connection: Connection, numbered: Numbered, batch: "_RowBatch") -> int:
+    def _write(self, connection: SqlConnection, numbered: Numbered, batch: "_RowBatch") -> int:
         chat_id, first, removed = numbered.chat_id, numbered.first_seq, False
         batch.messages += numbered.messages
         for ordinal, write in enumerate(numbered.writes):
@@ -144,7 +145,7 @@ class ChangeWriter:
                 self._note_head(chat_id, HeadEvent.ADVANCED)
         return position
 
-    def _put(self, connection: Connection, turn: Turn, seq: int) -> None:
+    def _put(self, connection: SqlConnection, turn: Turn, seq: int) -> None:
         before = self._turns.get(turn.id)
         if before is not None and turns.goes_on(before, turn):
             return
@@ -162,10 +163,10 @@ class ChangeWriter:
         self._seconds[chat_id] = second
         return numbered.at
 
-    def _next_position(self, connection: Connection) -> int:
+    def _next_position(self, connection: SqlConnection) -> int:
         return records.next_position(connection) if self._position is None else self._position
 
-    def _chain_of(self, connection: Connection, chat_id: str) -> str:
+    def _chain_of(self, connection: SqlConnection, chat_id: str) -> str:
         chain = self._chains.get(chat_id)
         if chain is None:
             chain = chats.chain(connection, chat_id)
@@ -202,7 +203,7 @@ class _RowBatch:
         self._ends[chat_id] = chats.End(numbered.next_seq, end, at, chat_id, chain)
         return end
 
-    def flush(self, connection: Connection) -> None:
+    def flush(self, connection: SqlConnection) -> None:
         if self.messages:
             messages.insert(connection, self.messages)
         if self.calls:
@@ -214,7 +215,7 @@ class _RowBatch:
         self._clear()
 
 
-def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: int) -> None:  # noqa: C901 — one line per kind
+def _apply(connection: SqlConnection, numbered: Numbered, write: Write, ordinal: int) -> None:  # noqa: C901 — one line per kind
     chat_id, seq = numbered.chat_id, numbered.first_seq
     match write:
         case Compact():

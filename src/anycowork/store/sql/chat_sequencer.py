@@ -68,15 +68,17 @@ class ChatSequencer:
             line = self._lines[chat_id] = ChatSequence(self._load(chat_id))
         return line
 
-    def horizon(self, chat_id: str) -> int | None:
-        """Returns None if no record of this chat is pending."""
-        line = self._lines.get(chat_id)
-        return None if line is None or line.is_idle else line.horizon
+    def knows(self, chat_id: str) -> bool:
+        return chat_id in self._lines
 
-    def last_shown(self, chat_id: str) -> int:
-        """Returns the highest number that any reader has seen."""
+    def start_at(self, chat_id: str, next_seq: int) -> None:
+        """Takes a chat's next number that was read for it, unless it is known by now."""
+        self._lines.setdefault(chat_id, ChatSequence(next_seq))
+
+    def bound(self, chat_id: str) -> int | None:
+        """Returns the number up to which every record was shown; None for a chat that was not written to here."""
         line = self._lines.get(chat_id)
-        return self._load(chat_id) - 1 if line is None else line.horizon
+        return None if line is None else line.horizon
 
     def forget(self, chat_id: str) -> None:
         line = self._lines.get(chat_id)

@@ -1,13 +1,11 @@
 """The idempotency table: a request that is sent twice runs once and gets the same answer twice."""
 
-import sqlite3
 from enum import StrEnum
 
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
+from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.writer import Writer
-
-Connection = sqlite3.Connection
 
 
 class RequestState(StrEnum):
@@ -28,7 +26,7 @@ class StoredAnswer:
 
 
 class SqlIdempotency:
-    def __init__(self, reader: Connection, writer: Writer, clock: Clock) -> None:
+    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock) -> None:
         self._reader = reader
         self._writer = writer
         self._clock = clock
@@ -66,15 +64,15 @@ class SqlIdempotency:
         )
 
     async def find(self, principal: str, key: str) -> StoredAnswer | None:
-        return _find(self._reader, principal, key)
+        return await self._reader.read(_find, principal, key)
 
 
-def mark_interrupted(connection: Connection) -> None:
+def mark_interrupted(connection: SqlConnection) -> None:
     """Marks unfinished requests as unknown. No request outlives the server."""
     connection.execute("UPDATE idempotency SET state = 'unknown' WHERE state = 'begun'")
 
 
-def _begin(connection: Connection, values: tuple[str, str, str, str, str]) -> StoredAnswer | None:
+def _begin(connection: SqlConnection, values: tuple[str, str, str, str, str]) -> StoredAnswer | None:
     added = connection.execute(
         "INSERT INTO idempotency (principal, key, path, body_hash, state, created_at) VALUES (?, ?, ?, ?, 'begun', ?)"
         " ON CONFLICT (principal, key) DO NOTHING",
@@ -83,7 +81,7 @@ def _begin(connection: Connection, values: tuple[str, str, str, str, str]) -> St
     return None if added.rowcount == 1 else _find(connection, values[0], values[1])
 
 
-def _find(connection: Connection, principal: str, key: str) -> StoredAnswer | None:
+def _find(connection: SqlConnection, principal: str, key: str) -> StoredAnswer | None:
     row = connection.execute(
         "SELECT path, body_hash, state, status, response FROM idempotency WHERE principal = ? AND key = ?",
         (principal, key),

@@ -1,6 +1,5 @@
 """Imports old chat files leniently: keeps everything readable as it is and reports everything else. Nothing is lost silently."""
 
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,12 +23,12 @@ from anycowork.domain.review import Review, read_review
 from anycowork.domain.times import stored_time
 from anycowork.domain.values import replace, value
 from anycowork.store.sql import chats, messages, questions_and_plans, records
+from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.envelopes import encoded
 from anycowork.store.sql.imported_calls import with_cards
 from anycowork.store.sql.records import RecordRow
 from anycowork.store.sql.writer import Writer
 
-Connection = sqlite3.Connection
 LONGEST_ID = 200
 _NOT_ALLOWED = (
     "its folder '{folder}' is missing or not registered. The chat can be read, but no agent works in it until you register the folder: "
@@ -92,7 +91,7 @@ class Importer:
             report.add(await self.writer.run(partial(self._load, where=where, item=item)))
         return report
 
-    def _load(self, connection: Connection, *, where: str, item: Json) -> ImportReport:
+    def _load(self, connection: SqlConnection, *, where: str, item: Json) -> ImportReport:
         content_hash = sha256(msgspec.json.encode(item, order="sorted")).hexdigest()
         if chats.imported(connection, content_hash):
             return ImportReport(already_there=1)
@@ -114,7 +113,7 @@ class Importer:
         report.messages = len(stored)
         return report
 
-    def _chat(self, connection: Connection, item: Json) -> Chat:
+    def _chat(self, connection: SqlConnection, item: Json) -> Chat:
         chat_id, now = _id(item.get("id") or item.get("session_id")), self.clock.now()
         if chat_id is None or chats.find(connection, chat_id) is not None:
             chat_id = self.clock.new_id()
@@ -132,7 +131,7 @@ class Importer:
         )
 
     def _messages(
-        self, connection: Connection, chat: Chat, item: Json, where: str, report: ImportReport
+        self, connection: SqlConnection, chat: Chat, item: Json, where: str, report: ImportReport
     ) -> Iterator[tuple[Message, Json]]:
         listed = item.get("messages", [])
         if not isinstance(listed, list):

@@ -1,6 +1,5 @@
 """The jobs and tasks tables."""
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,8 +10,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.store.sql.columns import from_json_text, from_json_text_or_none, to_json_text, to_json_text_or_null
-
-Connection = sqlite3.Connection
+from anycowork.store.sql.connection import SqlConnection
 
 _JOB = (
     "id, chat_id, request, message_id, principal, status, plan_id, plan, on_failure, parallel, limits, final_response, error,"
@@ -28,9 +26,13 @@ def _marks(fields: str) -> str:
     return ", ".join("?" for _ in fields.split(","))
 
 
-def put_job(connection: Connection, job: Job) -> None:
+def _replaced(fields: str) -> str:
+    return ", ".join(f"{name} = excluded.{name}" for name in fields.replace(" ", "").split(","))
+
+
+def put_job(connection: SqlConnection, job: Job) -> None:
     connection.execute(
-        f"INSERT OR REPLACE INTO jobs ({_JOB}) VALUES ({_marks(_JOB)})",
+        f"INSERT INTO jobs ({_JOB}) VALUES ({_marks(_JOB)}) ON CONFLICT (id) DO UPDATE SET {_replaced(_JOB)}",
         (
             job.id,
             job.chat_id,
@@ -55,9 +57,9 @@ def put_job(connection: Connection, job: Job) -> None:
     )
 
 
-def put_task(connection: Connection, task: JobTask) -> None:
+def put_task(connection: SqlConnection, task: JobTask) -> None:
     connection.execute(
-        f"INSERT OR REPLACE INTO tasks ({_TASK}) VALUES ({_marks(_TASK)})",
+        f"INSERT INTO tasks ({_TASK}) VALUES ({_marks(_TASK)}) ON CONFLICT (job_id, id) DO UPDATE SET {_replaced(_TASK)}",
         (
             task.job_id,
             task.chat_id,
@@ -83,16 +85,16 @@ def put_task(connection: Connection, task: JobTask) -> None:
     )
 
 
-def find(connection: Connection, job_id: str) -> Job | None:
+def find(connection: SqlConnection, job_id: str) -> Job | None:
     row = connection.execute(f"SELECT {_JOB} FROM jobs WHERE id = ?", (job_id,)).fetchone()
     return None if row is None else _job(row)
 
 
 def page(
-    connection: Connection, *, chat_id: str | None, limit: int, before: str | None = None
+    connection: SqlConnection, *, chat_id: str | None, limit: int, before: str | None = None
 ) -> tuple[list[Job], str | None]:
     """Newest first, and the cursor for the page beyond."""
-    where, given = ["1"], []
+    where, given = ["1 = 1"], []
     if chat_id is not None:
         where.append("chat_id = ?")
         given.append(chat_id)
@@ -106,7 +108,7 @@ def page(
     return found, found[-1].id if len(rows) > limit else None
 
 
-def in_states(connection: Connection, states: Sequence[JobStatus], *, chat_id: str | None = None) -> list[Job]:
+def in_states(connection: SqlConnection, states: Sequence[JobStatus], *, chat_id: str | None = None) -> list[Job]:
     """Oldest first."""
     marks = ", ".join("?" for _ in states)
     only, given = (" AND chat_id = ?", (chat_id,)) if chat_id is not None else ("", ())
@@ -116,19 +118,19 @@ def in_states(connection: Connection, states: Sequence[JobStatus], *, chat_id: s
     return [_job(row) for row in rows]
 
 
-def tasks(connection: Connection, job_id: str) -> list[JobTask]:
+def tasks(connection: SqlConnection, job_id: str) -> list[JobTask]:
     """In the order of the plan."""
     rows = connection.execute(f"SELECT {_TASK} FROM tasks WHERE job_id = ? ORDER BY ordinal, id", (job_id,))
     return [_task(row) for row in rows]
 
 
-def turn_rows(connection: Connection, job_id: str) -> list[tuple[str, str | None, float]]:
+def turn_rows(connection: SqlConnection, job_id: str) -> list[tuple[str, str | None, float]]:
     """Every turn of the job: its id, its task and its seconds at work."""
     rows = connection.execute("SELECT id, task_id, seconds FROM turns WHERE job_id = ? ORDER BY id", (job_id,))
     return [(str(id_), task_id, float(seconds)) for id_, task_id, seconds in rows]
 
 
-def _job(row: tuple[Any, ...]) -> Job:  # Any: sqlite's rows have no types
+def _job(row: tuple[Any, ...]) -> Job:  # Any: rows have no types
     id_, chat_id, request, message_id, principal, status, plan_id, plan, on_failure, parallel, limits, *rest = row
     final_response, error, created_at, completed_at, commit, race, workspace, replan_id = rest
     return Job(
@@ -158,7 +160,7 @@ def _limits(stored: Json) -> JobLimits:
     return JobLimits(Budget.model_validate(stored.get("task") or {}), Budget.model_validate(stored.get("job") or {}))
 
 
-def _task(row: tuple[Any, ...]) -> JobTask:  # Any: sqlite's rows have no types
+def _task(row: tuple[Any, ...]) -> JobTask:  # Any: rows have no types
     job_id, chat_id, id_, ordinal, description, dependencies, status, claimed, result, error, *rest = row
     attempt, failures, interruptions, turn_id, created_at, started_at, completed_at, agent, workspace, conflicts = rest
     return JobTask(

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
@@ -27,9 +26,10 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
-from anycowork.store.sql import messages
+from anycowork.store.sql import chats, messages
 from anycowork.store.sql.change_writer import ChangeWriter, Numbered
 from anycowork.store.sql.chat_sequencer import ChatSequence, ChatSequencer
+from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.delta_buffer import DeltaBuffer, DeltaPiece, DroppedDeltas, StreamDelta
 from anycowork.store.sql.envelopes import encoded, encoded_message
 from anycowork.store.sql.job_turns import JobTurns
@@ -56,6 +56,7 @@ class SqlJournal:
 
     def __init__(
         self,
+        reader: SqlReader,
         writer: Writer,
         change_writer: ChangeWriter,
         lines: ChatSequencer,
@@ -67,6 +68,7 @@ class SqlJournal:
         chats_changed: Callable[[], None],
         job_turns: JobTurns | None = None,
     ) -> None:
+        self._reader = reader
         self._writer = writer
         self._change_writer = change_writer
         self._lines = lines
@@ -81,6 +83,9 @@ class SqlJournal:
         self._job_turns = job_turns or JobTurns()
 
     async def write(self, *changes: Change) -> None:
+        chat_id = changes[0].chat_id
+        if not self._lines.knows(chat_id):
+            self._lines.start_at(chat_id, await self._reader.read(chats.next_seq, chat_id))
         await self.submit_change(*changes)
 
     def submit_change(self, *changes: Change) -> UncancellableFuture[None]:
@@ -272,5 +277,5 @@ def _show_nothing() -> None:
     """Shows nothing: a change that was not written leaves a gap in the numbers."""
 
 
-def _nothing(connection: sqlite3.Connection) -> None:
+def _nothing(connection: SqlConnection) -> None:
     """Does nothing. It is durable when everything before it is."""

@@ -2,16 +2,15 @@
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import fields
 
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.metering import Account, Day, KeyLimits
 from anycowork.store.sql.columns import from_json_text_or_none, to_json_text
+from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.writer import WriteDone, WriteFailed, Writer
 
-Connection = sqlite3.Connection
 FLUSH_SECONDS = 0.1
 RETRY_SECONDS = 1.0
 
@@ -30,7 +29,7 @@ log = logging.getLogger(__name__)
 class SqlKeyLedger:
     """Tracks usage per key. Belongs to one event loop in one process: the days in memory are authoritative, the table restores them."""
 
-    def __init__(self, reader: Connection, writer: Writer) -> None:
+    def __init__(self, reader: SqlReader, writer: Writer) -> None:
         self._reader = reader
         self._writer = writer
         self._dirty: dict[tuple[str, str], Day] = {}
@@ -40,9 +39,7 @@ class SqlKeyLedger:
 
     async def account(self, key_id: str, date: str) -> Account:
         """Reads the key's limits and its usage of that day from the table."""
-        found = self._reader.execute("SELECT limits FROM principals WHERE id = ?", (key_id,)).fetchone()
-        row = self._reader.execute(_ROW, (key_id, date)).fetchone()
-        return Account(read_limits(found[0] if found else None), Day(*row) if row else Day(key_id, date))
+        return await self._reader.read(_account, key_id, date)
 
     def changed(self, day: Day) -> None:
         """Queues the day to be written soon. Nobody waits for it."""
@@ -53,11 +50,7 @@ class SqlKeyLedger:
     async def totals(self) -> dict[str, Day]:
         """Returns the sum of all days of every key, including days not written yet; `date` is empty."""
         await self._write_all()
-        rows = self._reader.execute(_TOTAL).fetchall()
-        return {
-            row[0]: Day(row[0], "", **dict(zip(_ADDED_UP, row[1:-1], strict=True)), last_used_at=row[-1])
-            for row in rows
-        }
+        return await self._reader.read(_totals)
 
     async def day(self, key_id: str, date: str) -> Day:
         """Returns one key's day as written."""
@@ -106,7 +99,7 @@ class SqlKeyLedger:
             self._timer = asyncio.get_running_loop().call_later(RETRY_SECONDS, self._flush)
 
 
-def settle_reservations(connection: Connection) -> None:
+def settle_reservations(connection: SqlConnection) -> None:
     """Counts reservations as used. No request outlives the server."""
     connection.execute(
         "UPDATE key_usage SET prompt = prompt + reserved_prompt, completion = completion + reserved_completion,"
@@ -127,5 +120,18 @@ def read_limits(text: str | None) -> KeyLimits:
     return KeyLimits(**{name: value for name, value in known.items() if isinstance(value, int)})
 
 
-def _put(connection: Connection, rows: Sequence[tuple[object, ...]]) -> None:
+def _account(connection: SqlConnection, key_id: str, date: str) -> Account:
+    found = connection.execute("SELECT limits FROM principals WHERE id = ?", (key_id,)).fetchone()
+    row = connection.execute(_ROW, (key_id, date)).fetchone()
+    return Account(read_limits(found[0] if found else None), Day(*row) if row else Day(key_id, date))
+
+
+def _totals(connection: SqlConnection) -> dict[str, Day]:
+    return {
+        row[0]: Day(row[0], "", **dict(zip(_ADDED_UP, row[1:-1], strict=True)), last_used_at=row[-1])
+        for row in connection.execute(_TOTAL)
+    }
+
+
+def _put(connection: SqlConnection, rows: Sequence[tuple[object, ...]]) -> None:
     connection.executemany(_PUT, rows)

@@ -1,6 +1,5 @@
 """The full-text index over what people and agents wrote. A row's id is the position of the message's record, which holds the text."""
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -9,28 +8,25 @@ from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json, Message, MessageType
 from anycowork.domain.text_search import SearchResult, SearchTerm, read_query, snippet
 from anycowork.store.sql.columns import from_json_text
-
-Connection = sqlite3.Connection
+from anycowork.store.sql.connection import SqlConnection
 
 Row = tuple[int, bytes]
 """The position and the body of a message's record."""
 
 
-def index(connection: Connection, rows: Iterable[Row]) -> None:
+def index(connection: SqlConnection, rows: Iterable[Row]) -> None:
     """Adds messages, in the transaction that inserts their records."""
     if texts := list(_texts(rows)):
-        connection.executemany("INSERT INTO message_search (rowid, content) VALUES (?, ?)", texts)
+        connection.dialect.index(connection, texts)
 
 
-def unindex(connection: Connection, rows: Iterable[Row]) -> None:
-    """Removes messages. The index has no copy of their text, so it is given the same text again."""
-    connection.executemany(
-        "INSERT INTO message_search (message_search, rowid, content) VALUES ('delete', ?, ?)", list(_texts(rows))
-    )
+def unindex(connection: SqlConnection, rows: Iterable[Row]) -> None:
+    """Removes messages. An index without a copy of their text is given the same text again."""
+    connection.dialect.unindex(connection, list(_texts(rows)))
 
 
 def search(
-    connection: Connection, query: str, *, limit: int, before: str | None
+    connection: SqlConnection, query: str, *, limit: int, before: str | None
 ) -> tuple[list[SearchResult], str | None]:
     """Return messages that contain all words of the query, newest first, and the cursor of the next page.
 
@@ -41,19 +37,13 @@ def search(
         return [], None
     # Newest first is the order of the index itself: only the rows of the page are read, however many match.
     rows = connection.execute(
-        "SELECT found.rowid, records.chat_id, chats.title, records.body FROM"
-        " (SELECT rowid FROM message_search WHERE message_search MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?) AS found"
-        " JOIN records ON records.position = found.rowid JOIN chats ON chats.id = records.chat_id"
-        " ORDER BY found.rowid DESC",
-        (_match(terms), newest, limit + 1),
+        f"SELECT found.position, records.chat_id, chats.title, records.body FROM ({connection.dialect.search}) AS found"
+        " JOIN records ON records.position = found.position JOIN chats ON chats.id = records.chat_id"
+        " ORDER BY found.position DESC",
+        (connection.dialect.match(terms), newest, limit + 1),
     ).fetchall()
     results = [_result(chat_id, title, body, terms) for _, chat_id, title, body in rows[:limit]]
     return results, str(rows[limit - 1][0]) if len(rows) > limit else None
-
-
-def _match(terms: Sequence[SearchTerm]) -> str:
-    """Return the expression of FTS5. Words hold letters and digits only, so nothing in the quotes can end them."""
-    return " AND ".join(f'"{" ".join(term.words)}"{"*" if term.prefix else ""}' for term in terms)
 
 
 def _result(chat_id: str, title: str, body: bytes, terms: Sequence[SearchTerm]) -> SearchResult:

@@ -3,7 +3,6 @@
 The messages table says where the record of a message is. It also keeps imported messages in their original form.
 """
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -13,24 +12,24 @@ from anycowork.domain.images import images_of
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import MessagePage
 from anycowork.store.sql.columns import from_json_text
+from anycowork.store.sql.connection import SqlConnection
 
-Connection = sqlite3.Connection
 Cursor = int | str | None
 
 Row = tuple[str, str, int]
 """id, chat_id, seq"""
 
 
-def insert(connection: Connection, rows: Sequence[Row]) -> None:
+def insert(connection: SqlConnection, rows: Sequence[Row]) -> None:
     connection.executemany("INSERT INTO messages (id, chat_id, seq) VALUES (?, ?, ?)", rows)
 
 
-def insert_imported(connection: Connection, rows: Sequence[tuple[str, str, int, bytes]]) -> None:
+def insert_imported(connection: SqlConnection, rows: Sequence[tuple[str, str, int, bytes]]) -> None:
     """Inserts messages together with their original form."""
     connection.executemany("INSERT INTO messages (id, chat_id, seq, raw) VALUES (?, ?, ?, ?)", rows)
 
 
-def remove_of_chat(connection: Connection, chat_id: str) -> set[str]:
+def remove_of_chat(connection: SqlConnection, chat_id: str) -> set[str]:
     """Deletes the chat's messages; call it before its records are deleted. Returns the hashes of the images they name.
 
     There is no index by chat: only this function would use it, and every message would pay for it.
@@ -43,7 +42,7 @@ def remove_of_chat(connection: Connection, chat_id: str) -> set[str]:
     return hashes
 
 
-def remove_unnamed_image(connection: Connection, hash_: str) -> None:
+def remove_unnamed_image(connection: SqlConnection, hash_: str) -> None:
     """Deletes the image unless a message of another chat names it: each content is stored once.
 
     Scans every message, but only when images are deleted.
@@ -55,16 +54,16 @@ def remove_unnamed_image(connection: Connection, hash_: str) -> None:
         connection.execute("DELETE FROM blobs WHERE hash = ?", (hash_,))
 
 
-def lengths(connection: Connection, chat_id: str, *, newest: int | None = None) -> list[tuple[int, int]]:
+def lengths(connection: SqlConnection, chat_id: str, *, newest: int | None = None) -> list[tuple[int, int]]:
     """Returns the number and byte length of every message, or of the newest, ascending. Does not read their bodies."""
     rows = connection.execute(
         "SELECT seq, length(body) FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq DESC LIMIT ?",
-        (chat_id, -1 if newest is None else newest),
+        (chat_id, 2**62 if newest is None else newest),
     ).fetchall()
     return rows[::-1]
 
 
-def between(connection: Connection, chat_id: str, first: int, last: int) -> list[Message]:
+def between(connection: SqlConnection, chat_id: str, first: int, last: int) -> list[Message]:
     """Returns the messages with these numbers, both ends included."""
     rows = connection.execute(
         "SELECT body FROM records WHERE chat_id = ? AND seq BETWEEN ? AND ? AND type = 'message' ORDER BY seq",
@@ -73,26 +72,26 @@ def between(connection: Connection, chat_id: str, first: int, last: int) -> list
     return [Message.from_stored(chat_id, from_json_text(_in_record(body))) for (body,) in rows]
 
 
-def first(connection: Connection, chat_id: str, limit: int) -> list[Message]:
+def first(connection: SqlConnection, chat_id: str, limit: int) -> list[Message]:
     rows = connection.execute(
         "SELECT body FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq LIMIT ?", (chat_id, limit)
     ).fetchall()
     return [Message.from_stored(chat_id, from_json_text(_in_record(body))) for (body,) in rows]
 
 
-def first_number(connection: Connection, chat_id: str) -> int | None:
+def first_number(connection: SqlConnection, chat_id: str) -> int | None:
     row = connection.execute(
         "SELECT seq FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq LIMIT 1", (chat_id,)
     ).fetchone()
     return None if row is None else int(row[0])
 
 
-def number_of(connection: Connection, chat_id: str, message_id: str) -> int | None:
+def number_of(connection: SqlConnection, chat_id: str, message_id: str) -> int | None:
     row = connection.execute("SELECT seq FROM messages WHERE id = ? AND chat_id = ?", (message_id, chat_id)).fetchone()
     return None if row is None else int(row[0])
 
 
-def find(connection: Connection, chat_id: str, message_id: str) -> Message | None:
+def find(connection: SqlConnection, chat_id: str, message_id: str) -> Message | None:
     row = connection.execute(
         "SELECT body FROM messages JOIN records USING (chat_id, seq) WHERE messages.id = ? AND chat_id = ?",
         (message_id, chat_id),
@@ -101,7 +100,7 @@ def find(connection: Connection, chat_id: str, message_id: str) -> Message | Non
 
 
 def page(
-    connection: Connection, chat_id: str, *, after: Cursor, before: Cursor, limit: int, last_seq: int
+    connection: SqlConnection, chat_id: str, *, after: Cursor, before: Cursor, limit: int, last_seq: int
 ) -> MessagePage:
     """Returns a page, ascending. With `after`: the next `limit` messages. Otherwise the newest `limit` (before a cursor, if given).
 
@@ -122,7 +121,7 @@ def page(
     return MessagePage(bodies=tuple(_in_record(body) for _, body in shown), last_seq=last_seq, next=further)
 
 
-def _all(connection: Connection, chat_id: str) -> Iterator[Message]:
+def _all(connection: SqlConnection, chat_id: str) -> Iterator[Message]:
     rows = connection.execute(
         "SELECT body FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq", (chat_id,)
     )
@@ -140,7 +139,7 @@ def _in_record(body: bytes) -> bytes:
     return bytes(_holder.decode(body).message)
 
 
-def _seq_of(connection: Connection, chat_id: str, cursor: Cursor, param: str) -> int | None:
+def _seq_of(connection: SqlConnection, chat_id: str, cursor: Cursor, param: str) -> int | None:
     """Resolves a cursor: a number or the id of a message."""
     if cursor is None or isinstance(cursor, int):
         return cursor

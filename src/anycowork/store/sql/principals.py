@@ -1,12 +1,11 @@
 """The principals table: the holders of keys. Stores only the hash of a key."""
 
-import sqlite3
-
 from anycowork.domain.metering import KeyLimits
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.values import value
 from anycowork.store.sql.columns import to_json_text
+from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.ledger import read_limits, write_limits
 from anycowork.store.sql.writer import Writer
 
@@ -20,7 +19,7 @@ class StoredKeyHolder:
 
 
 class SqlPrincipals:
-    def __init__(self, reader: sqlite3.Connection, writer: Writer, clock: Clock) -> None:
+    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock) -> None:
         self._reader = reader
         self._writer = writer
         self._clock = clock
@@ -53,19 +52,11 @@ class SqlPrincipals:
         known = self._known.get(key_hash)
         if known is not None:
             return known
-        row = self._reader.execute(
-            "SELECT id, kind, name FROM principals WHERE key_hash = ? AND revoked_at IS NULL", (key_hash,)
-        ).fetchone()
-        if row is None:
-            return None
-        return self._known.setdefault(key_hash, Principal(row[0], PrincipalKind(row[1]), row[2]))
+        found = await self._reader.read(_find, key_hash)
+        return None if found is None else self._known.setdefault(key_hash, found)
 
     async def all(self) -> list[StoredKeyHolder]:
-        rows = self._reader.execute("SELECT id, kind, name, created_at, revoked_at, limits FROM principals ORDER BY id")
-        return [
-            StoredKeyHolder(Principal(row[0], PrincipalKind(row[1]), row[2]), row[3], row[4], read_limits(row[5]))
-            for row in rows
-        ]
+        return await self._reader.read(_all)
 
     async def revoke(self, principal_id: str) -> bool:
         """Returns False if there is no such principal, or it was revoked before."""
@@ -80,3 +71,18 @@ class SqlPrincipals:
         )
         self._known.clear()  # entries cached during the write were still valid then
         return changed == 1
+
+
+def _find(connection: SqlConnection, key_hash: str) -> Principal | None:
+    row = connection.execute(
+        "SELECT id, kind, name FROM principals WHERE key_hash = ? AND revoked_at IS NULL", (key_hash,)
+    ).fetchone()
+    return None if row is None else Principal(row[0], PrincipalKind(row[1]), row[2])
+
+
+def _all(connection: SqlConnection) -> list[StoredKeyHolder]:
+    rows = connection.execute("SELECT id, kind, name, created_at, revoked_at, limits FROM principals ORDER BY id")
+    return [
+        StoredKeyHolder(Principal(row[0], PrincipalKind(row[1]), row[2]), row[3], row[4], read_limits(row[5]))
+        for row in rows
+    ]

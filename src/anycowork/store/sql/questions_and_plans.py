@@ -1,17 +1,15 @@
 """The questions and plans tables: what waits for a person's decision, and the decision."""
 
-import sqlite3
-
 from anycowork.domain.approvals import PlanRow, PlanState, QuestionRow, QuestionState
 from anycowork.domain.errors import AlreadyAnswered, NotFound, PlanAlreadyApproved, PlanSuperseded
 from anycowork.domain.journal import ApprovePlan, SettleQuestion
 from anycowork.store.sql.columns import from_json_text_or_none, to_json_text, to_json_text_or_null
+from anycowork.store.sql.connection import SqlConnection
 
-Connection = sqlite3.Connection
 _PLAN = "message_id, chat_id, state, approved, approved_by, turn_id"
 
 
-def add_question(connection: Connection, question: QuestionRow) -> None:
+def add_question(connection: SqlConnection, question: QuestionRow) -> None:
     connection.execute(
         "INSERT INTO questions (message_id, chat_id, turn_id, state, answer, answered_by) VALUES (?, ?, ?, ?, ?, ?)",
         (
@@ -25,7 +23,7 @@ def add_question(connection: Connection, question: QuestionRow) -> None:
     )
 
 
-def settle_question(connection: Connection, chat_id: str, write: SettleQuestion) -> None:
+def settle_question(connection: SqlConnection, chat_id: str, write: SettleQuestion) -> None:
     settled = connection.execute(
         "UPDATE questions SET state = ?, answer = ?, answered_by = ? WHERE message_id = ? AND chat_id = ? AND state = 'open'",
         (write.state.value, to_json_text_or_null(write.answer), write.answered_by, write.message_id, chat_id),
@@ -40,18 +38,18 @@ def settle_question(connection: Connection, chat_id: str, write: SettleQuestion)
     raise AlreadyAnswered(f"Question '{write.message_id}' is already {row[0]}. Reload the chat to see the answer.")
 
 
-def question(connection: Connection, message_id: str) -> QuestionRow | None:
+def question(connection: SqlConnection, message_id: str) -> QuestionRow | None:
     return _question(connection, "message_id = ?", message_id)
 
 
-def open_question(connection: Connection, chat_id: str, *, turn_id: str | None = None) -> QuestionRow | None:
+def open_question(connection: SqlConnection, chat_id: str, *, turn_id: str | None = None) -> QuestionRow | None:
     """Returns an open question of the chat; with `turn_id` the one of this turn, because several tasks of a job may ask."""
     if turn_id is None:
         return _question(connection, "chat_id = ? AND state = 'open'", chat_id)
     return _question(connection, "chat_id = ? AND state = 'open' AND turn_id = ?", chat_id, turn_id)
 
 
-def _question(connection: Connection, where: str, *values: str) -> QuestionRow | None:
+def _question(connection: SqlConnection, where: str, *values: str) -> QuestionRow | None:
     row = connection.execute(
         f"SELECT message_id, chat_id, turn_id, state, answer, answered_by FROM questions WHERE {where}", values
     ).fetchone()
@@ -60,7 +58,7 @@ def _question(connection: Connection, where: str, *values: str) -> QuestionRow |
     return QuestionRow(row[0], row[1], row[2], QuestionState(row[3]), from_json_text_or_none(row[4]), row[5])
 
 
-def add_plan(connection: Connection, plan: PlanRow) -> None:
+def add_plan(connection: SqlConnection, plan: PlanRow) -> None:
     """Adds a plan. It supersedes older open plans of the chat."""
     connection.execute("UPDATE plans SET state = 'superseded' WHERE chat_id = ? AND state = 'open'", (plan.chat_id,))
     connection.execute(
@@ -76,7 +74,7 @@ def add_plan(connection: Connection, plan: PlanRow) -> None:
     )
 
 
-def approve_plan(connection: Connection, chat_id: str, write: ApprovePlan) -> None:
+def approve_plan(connection: SqlConnection, chat_id: str, write: ApprovePlan) -> None:
     approved = connection.execute(
         "UPDATE plans SET state = 'approved', approved = ?, approved_by = ?, turn_id = ? WHERE message_id = ? AND chat_id = ? AND state = 'open'",
         (to_json_text(write.approved), write.approved_by, write.turn_id, write.message_id, chat_id),
@@ -93,12 +91,12 @@ def approve_plan(connection: Connection, chat_id: str, write: ApprovePlan) -> No
     raise PlanAlreadyApproved(f"Plan '{write.message_id}' is already approved. See its run in the chat.")
 
 
-def plan(connection: Connection, message_id: str) -> PlanRow | None:
+def plan(connection: SqlConnection, message_id: str) -> PlanRow | None:
     row = connection.execute(f"SELECT {_PLAN} FROM plans WHERE message_id = ?", (message_id,)).fetchone()
     return None if row is None else _plan(row)
 
 
-def approved_plans(connection: Connection, chat_id: str) -> list[PlanRow]:
+def approved_plans(connection: SqlConnection, chat_id: str) -> list[PlanRow]:
     """Returns approved plans, ordered by message id, and therefore by time."""
     found = f"SELECT {_PLAN} FROM plans WHERE chat_id = ? AND state = 'approved' ORDER BY message_id"
     return [_plan(row) for row in connection.execute(found, (chat_id,))]

@@ -1,6 +1,5 @@
 """The records table: one durable fact per row, ordered across all chats and within each."""
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 
 from anycowork.domain.audit import link
@@ -9,8 +8,8 @@ from anycowork.domain.ports import UnfinishedText
 from anycowork.domain.values import leaf_value
 from anycowork.store.sql import message_search
 from anycowork.store.sql.columns import from_json_text
+from anycowork.store.sql.connection import SqlConnection
 
-Connection = sqlite3.Connection
 _MESSAGE = EventType.MESSAGE.value
 
 
@@ -52,7 +51,7 @@ def pieces(entries: Iterable[RecordRow], *, position: int) -> list[Row]:
     ]
 
 
-def insert(connection: Connection, rows: Sequence[Row]) -> None:
+def insert(connection: SqlConnection, rows: Sequence[Row]) -> None:
     """Inserts records of the chain, and indexes the messages among them."""
     connection.executemany(
         "INSERT INTO records (position, chat_id, seq, type, hash, body) VALUES (?, ?, ?, ?, ?, ?)", rows
@@ -60,30 +59,30 @@ def insert(connection: Connection, rows: Sequence[Row]) -> None:
     message_search.index(connection, ((row[0], row[5]) for row in rows if row[3] == _MESSAGE))
 
 
-def insert_pieces(connection: Connection, rows: Sequence[Row]) -> None:
+def insert_pieces(connection: SqlConnection, rows: Sequence[Row]) -> None:
     connection.executemany(
         "INSERT INTO records (position, chat_id, seq, type, message_id, body) VALUES (?, ?, ?, ?, ?, ?)", rows
     )
 
 
-def next_position(connection: Connection) -> int:
+def next_position(connection: SqlConnection) -> int:
     """Returns a position that was never used, even if the newest records were deleted since."""
     found = connection.execute("SELECT MAX(position), (SELECT last_position FROM house) FROM records").fetchone()
     return 1 + max(found[0] or 0, found[1] or 0)
 
 
-def remove_of_chat(connection: Connection, chat_id: str) -> None:
+def remove_of_chat(connection: SqlConnection, chat_id: str) -> None:
     connection.execute("UPDATE house SET last_position = ?", (next_position(connection) - 1,))
     said = "SELECT position, body FROM records WHERE chat_id = ? AND type = 'message'"
     message_search.unindex(connection, connection.execute(said, (chat_id,)))
     connection.execute("DELETE FROM records WHERE chat_id = ?", (chat_id,))
 
 
-def compact(connection: Connection, chat_id: str, message_id: str) -> None:
+def compact(connection: SqlConnection, chat_id: str, message_id: str) -> None:
     connection.execute("DELETE FROM records WHERE chat_id = ? AND message_id = ?", (chat_id, message_id))
 
 
-def after(connection: Connection, chat_id: str, seq: int, *, up_to: int | None, limit: int) -> list[Record]:
+def after(connection: SqlConnection, chat_id: str, seq: int, *, up_to: int | None, limit: int) -> list[Record]:
     rows = connection.execute(
         "SELECT seq, type, body, position FROM records WHERE chat_id = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
         (chat_id, seq, _NO_END if up_to is None else up_to, limit),
@@ -96,7 +95,7 @@ _SIDEBAR_TYPES = sorted(type_.value for type_ in SIDEBAR)
 _SIDEBAR_MARKS = ", ".join("?" for _ in _SIDEBAR_TYPES)
 
 
-def sidebar_after(connection: Connection, position: int, *, limit: int) -> list[Record]:
+def sidebar_after(connection: SqlConnection, position: int, *, limit: int) -> list[Record]:
     rows = connection.execute(
         f"SELECT chat_id, seq, type, body, position FROM records WHERE position > ? AND type IN ({_SIDEBAR_MARKS}) ORDER BY position LIMIT ?",
         (position, *_SIDEBAR_TYPES, limit),
@@ -104,12 +103,16 @@ def sidebar_after(connection: Connection, position: int, *, limit: int) -> list[
     return [Record(row[0], row[1], EventType(row[2]), row[3], row[4]) for row in rows]
 
 
-def last_position(connection: Connection) -> int:
+def last_position(connection: SqlConnection) -> int:
     return int(connection.execute("SELECT COALESCE(MAX(position), 0) FROM records").fetchone()[0])
 
 
-def ends(connection: Connection, chat_id: str) -> tuple[int, int | None]:
-    """Returns the number of the chat's last record, and of the first delta whose message is still missing."""
+def ends(connection: SqlConnection, chat_ids: Sequence[str]) -> list[tuple[int, int | None]]:
+    """Returns the number of each chat's last record, and of the first delta whose message is still missing."""
+    return [_ends(connection, chat_id) for chat_id in chat_ids]
+
+
+def _ends(connection: SqlConnection, chat_id: str) -> tuple[int, int | None]:
     row = connection.execute(
         "SELECT (SELECT MAX(seq) FROM records WHERE chat_id = ?),"
         " (SELECT MIN(+seq) FROM records WHERE chat_id = ? AND message_id IS NOT NULL)",
@@ -118,7 +121,7 @@ def ends(connection: Connection, chat_id: str) -> tuple[int, int | None]:
     return row[0] or 0, row[1]
 
 
-def deltas(connection: Connection, chat_id: str) -> list[Record]:
+def deltas(connection: SqlConnection, chat_id: str) -> list[Record]:
     rows = connection.execute(
         "SELECT seq, type, body, position FROM records WHERE chat_id = ? AND message_id IS NOT NULL ORDER BY seq",
         (chat_id,),

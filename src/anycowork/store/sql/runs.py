@@ -1,6 +1,5 @@
 """The workflow_runs table: a running workflow, with its steps as they were fixed at the start."""
 
-import sqlite3
 from typing import Any  # stored JSON, read leniently by the step itself
 
 import msgspec
@@ -8,13 +7,12 @@ import msgspec
 from anycowork.domain.roles import Permission
 from anycowork.domain.workflows import Run, RunStatus, RunStep
 from anycowork.store.sql.columns import from_json_text_or_none, to_json_text, to_json_text_or_null
-
-Connection = sqlite3.Connection
+from anycowork.store.sql.connection import SqlConnection
 
 _FIELDS = "turn_id, chat_id, workflow, steps, needs, content_hash, at, begun, status, error"
 
 
-def put(connection: Connection, run: Run) -> None:
+def put(connection: SqlConnection, run: Run) -> None:
     """Writes a run. The steps and their permissions never change; only the run's progress does."""
     connection.execute(
         f"INSERT INTO workflow_runs ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -34,7 +32,7 @@ def put(connection: Connection, run: Run) -> None:
     )
 
 
-def find(connection: Connection, turn_id: str) -> Run | None:
+def find(connection: SqlConnection, turn_id: str) -> Run | None:
     row = connection.execute(f"SELECT {_FIELDS} FROM workflow_runs WHERE turn_id = ?", (turn_id,)).fetchone()
     return None if row is None else _run(row)
 

@@ -1,13 +1,11 @@
 """The snapshots tables: the paths that a change touched, their state, and the contents that are still needed."""
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 
 from anycowork.domain.snapshots import Kind, PathImage, RecordedChange, Snapshot, SnapshotMoment
 from anycowork.store.sql.columns import from_json_text
+from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.writer import Writer
-
-Connection = sqlite3.Connection
 
 _FIELDS = (
     "position, id, chat_id, turn_id, call_id, change_id, workspace, moment, restores,"
@@ -18,7 +16,7 @@ _RECORD_BYTES = 128  # bytes that a path takes in the tables, as measured
 _NEEDED = "moment IN ('before', 'meant')"
 
 
-def add(connection: Connection, snapshot: Snapshot) -> None:
+def add(connection: SqlConnection, snapshot: Snapshot) -> None:
     connection.execute(
         f"INSERT INTO snapshots ({_FIELDS.removeprefix('position, ')}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -45,14 +43,16 @@ def add(connection: Connection, snapshot: Snapshot) -> None:
     )
 
 
-def find(connection: Connection, chat_id: str, snapshot_id: str) -> Snapshot | None:
+def find(connection: SqlConnection, chat_id: str, snapshot_id: str) -> Snapshot | None:
     row = connection.execute(
         f"SELECT {_FIELDS} FROM snapshots WHERE id = ? AND chat_id = ? AND moment <> 'meant'", (snapshot_id, chat_id)
     ).fetchone()
     return None if row is None else _snapshot(row, _images(connection, snapshot_id))
 
 
-def page(connection: Connection, chat_id: str, *, before: int | None, limit: int) -> tuple[list[Snapshot], int | None]:
+def page(
+    connection: SqlConnection, chat_id: str, *, before: int | None, limit: int
+) -> tuple[list[Snapshot], int | None]:
     """Returns those of the chat's own workspace, not of the private copies that tasks work in."""
     rows = connection.execute(
         f"SELECT {_FIELDS} FROM snapshots WHERE chat_id = ? AND position < ? AND moment <> 'meant'"
@@ -63,7 +63,7 @@ def page(connection: Connection, chat_id: str, *, before: int | None, limit: int
     return found, found[0].position if len(rows) > limit else None
 
 
-def first_after(connection: Connection, chat_id: str, seq: int) -> str | None:
+def first_after(connection: SqlConnection, chat_id: str, seq: int) -> str | None:
     """Returns the first snapshot before a change whose record is later than this number."""
     rows = connection.execute(
         "SELECT body FROM records WHERE chat_id = ? AND seq > ? AND type = 'snapshot' ORDER BY seq", (chat_id, seq)
@@ -78,7 +78,7 @@ def first_after(connection: Connection, chat_id: str, seq: int) -> str | None:
 _NO_END = 2**62
 
 
-def changes_since(connection: Connection, snapshot: Snapshot) -> list[RecordedChange]:
+def changes_since(connection: SqlConnection, snapshot: Snapshot) -> list[RecordedChange]:
     """Returns the changes since a snapshot. A change is later than a snapshot if its `before` row is later."""
     rows = connection.execute(
         "SELECT change_id FROM snapshots WHERE workspace = ? AND position >= ? AND moment = 'before' ORDER BY position",
@@ -88,7 +88,7 @@ def changes_since(connection: Connection, snapshot: Snapshot) -> list[RecordedCh
     return [each for each in found if each is not None]
 
 
-def changes_in(connection: Connection, workspace: str) -> list[RecordedChange]:
+def changes_in(connection: SqlConnection, workspace: str) -> list[RecordedChange]:
     rows = connection.execute(
         "SELECT change_id FROM snapshots WHERE workspace = ? AND moment = 'before' ORDER BY position", (workspace,)
     ).fetchall()
@@ -96,7 +96,7 @@ def changes_in(connection: Connection, workspace: str) -> list[RecordedChange]:
     return [each for each in found if each is not None]
 
 
-def changes_of_turns(connection: Connection, turn_ids: Sequence[str], workspace: str) -> list[RecordedChange]:
+def changes_of_turns(connection: SqlConnection, turn_ids: Sequence[str], workspace: str) -> list[RecordedChange]:
     marks = ", ".join("?" for _ in turn_ids)
     rows = connection.execute(
         f"SELECT change_id FROM snapshots WHERE workspace = ? AND moment = 'before' AND turn_id IN ({marks}) ORDER BY position",
@@ -106,13 +106,13 @@ def changes_of_turns(connection: Connection, turn_ids: Sequence[str], workspace:
     return [each for each in found if each is not None]
 
 
-def change(connection: Connection, change_id: str) -> RecordedChange | None:
+def change(connection: SqlConnection, change_id: str) -> RecordedChange | None:
     sides = {snapshot.moment: snapshot for snapshot in _of_change(connection, change_id)}
     before = sides.get(SnapshotMoment.BEFORE)
     return None if before is None else RecordedChange(before, sides.get(SnapshotMoment.AFTER))
 
 
-def unfinished_restores(connection: Connection) -> list[tuple[Snapshot, Snapshot]]:
+def unfinished_restores(connection: SqlConnection) -> list[tuple[Snapshot, Snapshot]]:
     rows = connection.execute(
         "SELECT change_id FROM snapshots AS meant WHERE moment = 'meant' AND NOT EXISTS"
         " (SELECT 1 FROM snapshots AS done WHERE done.change_id = meant.change_id AND done.moment = 'after') ORDER BY position"
@@ -139,7 +139,7 @@ class SqlRetention:
         return await self._writer.run(_needed_hashes)
 
 
-def _needed_hashes(connection: Connection) -> set[str]:
+def _needed_hashes(connection: SqlConnection) -> set[str]:
     rows = connection.execute(
         f"SELECT hash FROM snapshot_paths JOIN snapshots ON id = snapshot_id WHERE hash IS NOT NULL AND {_NEEDED}"
         " UNION SELECT diff FROM snapshots WHERE diff IS NOT NULL AND pruned = 0"
@@ -147,7 +147,7 @@ def _needed_hashes(connection: Connection) -> set[str]:
     return {row[0] for row in rows}
 
 
-def _forget_oldest(connection: Connection, bytes_left: int) -> None:
+def _forget_oldest(connection: SqlConnection, bytes_left: int) -> None:
     freed = _freed_by_pruning(connection)
     total = sum(size for _, size in freed)
     last = None
@@ -169,7 +169,7 @@ def _forget_oldest(connection: Connection, bytes_left: int) -> None:
     )
 
 
-def _freed_by_pruning(connection: Connection) -> list[tuple[int, int]]:
+def _freed_by_pruning(connection: SqlConnection) -> list[tuple[int, int]]:
     """Returns, for each snapshot, oldest first, the bytes that only it and older ones need: contents, and the rows of its paths."""
     return connection.execute(
         "SELECT newest, SUM(size) FROM ("
@@ -181,12 +181,12 @@ def _freed_by_pruning(connection: Connection) -> list[tuple[int, int]]:
     ).fetchall()
 
 
-def _of_change(connection: Connection, change_id: str) -> list[Snapshot]:
+def _of_change(connection: SqlConnection, change_id: str) -> list[Snapshot]:
     rows = connection.execute(f"SELECT {_FIELDS} FROM snapshots WHERE change_id = ?", (change_id,)).fetchall()
     return [_snapshot(row, _images(connection, row[1])) for row in rows]
 
 
-def _images(connection: Connection, snapshot_id: str) -> tuple[PathImage, ...]:
+def _images(connection: SqlConnection, snapshot_id: str) -> tuple[PathImage, ...]:
     rows: Iterable[tuple[bytes, str, str | None, int, int, int, int, int]] = connection.execute(
         "SELECT path, kind, hash, mode, size, mtime, additions, deletions FROM snapshot_paths WHERE snapshot_id = ? ORDER BY path",
         (snapshot_id,),

@@ -1,13 +1,11 @@
 """The turns table."""
 
-import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from anycowork.domain.chats import ChatConfig, EndReason, Turn, TurnState
 from anycowork.store.sql.columns import from_json_text_or_none, to_json_text_or_null
-
-Connection = sqlite3.Connection
+from anycowork.store.sql.connection import SqlConnection
 
 _FIELDS = (
     "id, chat_id, role, principal, message_id, plan_id, state, steps, faults, seconds, steps_before, seconds_before,"
@@ -35,11 +33,11 @@ class Running:
     def current_state(self, stored: Turn) -> Turn:
         return self._turns.get(stored.id, stored) if stored.state is TurnState.RUNNING else stored
 
-    def config_of(self, chat_id: str, read: Callable[[str], ChatConfig | None]) -> ChatConfig | None:
-        known = self._configs.get(chat_id)
-        if known is None and (known := read(chat_id)) is not None:
-            self._configs[chat_id] = known
-        return known
+    def config_of(self, chat_id: str) -> ChatConfig | None:
+        return self._configs.get(chat_id)
+
+    def remember_config(self, chat_id: str, config: ChatConfig) -> None:
+        self._configs[chat_id] = config
 
     def forget_config(self, chat_id: str) -> None:
         self._configs.pop(chat_id, None)
@@ -57,7 +55,7 @@ def goes_on(before: Turn, turn: Turn) -> bool:
     )
 
 
-def put(connection: Connection, turn: Turn, *, seq: int) -> None:
+def put(connection: SqlConnection, turn: Turn, *, seq: int) -> None:
     connection.execute(
         f"INSERT INTO turns ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (id) DO UPDATE SET role = excluded.role, principal = excluded.principal, message_id = excluded.message_id,"
@@ -88,25 +86,24 @@ def put(connection: Connection, turn: Turn, *, seq: int) -> None:
     )
 
 
-def find(connection: Connection, turn_id: str) -> Turn | None:
+def find(connection: SqlConnection, turn_id: str) -> Turn | None:
     row = connection.execute(f"SELECT {_FIELDS} FROM turns WHERE id = ?", (turn_id,)).fetchone()
     return None if row is None else _turn(row)
 
 
-def in_states(connection: Connection, states: Sequence[TurnState]) -> list[Turn]:
+def in_states(connection: SqlConnection, states: Sequence[TurnState]) -> list[Turn]:
     marks = ", ".join("?" for _ in states)
     rows = connection.execute(f"SELECT {_FIELDS} FROM turns WHERE state IN ({marks}) ORDER BY chat_id, seq", states)
     return [_turn(row) for row in rows]
 
 
-def of_job(connection: Connection, job_id: str, task_id: str | None) -> list[Turn]:
-    rows = connection.execute(
-        f"SELECT {_FIELDS} FROM turns WHERE job_id = ? AND task_id IS ? ORDER BY seq", (job_id, task_id)
-    )
+def of_job(connection: SqlConnection, job_id: str, task_id: str | None) -> list[Turn]:
+    only, given = ("IS NULL", (job_id,)) if task_id is None else ("= ?", (job_id, task_id))
+    rows = connection.execute(f"SELECT {_FIELDS} FROM turns WHERE job_id = ? AND task_id {only} ORDER BY seq", given)
     return [_turn(row) for row in rows]
 
 
-def current(connection: Connection, chat_id: str) -> Turn | None:
+def current(connection: SqlConnection, chat_id: str) -> Turn | None:
     """Returns the newest turn that has not ended."""
     row = connection.execute(
         f"SELECT {_FIELDS} FROM turns WHERE chat_id = ? AND state <> 'ended' ORDER BY seq DESC LIMIT 1", (chat_id,)
@@ -114,7 +111,7 @@ def current(connection: Connection, chat_id: str) -> Turn | None:
     return None if row is None else _turn(row)
 
 
-def all_current(connection: Connection, chat_id: str) -> list[Turn]:
+def all_current(connection: SqlConnection, chat_id: str) -> list[Turn]:
     """Returns every turn that has not ended, oldest first."""
     rows = connection.execute(
         f"SELECT {_FIELDS} FROM turns WHERE state IN ('running', 'parked', 'due') AND chat_id = ? ORDER BY seq",
@@ -123,7 +120,7 @@ def all_current(connection: Connection, chat_id: str) -> list[Turn]:
     return [_turn(row) for row in rows]
 
 
-def task_states(connection: Connection) -> list[tuple[str, str, bool, bool]]:
+def task_states(connection: SqlConnection) -> list[tuple[str, str, bool, bool]]:
     """Returns each turn on a task that has not ended: its chat, its id, whether it waits for a person, and whether for an answer."""
     rows = connection.execute(
         "SELECT chat_id, id, state = 'parked', EXISTS (SELECT 1 FROM questions WHERE turn_id = turns.id AND questions.state = 'open')"
@@ -132,14 +129,14 @@ def task_states(connection: Connection) -> list[tuple[str, str, bool, bool]]:
     return [(chat_id, id_, bool(parked), bool(asks)) for chat_id, id_, parked, asks in rows]
 
 
-def newest(connection: Connection, chat_id: str) -> Turn | None:
+def newest(connection: SqlConnection, chat_id: str) -> Turn | None:
     row = connection.execute(
         f"SELECT {_FIELDS} FROM turns WHERE chat_id = ? ORDER BY seq DESC LIMIT 1", (chat_id,)
     ).fetchone()
     return None if row is None else _turn(row)
 
 
-def newest_of(connection: Connection, chat_ids: Sequence[str]) -> dict[str, Turn]:
+def newest_of(connection: SqlConnection, chat_ids: Sequence[str]) -> dict[str, Turn]:
     """The newest turn of each chat that has one, by the chat's id."""
     marks = ", ".join("?" for _ in chat_ids)
     rows = connection.execute(
@@ -150,7 +147,7 @@ def newest_of(connection: Connection, chat_ids: Sequence[str]) -> dict[str, Turn
     return {turn.chat_id: turn for turn in map(_turn, rows)}
 
 
-def _turn(row: tuple[Any, ...]) -> Turn:  # Any: sqlite's rows have no types
+def _turn(row: tuple[Any, ...]) -> Turn:  # Any: rows have no types
     (
         id_,
         chat_id,

@@ -1,6 +1,5 @@
 """The usage table: tokens reserved before a model request, and tokens used."""
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -8,8 +7,7 @@ from typing import assert_never
 from anycowork.domain.errors import NotFound
 from anycowork.domain.journal import Reserve, Spend
 from anycowork.domain.usage import ChatUsage, ModelUsage
-
-Connection = sqlite3.Connection
+from anycowork.store.sql.connection import SqlConnection
 
 _COUNTED = ("requests", "reserved", "prompt", "completion", "cached", "reasoning", "estimated")
 _MORE = ", ".join(f"{name} = usage.{name} + excluded.{name}" for name in _COUNTED)
@@ -29,7 +27,7 @@ Put = tuple[str, Reserve | Spend]
 """A reservation or usage, with its chat."""
 
 
-def put(connection: Connection, puts: Sequence[Put]) -> None:
+def put(connection: SqlConnection, puts: Sequence[Put]) -> None:
     """Writes one row per turn and model: the usage of the last request and the reservation for the next are written together.
 
     Raises: NotFound if nothing was reserved for the usage; IntegrityError if less was.
@@ -92,18 +90,18 @@ class _Sum:
         return (*counted, self.estimated, self.newest, self.filled)
 
 
-def of_chat(connection: Connection, chat_id: str) -> ChatUsage:
+def of_chat(connection: SqlConnection, chat_id: str) -> ChatUsage:
     newest = connection.execute(
         "SELECT filled FROM usage WHERE chat_id = ? AND newest <> '' ORDER BY newest DESC LIMIT 1", (chat_id,)
     ).fetchone()
     return ChatUsage(_models(connection, "chat_id = ?", chat_id), window=newest[0] if newest else 0)
 
 
-def of_turn(connection: Connection, chat_id: str, turn_id: str) -> tuple[ModelUsage, ...]:
+def of_turn(connection: SqlConnection, chat_id: str, turn_id: str) -> tuple[ModelUsage, ...]:
     return _models(connection, "chat_id = ? AND turn_id = ?", chat_id, turn_id)
 
 
-def _models(connection: Connection, where: str, *of: str) -> tuple[ModelUsage, ...]:
+def _models(connection: SqlConnection, where: str, *of: str) -> tuple[ModelUsage, ...]:
     """Returns usage per model, in the order in which the models were first asked."""
     rows = connection.execute(
         f"SELECT model, {', '.join(f'SUM({name})' for name in _COUNTED)} FROM usage WHERE {where} GROUP BY model ORDER BY MIN(first)",

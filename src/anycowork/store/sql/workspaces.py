@@ -1,20 +1,17 @@
 """The workspaces and leases tables: roots that a person registered, what is trusted in them, and who may write."""
 
-import sqlite3
-
 from anycowork.domain.errors import Conflict, LeaseHeld, NotFound
 from anycowork.domain.journal import RequireLease
 from anycowork.domain.ports import Clock
 from anycowork.domain.store_ports import WorkspaceRoot
 from anycowork.domain.times import later
 from anycowork.store.sql.columns import from_json_text, to_json_text
+from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.writer import Writer
-
-Connection = sqlite3.Connection
 
 
 class SqlWorkspaceRoots:
-    def __init__(self, reader: Connection, writer: Writer, clock: Clock) -> None:
+    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock) -> None:
         self._reader = reader
         self._writer = writer
         self._clock = clock
@@ -32,15 +29,19 @@ class SqlWorkspaceRoots:
         )
 
     async def all(self) -> list[WorkspaceRoot]:
-        rows = self._reader.execute("SELECT root, registered_by, created_at, trust FROM workspaces ORDER BY root")
-        return [WorkspaceRoot(root, by, at, from_json_text(trust)) for root, by, at, trust in rows]
+        return await self._reader.read(_all)
 
     async def set_trust(self, root: str, path: str, content_hash: str | None) -> None:
         """Stores the trusted hash; None revokes the trust. Raises: NotFound if the root is not registered."""
         await self._writer.run(lambda connection: _set_trust(connection, root, path, content_hash))
 
 
-def _set_trust(connection: Connection, root: str, path: str, content_hash: str | None) -> None:
+def _all(connection: SqlConnection) -> list[WorkspaceRoot]:
+    rows = connection.execute("SELECT root, registered_by, created_at, trust FROM workspaces ORDER BY root")
+    return [WorkspaceRoot(root, by, at, from_json_text(trust)) for root, by, at, trust in rows]
+
+
+def _set_trust(connection: SqlConnection, root: str, path: str, content_hash: str | None) -> None:
     row = connection.execute("SELECT trust FROM workspaces WHERE root = ?", (root,)).fetchone()
     if row is None:
         raise NotFound("workspace", root)
@@ -63,7 +64,7 @@ class SqlLeases:
         )
 
 
-def _take(connection: Connection, workspace: str, owner: str, *, now: str, until: str) -> int:
+def _take(connection: SqlConnection, workspace: str, owner: str, *, now: str, until: str) -> int:
     row = connection.execute(
         "INSERT INTO leases (workspace, owner, epoch, expires_at) VALUES (?1, ?2, 1, ?3)"
         " ON CONFLICT (workspace) DO UPDATE SET owner = ?2, epoch = leases.epoch + 1, expires_at = ?3"
@@ -77,7 +78,7 @@ def _take(connection: Connection, workspace: str, owner: str, *, now: str, until
     return int(row[0])
 
 
-def require_lease(connection: Connection, write: RequireLease) -> None:
+def require_lease(connection: SqlConnection, write: RequireLease) -> None:
     row = connection.execute("SELECT epoch FROM leases WHERE workspace = ?", (write.workspace,)).fetchone()
     if row is None or row[0] != write.epoch:
         now = "none" if row is None else row[0]

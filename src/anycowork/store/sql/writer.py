@@ -1,7 +1,6 @@
 """The only thread that writes. It commits everything queued as one group, with one sync."""
 
 import asyncio
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -10,11 +9,12 @@ from itertools import groupby
 from queue import SimpleQueue
 from typing import Generic, NamedTuple, TypeVar
 
-from anycowork.domain.errors import Conflict, DatabaseDamaged, StorageFault
+from anycowork.domain.errors import Conflict, StorageFault
 from anycowork.domain.values import value
-from anycowork.store.sqlite.connection import is_damaged
+from anycowork.store.sql.connection import SqlConnection, WriteConnection
 
 LARGEST_GROUP = 512
+ATTEMPTS = 3  # at a group, while its connection is lost and comes back
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -33,8 +33,8 @@ class WriteFailed:
     error: BaseException
 
 
-Work = Callable[[sqlite3.Connection], T]
-Whole = Callable[[sqlite3.Connection, Sequence[P]], Sequence[T]]
+Work = Callable[[SqlConnection], T]
+Whole = Callable[[SqlConnection, Sequence[P]], Sequence[T]]
 """Does several works of one kind together and returns one result for each, in order."""
 Settle = Callable[[WriteDone[T] | WriteFailed], None]
 Outcomes = list[WriteDone[object] | WriteFailed]
@@ -74,10 +74,6 @@ class UncancellableFuture(asyncio.Future[T]):
                 self.set_exception(error)
 
 
-# Errors that the work itself caused. Every other SQLite error is the disk's fault, and undoes the group.
-_OF_THE_WORK = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.NotSupportedError)
-
-
 class Writer:
     """Runs works in the order they were submitted, each completely or not at all, and settles them in that order on the event loop.
 
@@ -87,7 +83,7 @@ class Writer:
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        connection: WriteConnection,
         *,
         undone: Callable[[], None] = lambda: None,
         committed: Callable[[], None] = lambda: None,
@@ -98,6 +94,7 @@ class Writer:
         """
         self.tally = Tally()
         self._connection = connection
+        self._dialect = connection.dialect
         self._undone = undone
         self._committed = committed
         self._round: list[_WriteJob] = []
@@ -167,12 +164,16 @@ class Writer:
         return group, False
 
     def _commit(self, group: list[_WriteJob]) -> Outcomes:
-        try:
-            outcomes = self._all_at_once(group) or self._one_by_one(group)
-        except sqlite3.Error as error:
-            self.tally.faults += 1
-            self._roll_back()
-            return [WriteFailed(_storage_fault(error)) for _ in group]
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                outcomes = self._all_at_once(group) or self._one_by_one(group)
+            except self._dialect.errors as error:
+                self.tally.faults += 1
+                self._roll_back()
+                if left and self._connection.restore(error):
+                    continue
+                return [WriteFailed(self._dialect.storage_fault(error)) for _ in group]
+            break
         self.tally.works += len(group)
         self.tally.commits += 1
         self._committed()
@@ -180,16 +181,16 @@ class Writer:
 
     def _all_at_once(self, group: list[_WriteJob]) -> Outcomes | None:
         """Runs all works without savepoints, which would be a quarter of the cost: works rarely raise. Returns None if one raised."""
-        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.begin()
         try:
             outcomes: Outcomes = [WriteDone(value) for value in self._results(group)]
         except BaseException as error:  # the one-by-one run finds out whose error it is
-            if isinstance(error, sqlite3.Error) and not isinstance(error, _OF_THE_WORK):
+            if isinstance(error, self._dialect.errors) and not isinstance(error, self._dialect.errors_of_work):
                 raise
-            self._connection.execute("ROLLBACK")
+            self._connection.rollback()
             self._undone()
             return None
-        self._connection.execute("COMMIT")
+        self._connection.commit()
         return outcomes
 
     def _results(self, jobs: Sequence[_WriteJob]) -> Iterator[object]:
@@ -201,9 +202,9 @@ class Writer:
                 yield job.work(self._connection)  # type: ignore[operator]  # without a whole it is a Work
 
     def _one_by_one(self, group: list[_WriteJob]) -> Outcomes:
-        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.begin()
         outcomes = [self._attempt(job) for job in group]
-        self._connection.execute("COMMIT")
+        self._connection.commit()
         return outcomes
 
     def _attempt(self, job: _WriteJob) -> WriteDone[object] | WriteFailed:
@@ -211,11 +212,11 @@ class Writer:
         self._connection.execute("SAVEPOINT work")
         try:
             outcome: WriteDone[object] | WriteFailed = WriteDone(next(self._results([job])))
-        except sqlite3.IntegrityError as error:
+        except self._dialect.integrity_errors as error:
             outcome = WriteFailed(Conflict(f"This exists already, or contradicts existing data ({error})."))
-        except _OF_THE_WORK as error:
+        except self._dialect.errors_of_work as error:
             outcome = WriteFailed(error)
-        except sqlite3.Error:
+        except self._dialect.errors:
             raise
         except BaseException as error:  # noqa: BLE001 — the error belongs to the waiting task, and this thread must survive
             outcome = WriteFailed(error)
@@ -226,11 +227,11 @@ class Writer:
         return outcome
 
     def _roll_back(self) -> None:
-        # A full disk may have made SQLite roll back already. If rolling back fails now, the next group tries again.
+        # The database may have rolled back already. If rolling back fails now, the next group tries again.
         self._undone()
         if self._connection.in_transaction:
-            with suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
+            with suppress(*self._dialect.errors):
+                self._connection.rollback()
 
     def _hand_back(self, group: list[_WriteJob], outcomes: Outcomes) -> None:
         assert self._loop is not None
@@ -254,17 +255,3 @@ def _settle(
     finally:
         if not finished:
             loop.call_soon(_settle, loop, settled)
-
-
-def _storage_fault(error: sqlite3.Error) -> StorageFault:
-    if is_damaged(error):
-        fault: StorageFault = DatabaseDamaged(
-            f"The database is damaged ({error}); nothing of this request was kept. Stop the server and replace the database with a backup."
-        )
-    else:
-        fault = StorageFault(
-            f"The database could not be written ({error}); nothing of this request was kept."
-            " Free some disk space or end the program that locks it, then try again."
-        )
-    fault.__cause__ = error  # raised elsewhere: the caller can tell a full disk from a locked database
-    return fault
