@@ -21,6 +21,7 @@ from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
+from anycowork.chats.recorded_paths import RecordedPathsCache
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.server_ports import Sessions
 from anycowork.chats.services import Services
@@ -229,7 +230,13 @@ async def _build_services(
         chats=chats,
         queue=queue,
         forks=ForkService(chat_lock=chat_lock, chats=chats, rollback=rollback, store=store, clock=clock),
-        files=FileService(store=store, rules=database.rules, workspaces=workspaces, browser=LocalFileBrowser()),
+        files=FileService(
+            store=store,
+            rules=database.rules,
+            workspaces=workspaces,
+            browser=LocalFileBrowser(),
+            recorded=RecordedPathsCache(store),
+        ),
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
         ),

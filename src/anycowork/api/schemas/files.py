@@ -18,3 +18,48 @@ class FoundPathShape(DescribedSchema):
 class FoundPathsShape(DescribedSchema):
     results: list[FoundPathShape]
     complete: bool = Field(description="False if the workspace has more files than were searched.")
+
+
+_CHANGED_BY = "Who changed it since the chat began; null if nobody did."
+_PROTECTED = (
+    "Why its content is shown only with `reveal`: its name means keys or passwords, or a rule hides it from agents."
+)
+_Changed = Literal["agent", "you", "both"]
+_Protected = Literal["key_file", "rule"]
+
+
+class FolderEntryShape(DescribedSchema):
+    path: str | None = Field(
+        description="Null if no request can name it: its name is not text, or has control characters."
+    )
+    name: str = Field(description="For the screen: misleading and invisible characters are written out.")
+    kind: Literal["file", "folder", "link", "other"]
+    size: int
+    modified: str | None
+    ignored: bool = Field(description="Git ignores it.")
+    target: str | None = Field(description="Where a link leads, as written in it.")
+    changed_by: _Changed | None = Field(description=_CHANGED_BY)
+    protected: _Protected | None = Field(description=_PROTECTED)
+
+
+class FolderShape(DescribedSchema):
+    path: str
+    entries: list[FolderEntryShape] = Field(description="Folders first, then by name.")
+    total: int = Field(description="How many entries the folder has; `entries` is one page of them.")
+    next: str | None = Field(description="Pass it as `cursor` to get the next page; null on the last one.")
+
+
+class FileShape(DescribedSchema):
+    path: str
+    shown: str = Field(description=_SHOWN)
+    kind: Literal["text", "partial", "image", "binary", "protected"] = Field(
+        description="`partial` is the beginning of a large text; `protected` is withheld until `reveal` asks for it."
+    )
+    size: int
+    modified: str | None
+    sha256: str | None = Field(description="Of the whole content; null if it was not read as a whole.")
+    text: str | None
+    image: str | None = Field(description="A picture as a data URL.")
+    editable: bool = Field(description="The text can be saved back without loss.")
+    changed_by: _Changed | None = Field(description=_CHANGED_BY)
+    protected: _Protected | None = Field(description=_PROTECTED)
