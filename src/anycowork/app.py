@@ -14,14 +14,12 @@ from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
-from anycowork.chats.file_service import FileService
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
-from anycowork.chats.recorded_paths import RecordedPathsCache
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.server_ports import Sessions
 from anycowork.chats.services import Services
@@ -33,7 +31,6 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
-from anycowork.files.browser import LocalFileBrowser
 from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.mcp.manager import McpManager
 from anycowork.providers.discovery import LocalServerWatcher
@@ -49,6 +46,7 @@ from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
 from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_data_folder
 from anycowork.server.disk_usage import disk_usage
+from anycowork.server.file_setup import build_file_services
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
 from anycowork.server.model_connections import ModelConnections
@@ -226,17 +224,13 @@ async def _build_services(
     local = build_local_models(settings, providers, tasks)
     local.offer()
     plan_audit = PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost)
+    files, file_edits = build_file_services(shared, database, clock)
     services = Services(
         chats=chats,
         queue=queue,
         forks=ForkService(chat_lock=chat_lock, chats=chats, rollback=rollback, store=store, clock=clock),
-        files=FileService(
-            store=store,
-            rules=database.rules,
-            workspaces=workspaces,
-            browser=LocalFileBrowser(),
-            recorded=RecordedPathsCache(store),
-        ),
+        files=files,
+        file_edits=file_edits,
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
         ),

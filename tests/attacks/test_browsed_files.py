@@ -1,6 +1,7 @@
 """Attempts through the addresses with which a person browses files: out of the workspace, into special files, past rules, by a program
 that may only read chats, and with names that lie on the screen."""
 
+import hashlib
 import os
 from pathlib import Path
 from urllib.parse import quote
@@ -96,3 +97,42 @@ async def test_a_program_that_may_read_chats_gets_no_file(chat: LiveChat) -> Non
     host = {MCP_HOST_HEADER: "some-host"}
     for address in ("files", "file?path=a.txt", "files/search?q=a"):
         await chat.client.ask("GET", f"{chat.path}/{address}", headers=host, expect=403)
+
+
+@proves("UI-10")
+async def test_no_save_leads_out_of_the_workspace_through_a_link_or_into_git(chat: LiveChat, tmp_path: Path) -> None:
+    assert isinstance(chat.client, LiveServer)
+    folder = chat.client.workspace
+    before = {path: path.read_bytes() for path in (tmp_path / "outside").iterdir()}
+    (folder / "twin.txt").hardlink_to(tmp_path / "outside" / "secret.txt")
+    known = hashlib.sha256(b"outside\n").hexdigest()
+    paths = [
+        "../outside/secret.txt",
+        "/etc/hosts",
+        "out/secret.txt",
+        "out.txt",
+        "twin.txt",
+        "pipe",
+        "loop",
+        "in",
+        ".",
+        ".git/config",
+    ]
+    paths += [".GIT/hooks/x", "in/.git", "git~1/config", "x\x00y", "line\nfeed.txt"]
+    for path in paths:
+        for expected in (known, None):
+            body = {"path": path, "text": "taken\n", "sha256": expected}
+            async with chat.client.session.put(f"{chat.client.url}{chat.path}/file", json=body) as response:
+                assert response.status in (403, 404, 409, 422), (path, response.status, await response.text())
+    assert {path: path.read_bytes() for path in (tmp_path / "outside").iterdir()} == before
+    assert await chat.messages() == []
+
+
+@proves("UI-10")
+async def test_a_program_that_may_read_chats_saves_and_reverts_nothing(chat: LiveChat) -> None:
+    host = {MCP_HOST_HEADER: "some-host"}
+    saved = {"path": "a.txt", "text": "x", "sha256": None}
+    await chat.client.ask("PUT", f"{chat.path}/file", saved, headers=host, expect=403)
+    reverted = {"path": "a.txt", "state": "0" * 64}
+    await chat.client.ask("POST", f"{chat.path}/changes/revert", reverted, headers=host, expect=403)
+    await chat.client.ask("GET", f"{chat.path}/changes", headers=host, expect=403)

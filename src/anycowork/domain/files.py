@@ -84,6 +84,16 @@ class FileContent:
 
 
 @value
+class PreparedEdit:
+    """A text that a person wants to save, as bytes with the file's own line ends. `before` is the hash of what it replaces, if anything."""
+
+    path: str
+    data: bytes
+    mode: int
+    before: str | None = None
+
+
+@value
 class FoundPath:
     """A file or folder that a search found. `path` is from the workspace's root."""
 
@@ -113,3 +123,9 @@ class FileBrowser(Protocol):
 
     async def file(self, workspace: Workspace, path: str) -> FileContent:
         """Return what is in a regular file, bounded. Raises: FileMissing, WrongKind, OutsideWorkspace."""
+
+    async def prepare_edit(self, workspace: Workspace, path: str, text: str, *, expected: str | None) -> PreparedEdit:
+        """Return what saving would write. `expected` is the hash of the content that the person edited, None for a new file.
+
+        Raises: StateChanged if the file has another content now; FileMissing, FileExists, WrongKind, NotText, OutsideWorkspace.
+        """

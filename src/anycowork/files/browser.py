@@ -4,8 +4,9 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from anycowork.domain.files import FileContent, FolderPage, FoundPath, FoundPaths
+from anycowork.domain.files import FileContent, FolderPage, FoundPath, FoundPaths, PreparedEdit
 from anycowork.domain.ports import Hidden, Workspace
+from anycowork.files.edits import prepare_edit
 from anycowork.files.file_content import read_content
 from anycowork.files.folder_page import read_folder
 from anycowork.files.name_match import best_matches
@@ -47,6 +48,10 @@ class LocalFileBrowser:
     async def file(self, workspace: Workspace, path: str) -> FileContent:
         folder = as_folder(workspace)
         return await reading(lambda: read_content(folder, path))
+
+    async def prepare_edit(self, workspace: Workspace, path: str, text: str, *, expected: str | None) -> PreparedEdit:
+        folder = as_folder(workspace)
+        return await reading(lambda: prepare_edit(folder, path, text, expected=expected))
 
     def _search(self, folder: Folder, query: str, limit: int, hidden: Hidden) -> FoundPaths:
         names = self._names_in(folder)

@@ -63,3 +63,33 @@ class FileShape(DescribedSchema):
     editable: bool = Field(description="The text can be saved back without loss.")
     changed_by: _Changed | None = Field(description=_CHANGED_BY)
     protected: _Protected | None = Field(description=_PROTECTED)
+
+
+_SNAPSHOT = "Restoring this snapshot takes the change back; null if nothing had to be changed."
+
+
+class SavedFileShape(DescribedSchema):
+    path: str
+    sha256: str
+    snapshot: str | None = Field(description=_SNAPSHOT)
+
+
+class WrittenChangeShape(DescribedSchema):
+    snapshot: str | None = Field(description=_SNAPSHOT)
+
+
+class NetChangeShape(DescribedSchema):
+    path: str
+    shown: str = Field(description=_SHOWN)
+    status: Literal["added", "modified", "deleted"]
+    additions: int
+    deletions: int
+    changed_by: _Changed
+    protected: _Protected | None = Field(description=_PROTECTED)
+    state: str = Field(description="Names both sides of the difference; send it with what is to be taken back.")
+    diff: str | None = Field(description="A unified diff; null in lists, and for a protected file without `reveal`.")
+
+
+class NetChangeList(DescribedSchema):
+    changes: list[NetChangeShape]
+    next: str | None = Field(description="Pass it as `after` to get the next page; null on the last one.")
