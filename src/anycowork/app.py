@@ -52,6 +52,7 @@ from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
 from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_data_folder
 from anycowork.server.disk_usage import disk_usage
+from anycowork.server.file_setup import build_file_services
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
 from anycowork.server.model_connections import ModelConnections
@@ -230,10 +231,13 @@ async def _build_services(
     local = build_local_models(settings, providers, tasks)
     local.offer()
     plan_audit = PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost)
+    files, file_edits = build_file_services(shared, database, clock)
     services = Services(
         chats=chats,
         queue=queue,
         forks=ForkService(chat_lock=chat_lock, chats=chats, rollback=rollback, store=store, clock=clock),
+        files=files,
+        file_edits=file_edits,
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
         ),

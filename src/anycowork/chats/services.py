@@ -7,6 +7,8 @@ from dataclasses import field
 from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.file_edit_service import FileEditService
+from anycowork.chats.file_service import FileService
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
@@ -91,6 +93,8 @@ class Services:
     chats: ChatService
     queue: QueueService
     forks: ForkService
+    files: FileService
+    file_edits: FileEditService
     decisions: DecisionService
     jobs: JobService
     job_commits: JobCommitService

@@ -26,6 +26,7 @@ from anycowork.domain.ports import Clock, Workspace
 from anycowork.domain.snapshots import (
     Kind,
     PathImage,
+    PersonChange,
     RecordedChange,
     Restore,
     Restored,
@@ -38,7 +39,7 @@ from anycowork.domain.snapshots import (
 )
 from anycowork.domain.tools import Call, PathIntent
 from anycowork.domain.values import replace
-from anycowork.workspace.diffs import LARGEST_DIFFED
+from anycowork.workspace.diffs import LARGEST_DIFFED, without_hunks
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import translate_os_errors
 from anycowork.workspace.merges import merge_texts
@@ -86,7 +87,9 @@ class PackedSnapshots:
 
     # --- around a change
 
-    async def before(self, cause: Call | Restore | TaskCommit, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
+    async def before(
+        self, cause: Call | Restore | TaskCommit | PersonChange, workspace: Workspace, paths: Sequence[str]
+    ) -> Snapshot:
         folder = _folder(workspace)
         return await self._kept(cause, folder, lambda: self._keep(folder, paths))
 
@@ -97,7 +100,7 @@ class PackedSnapshots:
         return await self._kept(cause, folder, lambda: self._keep_replaced(folder, intents))
 
     async def _kept(
-        self, cause: Call | Restore | TaskCommit, folder: Folder, keep: Callable[[], list[PathImage]]
+        self, cause: Call | Restore | TaskCommit | PersonChange, folder: Folder, keep: Callable[[], list[PathImage]]
     ) -> Snapshot:
         """Runs `keep` in a thread, and once more with space made if there is not enough. Raises: NotKept."""
         try:
@@ -196,6 +199,31 @@ class PackedSnapshots:
     async def merge(self, base: PathImage, mine: PathImage, workspace: Workspace) -> PathImage | None:
         return await asyncio.to_thread(self._merge, base, mine, _folder(workspace))
 
+    async def keep(self, path: str, data: bytes, *, mode: int, workspace: Workspace) -> PathImage:
+        owner = f"{workspace.root} edited"
+        if self._pack.size + len(data) > self._quota:
+            await self._free_space(len(data))
+        try:
+            digest = await asyncio.to_thread(self._keep_bytes, data, owner)
+        except OSError as error:
+            raise NotKept(
+                f"The new content could not be kept ({error.strerror}). Nothing was changed. Free some space on the disk of the data"
+                " folder, then try again."
+            ) from error
+        return PathImage(path, Kind.FILE, digest, mode, len(data))
+
+    async def without_hunks(
+        self, base: PathImage, now: PathImage, hunks: Collection[int], workspace: Workspace
+    ) -> bytes | None:
+        folder = _folder(workspace)
+
+        def work() -> bytes | None:
+            before = self._kept_content(base) if base.has_content else b""
+            after = _content_as_left(folder, now)
+            return None if before is None or after is None else without_hunks(before, after, hunks)
+
+        return await asyncio.to_thread(work)
+
     async def contents(self, image: PathImage, workspace: Workspace | None = None) -> bytes | None:
         if workspace is None:
             return await asyncio.to_thread(self._kept_content, image)
@@ -260,6 +288,12 @@ class PackedSnapshots:
             return self._pack.put(data, owner=owner)
         except OSError:
             return None
+
+    def _keep_bytes(self, data: bytes, owner: str) -> str:
+        self._pack.begin(owner)
+        digest = self._pack.put(data, owner=owner)
+        self._pack.sync([digest])
+        return digest
 
     def _preview(self, folder: Folder, undos: Sequence[Undo]) -> RestorePreview:
         conflicts: dict[str, str] = {}
@@ -361,7 +395,9 @@ class PackedSnapshots:
             needed = await self._retention.needed_hashes()
             await asyncio.to_thread(self._pack.sweep, needed, most=self._quota)
 
-    def _snapshot(self, cause: Call | Restore | TaskCommit, root: str, images: Sequence[PathImage]) -> Snapshot:
+    def _snapshot(
+        self, cause: Call | Restore | TaskCommit | PersonChange, root: str, images: Sequence[PathImage]
+    ) -> Snapshot:
         taken = Snapshot(
             id=self._clock.new_id(),
             chat_id=cause.chat_id,
@@ -379,6 +415,8 @@ class PackedSnapshots:
                 return replace(taken, restores=cause.snapshot_id)
             case TaskCommit():
                 return replace(taken, turn_id=cause.turn_id)
+            case PersonChange():
+                return taken
             case _:
                 assert_never(cause)
 

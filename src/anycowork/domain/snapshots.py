@@ -69,6 +69,17 @@ class TaskCommit:
     turn_id: str | None = None
 
 
+PERSON_CHANGE = "person-"
+
+
+@value
+class PersonChange:
+    """What a person changed with their own hand in the page: a change like any other. Its id begins with `person-`."""
+
+    id: str
+    chat_id: str
+
+
 @value
 class Snapshot:
     """The paths of one change (a call or a restore) at one point in time. `diff` is the hash of the difference's text in the pack.
@@ -94,6 +105,11 @@ class Snapshot:
     position: int = 0
     created_at: str = ""
 
+    @property
+    def by_person(self) -> bool:
+        """Whether a person made the change: by hand, or by going back to a snapshot."""
+        return self.restores is not None or self.change_id.startswith(PERSON_CHANGE)
+
     def to_json(self) -> Json:
         return {
             "id": self.id,
@@ -104,6 +120,7 @@ class Snapshot:
             "additions": self.additions,
             "deletions": self.deletions,
             "restores": self.restores,
+            "by_person": self.by_person,
             "pruned": self.pruned,
         }
 
