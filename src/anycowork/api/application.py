@@ -25,6 +25,7 @@ from anycowork.api.routes import (
     audit,
     call_display,
     chats,
+    compaction,
     export,
     fork,
     health,
@@ -56,6 +57,7 @@ from anycowork.chats.services import Services
 
 NOUNS = (
     chats,
+    compaction,
     export,
     fork,
     messages,

@@ -6,6 +6,7 @@ from dataclasses import field
 
 from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_service import ChatService
+from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_audit import JobAudit
@@ -45,6 +46,7 @@ class Services:
 
     chats: ChatService
     queue: QueueService
+    compaction: CompactionService
     forks: ForkService
     decisions: DecisionService
     jobs: JobService
