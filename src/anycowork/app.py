@@ -15,6 +15,7 @@ from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.file_service import FileService
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
@@ -32,6 +33,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
+from anycowork.files.browser import LocalFileBrowser
 from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.mcp.manager import McpManager
 from anycowork.providers.discovery import LocalServerWatcher
@@ -229,6 +231,7 @@ async def _build_services(
         queue=queue,
         compaction=CompactionService(chat_lock=chat_lock, store=store, providers=providers, clock=clock),
         forks=ForkService(chat_lock=chat_lock, chats=chats, rollback=rollback, store=store, clock=clock),
+        files=FileService(store=store, rules=database.rules, workspaces=workspaces, browser=LocalFileBrowser()),
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
         ),

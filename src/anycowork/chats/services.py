@@ -8,6 +8,7 @@ from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.file_service import FileService
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
@@ -48,6 +49,7 @@ class Services:
     queue: QueueService
     compaction: CompactionService
     forks: ForkService
+    files: FileService
     decisions: DecisionService
     jobs: JobService
     job_commits: JobCommitService
