@@ -25,6 +25,7 @@ from anycowork.api.routes import (
     audit,
     call_display,
     chats,
+    compaction,
     export,
     file_changes,
     files,
@@ -58,6 +59,7 @@ from anycowork.chats.services import Services
 
 NOUNS = (
     chats,
+    compaction,
     export,
     fork,
     messages,

@@ -6,6 +6,7 @@ from dataclasses import field
 
 from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_service import ChatService
+from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.file_edit_service import FileEditService
 from anycowork.chats.file_service import FileService
@@ -92,6 +93,7 @@ class Services:
 
     chats: ChatService
     queue: QueueService
+    compaction: CompactionService
     forks: ForkService
     files: FileService
     file_edits: FileEditService
