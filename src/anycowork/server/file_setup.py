@@ -7,7 +7,7 @@ from anycowork.chats.recorded_paths import RecordedPathsCache
 from anycowork.domain.ports import Clock
 from anycowork.files.browser import LocalFileBrowser
 from anycowork.server.shared_parts import SharedParts
-from anycowork.store.sqlite.database import Database
+from anycowork.store.sql.database import Database
 
 
 def build_file_services(shared: SharedParts, database: Database, clock: Clock) -> tuple[FileService, FileEditService]:
