@@ -42,9 +42,8 @@ class DbosRuntime:
         import dbos
         from dbos import _serialization
 
-        _serialization.DBOSDefaultSerializer = (
-            _NoPickle()
-        )  # stored rows name their serializer; without this, pickle among them
+        # Stored rows name their serializer. Without this, they can name pickle.
+        _serialization.DBOSDefaultSerializer = cast(dbos.Serializer, _NoPickle())
         self._instance: Any = dbos.DBOS(
             config={
                 "name": "anycowork",
