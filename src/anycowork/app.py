@@ -59,7 +59,8 @@ from anycowork.server.shared_parts import (
 )
 from anycowork.server.stall_watchdog import StallWatch
 from anycowork.server.uvicorn_server import ListenAddress, serve_app, tune_gc
-from anycowork.store.sqlite.database import Database, open_store
+from anycowork.store.sql.database import Database
+from anycowork.store.sqlite.database import open_store
 from anycowork.workflows.workflow_service import WorkflowService
 
 NewCode = Callable[[float], str]

@@ -9,7 +9,7 @@ from anycowork.domain.engine import Segment
 from anycowork.domain.messages import Json
 from anycowork.engine.dbos_engine import DbosEngine
 from anycowork.engine.dbos_runtime import APPLICATION_VERSION, QUEUE, WORKFLOW
-from support.postgres import postgres
+from support.postgres_process import own_postgres
 
 
 class _Touch:
@@ -28,7 +28,7 @@ async def test_queued_row_that_names_pickle_is_not_unpickled(tmp_path: Path) -> 
         return {}
 
     inputs = base64.b64encode(pickle.dumps({"args": (_Touch(planted), 0), "kwargs": {}})).decode()
-    with postgres() as server:
+    with own_postgres() as server:
         url = server.new_database()
         database = url.split("@/")[1].split("?")[0]
         engine = DbosEngine(url, name="victim", poll_seconds=0.05)

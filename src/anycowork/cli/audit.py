@@ -14,8 +14,9 @@ from anycowork.domain.audit import BrokenChain, ChainHead, HeadEvent, Link, veri
 from anycowork.domain.audit import verify as verify_links
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.values import value
-from anycowork.store.sqlite.audit import chat_ids, end_of, expects_heads_file, open_readonly, verify_chat
-from anycowork.store.sqlite.audit_heads import heads_path, read_heads
+from anycowork.store.sql.audit import chat_ids, end_of, verify_chat
+from anycowork.store.sql.audit_heads import heads_path, read_heads
+from anycowork.store.sqlite.readonly import expects_heads_file, open_readonly
 
 
 @value

@@ -13,8 +13,8 @@ from anycowork.domain.principals import SERVER_PRINCIPAL
 from anycowork.sandbox.workspaces import check_root, home_folder, under_a_root
 from anycowork.server.clock import SystemClock
 from anycowork.server.data_folder import lock_data_folder
+from anycowork.store.sql.importer import Importer, ImportProblem, ImportReport
 from anycowork.store.sqlite.database import open_store
-from anycowork.store.sqlite.importer import Importer, ImportProblem, ImportReport
 
 
 def import_files(flags: Mapping[str, object], environ: Mapping[str, str], files: Sequence[Path], *, cwd: Path) -> int:
