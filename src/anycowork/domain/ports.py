@@ -462,6 +462,9 @@ class Snapshots(Protocol):
     async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
         """Save the same paths again, with the difference. None if they can no longer be read."""
 
+    async def before_restore(self, cause: Restore, workspace: Workspace, undos: Sequence[Undo]) -> Snapshot:
+        """Save what a restore with these previewed undos will replace or remove. Raises: as `before`."""
+
     async def before_commit(self, cause: Call, workspace: Workspace, intents: Sequence[PathIntent]) -> Snapshot:
         """Save what a commit with this manifest will replace or remove. What it creates is recorded as absent. Raises: as `before`."""
 
@@ -469,6 +472,11 @@ class Snapshots(Protocol):
         self, before: Snapshot, workspace: Workspace, intents: Sequence[PathIntent], left_alone: Collection[str]
     ) -> Snapshot | None:
         """Return the state that a finished commit has left, without `left_alone`, where it changed nothing."""
+
+    async def after_restore(
+        self, before: Snapshot, workspace: Workspace, targets: Sequence[PathImage], done: Restored
+    ) -> Snapshot | None:
+        """Return the state after a restore of the `targets`. None if paths that it did not write can no longer be read."""
 
     async def difference(self, snapshot: Snapshot) -> str | None:
         """Return the text of the difference that an `after` snapshot recorded; None if it is gone."""
