@@ -30,6 +30,7 @@ from acp.schema import (
 )
 
 from anycowork import __version__
+from anycowork.acp.editor_files import EditorAbilities
 from anycowork.acp.prompt_content import ContentBlock
 from anycowork.acp.session import EditorSession
 from anycowork.acp.session_info import MODEL, available_commands, mode_state, model_options, session_infos
@@ -61,6 +62,7 @@ class EditorAgent:
         self._link, self._transport = link, transport
         self._sessions: dict[str, EditorSession] = {}
         self._editor_name = "editor"
+        self._abilities = EditorAbilities()
         self._editor: Client
 
     def on_connect(self, conn: Client) -> None:
@@ -75,6 +77,7 @@ class EditorAgent:
     ) -> InitializeResponse:
         if client_info is not None:
             self._editor_name = client_info.name
+        self._abilities = EditorAbilities.of(client_capabilities)
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_info=Implementation(name="anycowork", title="AnyCowork", version=__version__),
@@ -104,7 +107,7 @@ class EditorAgent:
                 if refused.specific == "bad_workspace":
                     raise RequestError(INVALID_PARAMS, f"{refused.message} {_REGISTER}") from None
                 raise
-            session = self._keep(EditorSession(ChatClient(client, chat), self._editor, seen=_last_seq(chat)))
+            session = self._keep(client, chat)
             self._transport.after_response(lambda: self._announce(client, session))
             return NewSessionResponse(
                 session_id=session.chat.chat_id,
@@ -181,9 +184,10 @@ class EditorAgent:
 
     async def _open(self, client: "ServerClient", session_id: str) -> EditorSession:
         chat = await client.get(f"/context/{session_id}")
-        return self._keep(EditorSession(ChatClient(client, chat), self._editor, seen=_last_seq(chat)))
+        return self._keep(client, chat)
 
-    def _keep(self, session: EditorSession) -> EditorSession:
+    def _keep(self, client: "ServerClient", chat: Json) -> EditorSession:
+        session = EditorSession(ChatClient(client, chat), self._editor, seen=_last_seq(chat), abilities=self._abilities)
         self._sessions[session.chat.chat_id] = session
         return session
 

@@ -1,7 +1,8 @@
 """An editor's prompt, a list of content blocks, as the message and the images that a chat takes. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from urllib.parse import unquote, urlsplit
 
 from acp.exceptions import RequestError
@@ -29,8 +30,19 @@ class PromptMessageContent:
     images: tuple[Json, ...] = ()
 
 
-def read_prompt(blocks: Sequence[ContentBlock], workspace: str) -> PromptMessageContent:
-    """Raises: RequestError (-32602) if nothing is said, or something cannot be passed on."""
+def mentioned_files(blocks: Sequence[ContentBlock], workspace: str) -> list[str]:
+    """The files of the workspace that links of the prompt name, each once."""
+    links = [path_in_workspace(block.uri, workspace) for block in blocks if isinstance(block, ResourceContentBlock)]
+    return list(dict.fromkeys(path for path in links if path is not None))
+
+
+def read_prompt(
+    blocks: Sequence[ContentBlock], workspace: str, unsaved: Mapping[str, str] = MappingProxyType({})
+) -> PromptMessageContent:
+    """`unsaved` are the editor's versions of mentioned files that differ from the disk: the message carries them.
+
+    Raises: RequestError (-32602) if nothing is said, or something cannot be passed on.
+    """
     parts: list[str] = []
     images: list[Json] = []
     for block in blocks:
@@ -39,6 +51,11 @@ def read_prompt(blocks: Sequence[ContentBlock], workspace: str) -> PromptMessage
                 parts.append(text)
             case ImageContentBlock(data=data, mime_type=media_type):
                 images.append({"media_type": media_type, "data": data})
+            case ResourceContentBlock(uri=uri) if (path := path_in_workspace(uri, workspace)) in unsaved:
+                assert path is not None
+                parts.append(
+                    f"\n{path} (with changes that are not saved yet; on disk it differs)\n{fenced(unsaved[path])}\n"
+                )
             case ResourceContentBlock(uri=uri):
                 parts.append(mention(uri, workspace))
             case EmbeddedResourceContentBlock(resource=TextResourceContents(uri=uri, text=text)):
@@ -55,13 +72,26 @@ def read_prompt(blocks: Sequence[ContentBlock], workspace: str) -> PromptMessage
 
 def mention(uri: str, workspace: str, *, read: bool = True) -> str:
     """A file of the workspace as `@path`, which the server reads; anything else as it is. Without `read`, the path alone."""
-    parts = urlsplit(uri)
-    if parts.scheme not in ("", "file") or parts.netloc not in ("", "localhost"):
+    path = _path_of(uri)
+    if path is None:
         return uri
-    path = PurePosixPath(unquote(parts.path))
-    if ".." in path.parts or not path.is_relative_to(workspace):
+    inside = path_in_workspace(uri, workspace)
+    if inside is None:
         return str(path)
-    inside = str(path.relative_to(workspace))
     if not read or '"' in inside or "\n" in inside:
         return inside
     return f' @"{inside}" '
+
+
+def path_in_workspace(uri: str, workspace: str) -> str | None:
+    path = _path_of(uri)
+    if path is None or ".." in path.parts or not path.is_relative_to(workspace):
+        return None
+    return str(path.relative_to(workspace))
+
+
+def _path_of(uri: str) -> PurePosixPath | None:
+    parts = urlsplit(uri)
+    if parts.scheme not in ("", "file") or parts.netloc not in ("", "localhost"):
+        return None
+    return PurePosixPath(unquote(parts.path))
