@@ -19,6 +19,7 @@ from anycowork.domain.ports import Journal, Store, Toolbox, Workspaces
 from anycowork.domain.principals import SERVER_PRINCIPAL
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.roles import RoleRegistry
+from anycowork.prompts.compaction import without_undone
 from anycowork.prompts.tool_selection import LOOKED_AT
 from anycowork.workflows.runner import WorkflowRunner
 
@@ -138,7 +139,7 @@ class TurnScheduler:
             role=self._roles.stored(turn.role),
             workspace=self._workspaces.open(turn.workspace or chat.workspace),
             toolbox=self._toolbox,
-            history=_seen_by(turn, recent.messages),
+            history=without_undone(_seen_by(turn, recent.messages)),
             beginning=() if recent.complete else await self._store.first_messages(chat.id, LOOKED_AT),
             calls=await self._store.calls(turn.id),
             progress=await progress_of(self._store, self._toolbox, turn, chat.workspace),

@@ -49,8 +49,9 @@ class Exchange:
                 asking.cancel()
 
     async def on_progress(self, progress: float, total: float | None, message: str | None) -> None:
-        if self._tell is not None and message:
-            self._tell(plain_text(message, 500) + "\n")
+        """Many servers count without words: the count is shown then."""
+        if self._tell is not None:
+            self._tell((plain_text(message or "", 500) or _count(progress, total)) + "\n")
 
     async def elicit(self, params: Any) -> Any:
         """The person's answer to what the server asks; `cancel` if nobody can be asked."""
@@ -109,6 +110,10 @@ _CURRENT: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 def current_exchange(open_exchanges: list[Exchange]) -> Exchange | None:
     """The exchange that a server's own request belongs to; None if that cannot be told."""
     return _CURRENT.get() or (open_exchanges[0] if len(open_exchanges) == 1 else None)
+
+
+def _count(progress: float, total: float | None) -> str:
+    return f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
 
 
 def _name_of(request: Any) -> str:

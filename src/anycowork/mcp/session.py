@@ -28,13 +28,19 @@ START_SECONDS = 30.0
 _LIST_SECONDS = 30.0
 _END_SECONDS = 8.0
 _LONGEST_WAIT = 24 * 3600.0  # the SDK's own limit: ours ends a request earlier, except while a person thinks
+_ROOTS_SECONDS = 0.25
+_SCRATCH = "/tmp"  # of the sandbox: empty, and gone with it
 _GONE = "the connection to it was lost"
 log = logging.getLogger(__name__)
 Connect = Callable[[Callable[[], None]], "AbstractAsyncContextManager[TransportStreams]"]
 
 
 class McpSession:
-    """`connect` makes the transport; it is given what to call when the connection ends. `root` is the workspace the server is told of."""
+    """`connect` makes the transport; it is given what to call when the connection ends. `root` is the workspace the server is told of.
+
+    `has_roots`: it is a program that works on files. Without a workspace it is told of its scratch folder: some offer fewer tools, or do not
+    start at all, if they are told of no root.
+    """
 
     def __init__(
         self,
@@ -44,6 +50,7 @@ class McpSession:
         legacy: bool,
         timeout: float,
         root: str | None,
+        has_roots: bool,
         offers_changed: Callable[[], None],
     ) -> None:
         self._connect = connect
@@ -51,6 +58,8 @@ class McpSession:
         self._legacy = legacy
         self._timeout = timeout
         self._root = root
+        self._has_roots = has_roots
+        self._roots_told = False
         self._offers_changed = offers_changed
         self._exchanges: list[Exchange] = []
         self._client: Client | None = None
@@ -84,6 +93,11 @@ class McpSession:
         if not done:
             self._task.cancel()
             await asyncio.wait([self._task], timeout=_END_SECONDS)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it is over, or about to be."""
+        return self._closing.is_set() or self.closed.is_set()
 
     async def offers(self) -> ServerOffers:
         """Everything that it offers now. Raises: McpFailed."""
@@ -167,11 +181,12 @@ class McpSession:
                 mode="legacy" if self._legacy else "auto",
                 read_timeout_seconds=max(self._timeout, START_SECONDS) + 5,
                 message_handler=self._take,
-                list_roots_callback=self._roots if self._root else None,
+                list_roots_callback=self._roots if self._has_roots else None,
                 elicitation_callback=self._elicit,
                 client_info=Implementation(name="anycowork", version=__version__),
                 cache=None,
             ) as client:
+                await self._let_it_take_its_roots(client)
                 self._client = client
                 self._ready.set()
                 listening = asyncio.ensure_future(self._listen(client))
@@ -217,12 +232,26 @@ class McpSession:
         exchange = current_exchange(self._exchanges)
         return await exchange.elicit(params) if exchange is not None else ElicitResult(action="cancel")
 
+    async def _let_it_take_its_roots(self, client: "Client") -> None:
+        """Waits for a server that asks for its roots once it is connected: a call that comes earlier finds it without them.
+
+        The protocol has no sign for it. An answered ping shows that it has read our answer; then it gets a moment for what it does with it.
+        """
+        if not self._has_roots or client.session.initialize_result is None:
+            return
+        await _ping(client)
+        if self._roots_told:
+            await _ping(client)
+            await asyncio.sleep(_ROOTS_SECONDS)
+            await _ping(client)
+
     async def _roots(self, context: Any) -> Any:
         from mcp_types import ListRootsResult, Root
         from pydantic import FileUrl
 
-        assert self._root is not None
-        return ListRootsResult(roots=[Root(uri=FileUrl(Path(self._root).as_uri()), name="workspace")])
+        self._roots_told = True
+        named = [(self._root, "workspace")] if self._root else [(_SCRATCH, "scratch")]
+        return ListRootsResult(roots=[Root(uri=FileUrl(Path(path).as_uri()), name=name) for path, name in named])
 
 
 def request_of(method: ServerMethod, parameters: Mapping[str, JsonValue]) -> tuple[Any, Any]:
@@ -243,6 +272,13 @@ def request_of(method: ServerMethod, parameters: Mapping[str, JsonValue]) -> tup
             return types.GetPromptRequest(params=get), TypeAdapter(types.GetPromptResult | types.InputRequiredResult)
         case _:
             assert_never(method)
+
+
+async def _ping(client: "Client") -> None:
+    """Only servers of the older generation know it."""
+    import mcp_types as types
+
+    await client.session.send_request(types.PingRequest(), types.EmptyResult)
 
 
 def _load_sdk() -> None:

@@ -4,7 +4,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from anycowork.domain.errors import StateChanged, ToolFault
 from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, RolledForward
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Held, Intent, PathIntent
+from anycowork.domain.values import replace
 from anycowork.sandbox.commit import Applied, NothingMade, apply, lies_elsewhere, seal
 from anycowork.sandbox.delta import FILE, FOLDER, Delta, PathChange, UnusableDelta, scan
 from anycowork.sandbox.delta_check import Objection, ObjectionKind, objection_to
@@ -64,6 +65,13 @@ class Transaction:
     key_files: KeyFiles = field(default_factory=KeyFileIndex)
     covered: Covered = field(default_factory=Covered)
     hidden: Hidden = NOTHING_HIDDEN
+    _manifest: tuple[list[PathChange], tuple[PathIntent, ...]] | None = None
+
+    def manifest(self) -> tuple[PathIntent, ...]:
+        """Returns each path's state before and after. Computed once for a delta: several steps need it, and it may be long."""
+        if self._manifest is None or self._manifest[0] is not self.delta.changes:
+            self._manifest = (self.delta.changes, manifest(self.delta))
+        return self._manifest[1]
 
     def hide(self, hidden: Hidden) -> None:
         """Call it before the command starts: hides what it may not read. Raises: DeniedByRule if that is too much."""
@@ -92,7 +100,7 @@ class Transaction:
         )
         if found is None or found.why is not ObjectionKind.CONFLICT:
             return found
-        kept = _put_aside(self.staging, self.stage.folder, manifest(self.delta))
+        kept = _put_aside(self.staging, self.stage.folder, self.manifest())
         return Objection(found.why, found.paths, f"{found.says} What it had written is kept in '{kept}/upper'.")
 
     def intent(self, command: str) -> Intent:
@@ -104,7 +112,7 @@ class Transaction:
             raise ToolFault(
                 f"The disk refused the command's changes ({error.strerror}); none of them was made."
             ) from None
-        return Intent(paths=manifest(self.delta), command=command, contained=True, staged=str(self.stage.folder))
+        return Intent(paths=self.manifest(), command=command, contained=True, staged=str(self.stage.folder))
 
     def hold(self, command: str, held: Held) -> Intent:
         """Makes the changes wait, durable and inaccessible, for a person's approval.
@@ -131,19 +139,19 @@ class Transaction:
     def commit(self) -> Applied:
         """Raises: CommitFailed; then the changes not moved yet are kept."""
         try:
-            applied = apply(self.stage.folder, self.jail, manifest(self.delta), delta=self.delta)
+            applied = apply(self.stage.folder, self.jail, self.manifest(), delta=self.delta)
         except OSError as error:
-            kept = _put_aside(self.staging, self.stage.folder, manifest(self.delta))
+            kept = _put_aside(self.staging, self.stage.folder, self.manifest())
             self.pledged = False
             raise CommitFailed(_refused(error, kept=f"{kept}/upper")) from None
         if applied.conflicts:
-            _put_aside(self.staging, self.stage.folder, manifest(self.delta))
+            _put_aside(self.staging, self.stage.folder, self.manifest())
         self.pledged = False
         return applied
 
     def promise_modes_of(self, shown: Sequence[PathIntent]) -> None:
         """Sets the modes that were shown, where scanning had to change them."""
-        self.delta.changes[:] = [
+        self.delta.changes = [
             replace(change, after=replace(change.after, mode=item.mode, plain=False))
             if change.after and item.mode is not None and item.mode != change.after.mode
             else change
@@ -165,7 +173,8 @@ class Transaction:
                 f"The command's changes need a person's approval, but here they cannot wait for one ({error.strerror}). None of its "
                 "changes was kept. Change the files with the tools for files, where a person is asked."
             ) from None
-        self.delta.changes.sort(key=lambda change: change.place.parts)  # the order in which a layer is scanned
+        # The order in which a layer is scanned.
+        self.delta.changes = sorted(self.delta.changes, key=lambda change: change.place.parts)
         self.copied = None
 
     def _require_room(self) -> None:
@@ -194,7 +203,8 @@ def resume_transaction(staging: Staging, jail: Jail, held: Intent) -> Transactio
         )
     transaction = Transaction(Stage(folder, runner_for(jail.root), _NEVER, etc=folder), jail, staging)
     try:
-        found = manifest(transaction.look())
+        transaction.look()
+        found = transaction.manifest()
     except (UnusableDelta, OSError):  # it cannot even be scanned any more
         found = ()
     same = held.held is not None and held.held.beneath == _beneath(transaction.delta)

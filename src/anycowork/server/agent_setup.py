@@ -25,7 +25,7 @@ from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.server.shared_parts import SharedParts
-from anycowork.store.sqlite.database import Database
+from anycowork.store.sql.database import Database
 from anycowork.tools.toolbox import ToolRegistry
 from anycowork.workflows.runner import WorkflowRunner
 

@@ -30,7 +30,7 @@ from anycowork.server.mcp_server_store import McpServerStore
 from anycowork.server.sandbox_setup import DiskBudgets, SandboxSetup, set_up_sandbox
 from anycowork.server.trusted_files import TrustedFileStore, custom_roles
 from anycowork.server.workspace_roots import WorkspaceRoots
-from anycowork.store.sqlite.database import Database
+from anycowork.store.sql.database import Database
 from anycowork.tools.plugins.manager import PluginManager
 from anycowork.tools.plugins.runtime import PluginRuntime
 from anycowork.tools.toolbox import ToolRegistry, built_in_tools

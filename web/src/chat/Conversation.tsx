@@ -73,7 +73,14 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
             <ContinueCard
               reason={continuable(view)!.reason}
               busy={sending !== null}
+              full={continuable(view)!.full}
               onContinue={() => void send("continue", () => acts.continueTurn(view.id))}
+              onCompact={() =>
+                void send("continue", async () => {
+                  await acts.compact(view.id);
+                  await acts.continueTurn(view.id);
+                })
+              }
             />
           )}
           <Hint

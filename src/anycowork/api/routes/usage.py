@@ -21,7 +21,7 @@ routes = Router(tags=["usage"])
 async def chat_usage(chat_id: str, principal: Reader, services: ServicesDep) -> Response:
     chat = await require_chat(services.store, chat_id)
     usage = await services.store.chat_usage(chat_id)
-    models = [{**asdict(used), "cost": services.settings.cost(used)} for used in usage.models]
+    models = [{**asdict(used), "cost": services.server.settings.cost(used)} for used in usage.models]
     return json_response(
         200, {"models": models, "window": usage.window, "context_tokens": _history_budget(services, chat)}
     )
@@ -29,6 +29,6 @@ async def chat_usage(chat_id: str, principal: Reader, services: ServicesDep) -> 
 
 def _history_budget(services: Services, chat: Chat) -> int | None:
     try:
-        return services.providers.context_tokens(chat.config.model_id)
+        return services.models.providers.context_tokens(chat.config.model_id)
     except NoSuchModel:
         return None
