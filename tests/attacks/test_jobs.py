@@ -14,7 +14,7 @@ from support.spec import proves
 WRITE = call("create_file", path="a.txt", content="a\n")
 
 
-@proves("APR-5/2", "APR-5/3", "ROL-5")
+@proves("APR-5/2", "APR-5/3", "ROL-5", "PER-4")
 async def test_commanders_actor_writes_and_its_planner_does_not(tmp_path: Path) -> None:
     replies = [WRITE, report("written"), WRITE.replace("a.txt", "b.txt"), report("may not", "failure")]
     steps = plan(writing("a", role="actor"), writing("b", "a", role="planner"))
@@ -28,7 +28,7 @@ async def test_commanders_actor_writes_and_its_planner_does_not(tmp_path: Path) 
         assert (await chat.show())["config"]["agent_role"] == "commander"
 
 
-@proves("APR-5/1", "APR-5/2")
+@proves("APR-5/1", "APR-5/2", "PER-3")
 async def test_worker_of_a_reviewers_chat_cannot_write_whatever_its_role_and_the_plan_say(tmp_path: Path) -> None:
     replies = [WRITE, *[report("may not", "failure")] * 3]
     async with live_server(tmp_path, replies=replies) as client:

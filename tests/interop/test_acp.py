@@ -187,6 +187,11 @@ async def test_two_sessions_work_at_once_and_keep_apart(tmp_path: Path) -> None:
             ended = await asyncio.gather(editor.say(one, "the first"), editor.say(two, "the other"))
             assert [each.stop_reason for each in ended] == ["end_turn", "end_turn"]
             assert (editor.text(one), editor.text(two)) == ("one here", "two here")
+            await editor.connection.close_session(session_id=one)
+            with pytest.raises(RequestError) as refused:
+                await editor.say(one, "the first")
+            assert refused.value.code == -32002
+            assert (await editor.say(two, "still the other")).stop_reason == "end_turn"
 
 
 @proves("ACP-1/4")
@@ -231,7 +236,7 @@ async def test_the_editors_buffers_are_read_kept_in_step_and_never_overwritten(t
     def update(path: str) -> str:
         return call("update_file", path=path, edits=[{"find": "one\n", "replace": "two\n"}])
 
-    replies = [update("clean.txt"), update("dirty.txt"), update("reloaded.txt"), "Changed.", "Read."]
+    replies = [update("clean.txt"), update("dirty.txt"), update("reloaded.txt"), "Changed.", "Read.", "Read again."]
     offers = ClientCapabilities(fs=FileSystemCapabilities(read_text_file=True, write_text_file=True))
     async with ScriptedModel(replies) as model:
         line = CommandLine(tmp_path, model.base_url)
@@ -255,7 +260,10 @@ async def test_the_editors_buffers_are_read_kept_in_step_and_never_overwritten(t
             assert (await editor.connection.prompt(session_id=session, prompt=blocks)).stop_reason == "end_turn"
             asked = str(model.requests[-1]["messages"])
             assert "mine" in asked and "KEY=unsaved" not in asked
-            assert "not saved yet" in asked and asked.count("not saved yet") == 1
+            assert asked.count("not saved yet") == 1
+            editor.buffers[place["clean"]] = "two\nlast\nedited\n"
+            assert (await editor.say(session, "and now")).stop_reason == "end_turn"
+            assert "clean.txt is open in the editor" in str(model.requests[-1]["messages"]), "the agent used it before"
 
 
 @proves("ACP-1/1", "ACP-1/2", "ACP-1/4")

@@ -5,6 +5,7 @@ buffer with unsaved changes (docs/adr/0114).
 """
 
 import asyncio
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 
 SECONDS = 5.0  # for one request: an editor answers from memory
+MOST_FILES = 8  # that a prompt mentions, and that the agent used last
 LARGEST_BUFFER = 200_000  # characters of an unsaved buffer that a prompt carries
 
 
@@ -49,8 +51,17 @@ class EditorFiles:
     def __init__(self, editor: Client, session_id: str, workspace: str, abilities: EditorAbilities) -> None:
         self._editor, self._session_id, self._workspace = editor, session_id, workspace
         self._abilities = abilities
+        self._used: dict[str, None] = {}
 
-    async def unsaved_text(self, path: str) -> str | None:
+    async def unsaved_versions(self, mentioned: Sequence[str]) -> dict[str, str]:
+        """The editor's versions of the mentioned files, and of those that the agent used last, where they differ from the disk."""
+        if not self._abilities.reads:
+            return {}
+        paths = dict.fromkeys([*mentioned[:MOST_FILES], *reversed(self._used)])
+        found = {path: await self._unsaved_text(path) for path in [*paths][: 2 * MOST_FILES]}
+        return {path: text for path, text in found.items() if text is not None}
+
+    async def _unsaved_text(self, path: str) -> str | None:
         """What the editor holds of this file of the workspace; None if that is on disk already, or is not to be passed on."""
         place = absolute_path(path, self._workspace)
         if place is None or is_key_file(path):
@@ -61,11 +72,14 @@ class EditorFiles:
         saved = await asyncio.to_thread(_hash_of_file, Path(place))
         return text if saved is not None and saved != _hash(text) else None
 
-    async def bring_into_step(self, payload: Json) -> str | None:
+    async def follow_result(self, payload: Json) -> str | None:
         """Brings a change that was made into the editor's buffer. The path if unsaved changes of the person stand in the way."""
         facts = payload.get("facts")
         found = facts if isinstance(facts, dict) else {}
         path, before, after = (found.get(name) for name in ("path", "before", "after"))
+        if isinstance(path, str) and payload.get("status") == "ok":
+            self._used.pop(path, None)
+            self._used = dict.fromkeys([*self._used, path][-MOST_FILES:])
         if not (isinstance(path, str) and isinstance(before, str) and isinstance(after, str)):
             return None
         place = absolute_path(path, self._workspace)

@@ -15,7 +15,7 @@ from acp.schema import (
     TextResourceContents,
 )
 
-from anycowork.acp.markdown import fenced
+from anycowork.acp.markdown import fenced, one_line
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 
@@ -26,8 +26,16 @@ ContentBlock = (
 
 @value
 class PromptMessageContent:
+    """`text` is what the person said, `unsaved` the editor's versions of files that are not saved."""
+
     text: str
     images: tuple[Json, ...] = ()
+    unsaved: str = ""
+
+    @property
+    def whole_text(self) -> str:
+        """A command's words are its parameters: nothing is added to them."""
+        return self.text if self.text.lstrip().startswith("/") else self.text + self.unsaved
 
 
 def mentioned_files(blocks: Sequence[ContentBlock], workspace: str) -> list[str]:
@@ -39,7 +47,7 @@ def mentioned_files(blocks: Sequence[ContentBlock], workspace: str) -> list[str]
 def read_prompt(
     blocks: Sequence[ContentBlock], workspace: str, unsaved: Mapping[str, str] = MappingProxyType({})
 ) -> PromptMessageContent:
-    """`unsaved` are the editor's versions of mentioned files that differ from the disk: the message carries them.
+    """`unsaved` are the editor's versions of files that differ from the disk: they follow the message.
 
     Raises: RequestError (-32602) if nothing is said, or something cannot be passed on.
     """
@@ -52,10 +60,7 @@ def read_prompt(
             case ImageContentBlock(data=data, mime_type=media_type):
                 images.append({"media_type": media_type, "data": data})
             case ResourceContentBlock(uri=uri) if (path := path_in_workspace(uri, workspace)) in unsaved:
-                assert path is not None
-                parts.append(
-                    f"\n{path} (with changes that are not saved yet; on disk it differs)\n{fenced(unsaved[path])}\n"
-                )
+                parts.append(f" {path} ")
             case ResourceContentBlock(uri=uri):
                 parts.append(mention(uri, workspace))
             case EmbeddedResourceContentBlock(resource=TextResourceContents(uri=uri, text=text)):
@@ -67,7 +72,13 @@ def read_prompt(
     text = "".join(parts)
     if not text.strip():
         raise RequestError(-32602, "The prompt holds no text. Say what to do.")
-    return PromptMessageContent(text, tuple(images))
+    return PromptMessageContent(text, tuple(images), "".join(map(_unsaved_text, unsaved.items())))
+
+
+def _unsaved_text(version: tuple[str, str]) -> str:
+    path, text = version
+    name = one_line(path, 300)
+    return f"\n\n{name} is open in the editor with changes that are not saved yet. On disk it differs:\n{fenced(text)}"
 
 
 def mention(uri: str, workspace: str, *, read: bool = True) -> str:

@@ -37,7 +37,6 @@ _STOP_REASONS: dict[str, StopReason] = {
     "stopped": "cancelled",
 }
 _BUSY = -32600
-MOST_MENTIONED = 8  # files whose unsaved version a prompt carries; the server reads as many
 
 
 class EditorSession:
@@ -94,10 +93,8 @@ class EditorSession:
     # --- one prompt
 
     async def _read(self, blocks: Sequence[ContentBlock]) -> PromptMessageContent:
-        """With the editor's unsaved versions of the files that the prompt mentions."""
-        mentioned = mentioned_files(blocks, self.workspace)[:MOST_MENTIONED]
-        found = {path: await self._files.unsaved_text(path) for path in mentioned}
-        return read_prompt(blocks, self.workspace, {path: text for path, text in found.items() if text is not None})
+        unsaved = await self._files.unsaved_versions(mentioned_files(blocks, self.workspace))
+        return read_prompt(blocks, self.workspace, unsaved)
 
     async def _prompt(self, content: PromptMessageContent) -> StopReason:
         state = str((await self.chat.refresh()).get("state"))
@@ -111,7 +108,7 @@ class EditorSession:
             reason = await self._follow(await self._parked_turn(), approvals=await self.chat.approvals())
             if reason != "end_turn" or self._fault is not None:
                 return reason
-        sent = await self.chat.send(content.text, images=content.images)
+        sent = await self.chat.send(content.whole_text, images=content.images)
         self.updates.own.add(str(sent.get("message_id")))
         return await self._follow(str(sent.get("turn_id")))
 
@@ -166,7 +163,7 @@ class EditorSession:
                 self._seen = number if isinstance(number, int) else self._seen
                 for update in self.updates.from_event(event):
                     await self._editor.session_update(self.chat.chat_id, update)
-                await self._bring_files_into_step(event)
+                await self._follow_files(event)
                 if event.get("turn_id") == turn_id:
                     self._attend(event, dialogs)
                 if event.get("type") == "turn-ended" and event.get("turn_id") == turn_id:
@@ -176,11 +173,11 @@ class EditorSession:
                     turn_id = following
         raise ServerUnreachable("The event stream ended before the turn did. The chat is kept.")
 
-    async def _bring_files_into_step(self, event: Json) -> None:
+    async def _follow_files(self, event: Json) -> None:
         message = _noun(event, "message")
         if event.get("type") != "message" or message.get("message_type") != "tool_result":
             return
-        unsaved = await self._files.bring_into_step(_noun(message, "payload"))
+        unsaved = await self._files.follow_result(_noun(message, "payload"))
         if unsaved is not None:
             note = f"\n\nYour editor holds unsaved changes of {one_line(unsaved)}. The file on disk was changed; your version was left alone.\n\n"
             await self._editor.session_update(self.chat.chat_id, update_agent_message_text(note))
