@@ -186,8 +186,7 @@ class PackedSnapshots:
 
     async def keep(self, path: str, data: bytes, *, mode: int, workspace: Workspace) -> PathImage:
         owner = f"{workspace.root} edited"
-        if self._pack.size + len(data) > self._quota:
-            await self._free_space(len(data))
+        await self._quota.free_space(len(data))
         try:
             digest = await asyncio.to_thread(self._keep_bytes, data, owner)
         except OSError as error:
@@ -204,7 +203,7 @@ class PackedSnapshots:
 
         def work() -> bytes | None:
             before = self._kept_content(base) if base.has_content else b""
-            after = _content_as_left(folder, now)
+            after = content_as_left(folder, now)
             return None if before is None or after is None else without_hunks(before, after, hunks)
 
         return await asyncio.to_thread(work)
