@@ -368,6 +368,10 @@ class LeaseHeld(Conflict):
     code = "lease_held"
 
 
+class ChatHeld(Conflict):
+    code = "chat_held"
+
+
 class TurnAlreadyRunning(Conflict):
     code = "turn_running"
 
