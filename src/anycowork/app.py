@@ -26,7 +26,7 @@ from anycowork.chats.services import Services
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, waiting_stages
-from anycowork.config.settings import BadSettings, Settings
+from anycowork.config.settings import Settings
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.events.hub import Hub
@@ -45,6 +45,7 @@ from anycowork.server.agent_setup import build_rule_service, build_scheduler
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
 from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_data_folder
+from anycowork.server.database_setup import open_database
 from anycowork.server.disk_usage import disk_usage
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
@@ -60,7 +61,6 @@ from anycowork.server.shared_parts import (
 from anycowork.server.stall_watchdog import StallWatch
 from anycowork.server.uvicorn_server import ListenAddress, serve_app, tune_gc
 from anycowork.store.sql.database import Database
-from anycowork.store.sqlite.database import open_store
 from anycowork.workflows.workflow_service import WorkflowService
 
 NewCode = Callable[[float], str]
@@ -93,17 +93,11 @@ async def start_services(
 ) -> AsyncIterator[RunningServer]:
     """Builds all services and recovers what the last server left; requests are served after that. `outside` is the network of commands.
 
-    Raises: StorageFault, BadWorkspace, BadSettings.
+    Raises: StorageFault, BadWorkspace.
     """
-    if settings.database_url is not None:  # configured to keep chats elsewhere, it must not silently keep them here
-        raise BadSettings(
-            "'database_url' names another database, and this version keeps chats only in SQLite in the data folder. Remove it "
-            "from the settings (ANYCOWORK_DATABASE_URL, or config.toml).",
-            param="database_url",
-        )
     clock = clock or SystemClock()
     hub = Hub(heartbeat_seconds=settings.heartbeat_seconds)
-    database = open_store(settings.database_path, clock, hub.publish, hub.chats_changed)
+    database = await open_database(settings, clock, hub.publish, hub.chats_changed)
     keys = ProviderKeys(settings.data_dir)
     providers = ProviderRegistry(
         provider_configs(settings),

@@ -4,6 +4,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
@@ -44,11 +45,11 @@ class PostgresCluster:
         try:
             yield url
         finally:
-            _run(url, _EMPTY)
+            run_sql(url, _EMPTY)
             self._idle.append(url)
 
     def run(self, sql: str, database: str = "postgres") -> None:
-        _run(self.url(database), sql)
+        run_sql(self.url(database), sql)
 
 
 _EMPTY = """DO $$ DECLARE name TEXT; BEGIN
@@ -59,9 +60,10 @@ _EMPTY = """DO $$ DECLARE name TEXT; BEGIN
 END $$"""
 
 
-def _run(url: str, sql: str) -> None:
-    with closing(PostgresConnection(read_address(url))) as connection:
-        connection.script(sql)
+def run_sql(url: str, sql: str) -> None:
+    """Runs statements, also while an event loop runs in this thread."""
+    with ThreadPoolExecutor(1) as thread, closing(PostgresConnection(read_address(url))) as connection:
+        thread.submit(connection.script, sql).result()
 
 
 def _migrated(url: str) -> str:
@@ -89,3 +91,10 @@ def postgres() -> Iterator[PostgresCluster]:
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def database_url(postgres: PostgresCluster) -> Iterator[str]:
+    """The URL of a database of this release, without rows."""
+    with postgres.database() as url:
+        yield url

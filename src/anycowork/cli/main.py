@@ -14,6 +14,7 @@ from anycowork import __version__
 from anycowork.cli import agents_group, audit_group, jobs_group, mcp_group, model_group, workflow_group
 from anycowork.cli.options import (
     Allow,
+    DatabaseUrl,
     DataDir,
     Events,
     Host,
@@ -65,6 +66,7 @@ Examples:
     anycowork serve --workspace ~/notes
     anycowork serve --port 9000 --no-open
     ANYCOWORK_TOKEN=… anycowork serve --host 0.0.0.0
+    ANYCOWORK_DATABASE_URL=postgresql://… anycowork serve
 """
 
 RUN_HELP = """Run one request headless, for scripts and CI.
@@ -188,9 +190,11 @@ def serve(
     workspace: Workspace = None,
     token: Token = None,
     model: Model = None,
+    database_url: DatabaseUrl = None,
     no_open: NoOpen = False,
 ) -> None:
     flags = {"host": host, "port": port, "data_dir": data_dir, "workspace": workspace, "token": token, "model": model}
+    flags["database_url"] = database_url
     raise typer.Exit(_serve(merge_flags(context, {**flags, "open_browser": False if no_open else None})))
 
 

@@ -1,6 +1,6 @@
 """Reads a database URL, and names it without its password."""
 
-from urllib.parse import SplitResult, parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.values import value
@@ -34,7 +34,8 @@ def read_address(url: str) -> DatabaseAddress:
     if not parts.path.strip("/"):
         raise _refused("it names no database")
     in_query = [text for name, text in parse_qsl(parts.query) if name in ("password", "sslpassword")]
-    return DatabaseAddress(url.strip(), shown, tuple(secret for secret in (parts.password, *in_query) if secret))
+    written = parts.password or ""
+    return DatabaseAddress(url.strip(), shown, tuple(filter(None, (written, unquote(written), *in_query))))
 
 
 def _shown(parts: SplitResult) -> str:

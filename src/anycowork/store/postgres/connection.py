@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import threading
 import time
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
@@ -226,7 +227,8 @@ async def open_session(address: DatabaseAddress) -> asyncpg.Connection:
 
 
 def unreachable(address: DatabaseAddress, error: BaseException) -> StorageFault:
-    reason = address.without_secrets(str(error)) or type(error).__name__
+    said = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+    reason = address.without_secrets(said) or type(error).__name__
     return StorageFault(
         f"The database {address.shown} cannot be opened ({reason}). Check that PostgreSQL runs there, and the user, the password and"
         " the name of the database in ANYCOWORK_DATABASE_URL."

@@ -32,7 +32,7 @@ async def open_postgres(
             connection.connect()
             migrate(connection, address)
             clean = mark_open(connection, clock.now())
-            return connection, AuditHeads(heads_file, connection, clock), clean
+            return connection, AuditHeads(heads_file, connection, clock, shared=True), clean
         except connection.dialect.errors as error:
             connection.close()
             raise unreachable(address, error) from None

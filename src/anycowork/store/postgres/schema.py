@@ -1,9 +1,10 @@
 """Migrates a PostgreSQL database to the schema of this release, in one transaction."""
 
+from contextlib import closing
 from pathlib import Path
 
 from anycowork.domain.errors import StorageFault
-from anycowork.store.postgres.address import DatabaseAddress
+from anycowork.store.postgres.address import DatabaseAddress, read_address
 from anycowork.store.postgres.connection import PostgresConnection
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -34,6 +35,17 @@ def migrate(connection: PostgresConnection, address: DatabaseAddress, *, migrati
         connection.rollback()
         raise
     connection.commit()
+
+
+def describe(url: str) -> str:
+    """Returns the server's version and the database, for people. Changes nothing. Raises: StorageFault."""
+    address = read_address(url)
+    with closing(PostgresConnection(address)) as connection:
+        connection.connect()
+        _require_server(connection, address)
+        version = connection.execute("SHOW server_version").fetchone()[0]
+        known = connection.execute("SELECT to_regclass('schema_migrations') IS NOT NULL").fetchone()[0]
+        return f"{version} at {address.shown}" + ("" if known else " (its tables are created at the first start)")
 
 
 def _require_server(connection: PostgresConnection, address: DatabaseAddress) -> None:

@@ -36,13 +36,15 @@ def read_heads(path: Path) -> Iterator[ChainHead]:
 class AuditHeads:
     """Writes heads on the writer's thread, after each commit. Any thread may read the newest head."""
 
-    def __init__(self, path: Path, connection: SqlConnection, clock: Clock) -> None:
+    def __init__(self, path: Path, connection: SqlConnection, clock: Clock, *, shared: bool = False) -> None:
+        """`shared`: several servers use the database, and each has a file of its own, so that a new file is no sign of a lost one."""
         self._path = path
         self._connection = connection
         self._clock = clock
         self._errors: tuple[type[BaseException], ...] = (OSError, *connection.dialect.errors)
         self._waiting: dict[str, HeadEvent] = {}
-        self._is_begun = bool(connection.execute("SELECT COALESCE(MAX(audit_heads), 0) FROM house").fetchone()[0])
+        self._shared = shared
+        self._is_begun = not shared and _was_begun(connection)
         self.newest = _newest(path)
 
     def note(self, chat_id: str, event: HeadEvent = HeadEvent.ADVANCED) -> None:
@@ -98,9 +100,13 @@ class AuditHeads:
                 raise OSError(f"only {written} of {len(data)} bytes were written")
         finally:
             os.close(fd)
-        if not self._is_begun:
+        if not self._is_begun and not self._shared:
             self._connection.execute("UPDATE house SET audit_heads = 1")
             self._is_begun = True
+
+
+def _was_begun(connection: SqlConnection) -> bool:
+    return bool(connection.execute("SELECT COALESCE(MAX(audit_heads), 0) FROM house").fetchone()[0])
 
 
 def _newest(path: Path) -> ChainHead | None:
