@@ -8,6 +8,7 @@ from anycowork.agent.live_questions import LiveQuestions
 from anycowork.agent.loop import Agent
 from anycowork.agent.model_caller import ModelCaller
 from anycowork.agent.plan_checks import PlanChecker
+from anycowork.agent.prompt_sampler import PromptSampler
 from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import ToolRunner
 from anycowork.agent.turn_recorder import TurnRecorder
@@ -129,6 +130,7 @@ def build_agent(
         clock=clock,
         cost_of=cost_of,
         questions=questions,
+        sampling=PromptSampler(journal=journal, providers=providers, clock=clock),
     )
     return Agent(
         journal=journal,

@@ -4518,10 +4518,12 @@ export interface components {
             denied?: string[] | null;
             /** Read Only */
             read_only?: string[] | null;
+            /** Sampling */
+            sampling?: boolean | null;
         };
         /**
          * McpServerConfig
-         * @description `allowed` None means every tool. `read_only` are the tools that the person vouches for: they are treated as reading.
+         * @description `allowed` None means every tool. `read_only` are the tools that the person vouches for: they are treated as reading. `sampling`: it may ask for prompts to be answered by the chat's model, each with a person's consent.
          *
          *     A program (`command`) runs in the sandbox; `unsandboxed` lets it run with the server's own rights where there is none.
          */
@@ -4570,6 +4572,11 @@ export interface components {
              * @default false
              */
             unsandboxed: boolean;
+            /**
+             * Sampling
+             * @default false
+             */
+            sampling: boolean;
         };
         /** McpServerList */
         McpServerList: {
@@ -4628,6 +4635,11 @@ export interface components {
             network: string[];
             /** Unsandboxed */
             unsandboxed: boolean;
+            /**
+             * Sampling
+             * @description Whether it may ask for prompts to be answered by the chat's model. A person agrees to each one.
+             */
+            sampling: boolean;
             /**
              * Problems
              * @description Which of its tools are not offered, and why.
