@@ -233,14 +233,15 @@ async def _build_services(
     local = build_local_models(settings, providers, tasks)
     local.offer()
     plan_audit = PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost)
-    files, file_edits = build_file_services(shared, database, clock)
+    file_services = build_file_services(shared, database, clock)
     services = Services(
         chats=chats,
         queue=queue,
         compaction=CompactionService(chat_lock=chat_lock, store=store, providers=providers, clock=clock),
         forks=ForkService(chat_lock=chat_lock, chats=chats, rollback=rollback, store=store, clock=clock),
-        files=files,
-        file_edits=file_edits,
+        files=file_services.files,
+        file_edits=file_services.edits,
+        git=file_services.git,
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
         ),

@@ -11,6 +11,7 @@ from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.file_edit_service import FileEditService
 from anycowork.chats.file_service import FileService
 from anycowork.chats.fork_service import ForkService
+from anycowork.chats.git_service import GitService
 from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
@@ -97,6 +98,7 @@ class Services:
     forks: ForkService
     files: FileService
     file_edits: FileEditService
+    git: GitService
     decisions: DecisionService
     jobs: JobService
     job_commits: JobCommitService
