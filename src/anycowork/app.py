@@ -25,9 +25,11 @@ from anycowork.chats.queue_service import QueueService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.server_ports import Sessions
 from anycowork.chats.services import Services
+from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, waiting_stages
+from anycowork.config.known_models import known_models
 from anycowork.config.settings import BadSettings, Settings
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
@@ -113,6 +115,7 @@ async def start_services(
         environment=os.environ,
         stored_key=keys.find,
         timeouts=Timeouts(idle=settings.provider_timeout),
+        catalog=known_models(settings.data_dir),
     )
     stalls = StallWatch()
     try:
@@ -232,6 +235,7 @@ async def _build_services(
         compaction=CompactionService(chat_lock=chat_lock, store=store, providers=providers, clock=clock),
         forks=ForkService(chat_lock=chat_lock, chats=chats, rollback=rollback, store=store, clock=clock),
         files=FileService(store=store, rules=database.rules, workspaces=workspaces, browser=LocalFileBrowser()),
+        symbols=SymbolService(store=store, rules=database.rules, workspaces=workspaces, toolbox=shared.toolbox),
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
         ),

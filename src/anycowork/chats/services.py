@@ -29,6 +29,7 @@ from anycowork.chats.server_ports import (
     UpstreamsPort,
     WorkspaceRootsPort,
 )
+from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.trust_service import TrustService
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
@@ -50,6 +51,7 @@ class Services:
     compaction: CompactionService
     forks: ForkService
     files: FileService
+    symbols: SymbolService
     decisions: DecisionService
     jobs: JobService
     job_commits: JobCommitService

@@ -275,6 +275,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/context/{chat_id}/symbols": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search Symbols
+         * @description Finds functions, classes and the like by the beginning of their names, the shortest first. What rules hide is left out.
+         */
+        get: operations["search_symbols"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/roles": {
         parameters: {
             query?: never;
@@ -1120,7 +1140,7 @@ export interface paths {
         };
         /**
          * List Provider Models
-         * @description What the server itself lists now.
+         * @description What the server itself lists now, with what is known of each model.
          */
         get: operations["list_provider_models"];
         put?: never;
@@ -3507,6 +3527,11 @@ export interface components {
              * @description How many the chat's model can be shown; null if it is gone.
              */
             context_tokens: number | null;
+            /**
+             * Context Known
+             * @description False: nobody named the size, and it is assumed.
+             */
+            context_known: boolean;
         };
         /** CheckShape */
         CheckShape: {
@@ -3909,6 +3934,25 @@ export interface components {
              * @description False if the workspace has more files than were searched.
              */
             complete: boolean;
+        };
+        /** FoundSymbolShape */
+        FoundSymbolShape: {
+            /** Name */
+            name: string;
+            /**
+             * Kind
+             * @description The keyword that defines it, such as class or def.
+             */
+            kind: string;
+            /** Path */
+            path: string;
+            /** Line */
+            line: number;
+        };
+        /** FoundSymbolsShape */
+        FoundSymbolsShape: {
+            /** Results */
+            results: components["schemas"]["FoundSymbolShape"][];
         };
         /** Health */
         Health: {
@@ -4507,10 +4551,42 @@ export interface components {
              */
             confirm: boolean;
         };
+        /** ModelFactsShape */
+        ModelFactsShape: {
+            /**
+             * Context Tokens
+             * @description null: unknown.
+             */
+            context_tokens: number | null;
+            /** @description null: unknown. */
+            price: components["schemas"]["ModelPriceShape"] | null;
+        };
         /** ModelNames */
         ModelNames: {
             /** Models */
             models: string[];
+            /**
+             * Facts
+             * @description Of the models of which something is known.
+             */
+            facts: {
+                [key: string]: components["schemas"]["ModelFactsShape"];
+            };
+        };
+        /** ModelPriceShape */
+        ModelPriceShape: {
+            /**
+             * Input
+             * @description US dollars per million tokens.
+             */
+            input: number;
+            /** Output */
+            output: number;
+            /**
+             * Cached
+             * @description Of prompt tokens that the server had cached; null: the full price.
+             */
+            cached: number | null;
         };
         /** ModelUsageShape */
         ModelUsageShape: {
@@ -4538,7 +4614,7 @@ export interface components {
             estimated: boolean;
             /**
              * Cost
-             * @description US dollars by the prices in config.toml; null where there is none.
+             * @description US dollars by the known prices; null where none is known.
              */
             cost: number | null;
         };
@@ -9943,6 +10019,158 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FoundPathsShape"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    search_symbols: {
+        parameters: {
+            query: {
+                /** @description How the name begins, letters and digits. */
+                q: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundSymbolsShape"];
                 };
             };
             /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */

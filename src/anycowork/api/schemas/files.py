@@ -18,3 +18,14 @@ class FoundPathShape(DescribedSchema):
 class FoundPathsShape(DescribedSchema):
     results: list[FoundPathShape]
     complete: bool = Field(description="False if the workspace has more files than were searched.")
+
+
+class FoundSymbolShape(DescribedSchema):
+    name: str
+    kind: str = Field(description="The keyword that defines it, such as class or def.")
+    path: str
+    line: int
+
+
+class FoundSymbolsShape(DescribedSchema):
+    results: list[FoundSymbolShape]
