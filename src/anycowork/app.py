@@ -31,9 +31,11 @@ from anycowork.chats.services import (
     WorkspaceServices,
 )
 from anycowork.chats.shared_chat_locks import ChatClaims, OnlyServer, SharedChatLocks
+from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, waiting_stages
+from anycowork.config.known_models import known_models
 from anycowork.config.settings import Settings
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
@@ -116,6 +118,7 @@ async def start_services(
         environment=os.environ,
         stored_key=keys.find,
         timeouts=Timeouts(idle=settings.provider_timeout),
+        catalog=known_models(settings.data_dir),
     )
     stalls = StallWatch()
     try:
@@ -242,6 +245,7 @@ async def _build_services(
         files=file_services.files,
         file_edits=file_services.edits,
         git=file_services.git,
+        symbols=SymbolService(store=store, rules=database.rules, workspaces=workspaces, toolbox=shared.toolbox),
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
         ),

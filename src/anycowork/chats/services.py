@@ -31,6 +31,7 @@ from anycowork.chats.server_ports import (
     UpstreamsPort,
     WorkspaceRootsPort,
 )
+from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.trust_service import TrustService
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
@@ -99,6 +100,7 @@ class Services:
     files: FileService
     file_edits: FileEditService
     git: GitService
+    symbols: SymbolService
     decisions: DecisionService
     jobs: JobService
     job_commits: JobCommitService

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Callable
 
-from anycowork.agent.file_mentions import FileMentions
 from anycowork.agent.live_questions import LiveQuestions
 from anycowork.agent.loop import Agent
+from anycowork.agent.mentions import Mentions
 from anycowork.agent.model_caller import ModelCaller
 from anycowork.agent.plan_checks import PlanChecker
 from anycowork.agent.prompt_sampler import PromptSampler
@@ -140,7 +140,7 @@ def build_agent(
         ),
         toolrunner=toolrunner,
         checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
-        file_mentions=FileMentions(recorder=recorder, toolrunner=toolrunner),
+        mentions=Mentions(recorder=recorder, toolrunner=toolrunner),
         steering=Steering(journal=journal, recorder=recorder, store=store, clock=clock),
         clock=clock,
         limits=limits,
