@@ -94,6 +94,12 @@ class Snapshot:
     position: int = 0
     created_at: str = ""
 
+    @property
+    def lines_counted(self) -> bool:
+        """Whether `additions` and `deletions` mean anything. A change of very many files is compared only when somebody looks at it."""
+        counted_none = self.additions == self.deletions == 0 and self.diff is None
+        return not (self.moment is SnapshotMoment.AFTER and self.files > 0 and counted_none)
+
     def to_json(self) -> Json:
         return {
             "id": self.id,
@@ -103,6 +109,7 @@ class Snapshot:
             "files": self.files,
             "additions": self.additions,
             "deletions": self.deletions,
+            "lines_counted": self.lines_counted,
             "restores": self.restores,
             "pruned": self.pruned,
         }
