@@ -5489,6 +5489,12 @@ export interface components {
             /** Deletions */
             deletions: number;
             /**
+             * Lines Counted
+             * @description False for a change of very many files: its lines are compared when its difference is asked for.
+             * @default true
+             */
+            lines_counted: boolean;
+            /**
              * Restores
              * @description The snapshot that was gone back to, if this was a restore.
              */
