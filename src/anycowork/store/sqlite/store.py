@@ -15,6 +15,7 @@ from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.ports import MessagePage, PastCall, RecentMessages, UnfinishedText
 from anycowork.domain.snapshots import RecordedChange, Snapshot
+from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.text_search import SearchResult
 from anycowork.domain.tools import Call
 from anycowork.domain.usage import ChatUsage, ModelUsage, TurnUsage
@@ -98,6 +99,12 @@ class SqliteStore:
         found = await self._messages(chat_id, recent)
         complete = not recent or recent[0][0] == messages.first_number(self._reader, chat_id)
         return RecentMessages(found if complete else _with_whole_calls(found), complete=complete)
+
+    async def messages_since(self, chat_id: str, message_id: str) -> list[Message]:
+        first = messages.number_of(self._reader, chat_id, message_id)
+        if first is None:
+            return []
+        return await self._messages(chat_id, messages.lengths(self._reader, chat_id, since=first))
 
     async def first_messages(self, chat_id: str, limit: int) -> list[Message]:
         return messages.first(self._reader, chat_id, limit)
@@ -184,8 +191,8 @@ class SqliteStore:
     async def run(self, turn_id: str) -> Run | None:
         return runs.find(self._reader, turn_id)
 
-    async def job(self, job_id: str) -> Job | None:
-        return jobs.find(self._reader, job_id)
+    async def job(self, job_id: str, *, with_plan: bool = True) -> Job | None:
+        return jobs.find(self._reader, job_id, with_plan=with_plan)
 
     async def jobs_page(
         self, *, chat_id: str | None = None, limit: int, before: str | None = None
@@ -198,14 +205,26 @@ class SqliteStore:
     async def tasks(self, job_id: str) -> list[JobTask]:
         return jobs.tasks(self._reader, job_id)
 
+    async def task(self, job_id: str, task_id: str) -> JobTask | None:
+        return jobs.task(self._reader, job_id, task_id)
+
+    async def tasks_since(self, job_id: str, seq: int) -> tuple[list[JobTask], int]:
+        return jobs.tasks_since(self._reader, job_id, seq)
+
     async def job_turns(self, job_id: str, task_id: str | None) -> list[Turn]:
         return [self._running.current_state(turn) for turn in turns.of_job(self._reader, job_id, task_id)]
 
-    async def job_usage(self, job: Job) -> list[TurnUsage]:
-        return [
-            TurnUsage(task_id, seconds, usage.of_turn(self._reader, job.chat_id, turn_id))
-            for turn_id, task_id, seconds in jobs.turn_rows(self._reader, job.id)
-        ]
+    async def tasks_page(self, job_id: str, *, after: str | None = None, limit: int) -> list[JobTask]:
+        return jobs.tasks_page(self._reader, job_id, after=after, limit=limit)
+
+    async def task_counts(self, job_id: str) -> dict[TaskStatus, int]:
+        return jobs.counts(self._reader, job_id)
+
+    async def job_usage(self, job_id: str, *, task_ids: Collection[str] | None = None) -> list[TurnUsage]:
+        return usage.of_job(self._reader, job_id, task_ids)
+
+    async def whole_job_usage(self, job_id: str) -> TurnUsage:
+        return usage.of_whole_job(self._reader, job_id)
 
     async def queued_messages(self, chat_id: str) -> list[QueuedMessage]:
         return message_queue.of_chat(self._reader, chat_id)
