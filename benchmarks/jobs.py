@@ -7,6 +7,7 @@ durable too. `coordinator`: all that the coordinator does, with assignments, tur
 import asyncio
 import json
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -22,8 +23,11 @@ from anycowork.domain.values import replace
 from anycowork.server.clock import SystemClock
 from anycowork.store.sqlite.database import Database, open_store
 from measuring import REPOSITORY, Ground, Leg, NotMeasured, Spent, peer_python, spending
-from support.scripted_workers import run_job, wide_plan
 from workplace import new_chat
+
+sys.path.insert(0, str(REPOSITORY / "tests"))
+
+from support.scripted_workers import run_job, wide_plan
 
 QUESTION = "Scheduling of one task of a job"
 SIDE_BY_SIDE = 64

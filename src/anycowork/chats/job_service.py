@@ -1,7 +1,7 @@
 """Jobs as people ask for them: created, approved, paused, resumed, cancelled, retried and looked at. The coordinator does the rest."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.job_drafts import JobDrafts, NewJob, earlier_plan, race_plan
@@ -45,6 +45,7 @@ class JobService:
         isolated: IsolatedTasks,
         clock: Clock,
         cost_of: CostOf,
+        parallel_tasks: Callable[[], int],
     ) -> None:
         self._chat_lock = chat_lock
         self._store = store
@@ -53,6 +54,7 @@ class JobService:
         self._isolated = isolated
         self._clock = clock
         self._cost_of = cost_of
+        self._parallel_tasks = parallel_tasks
         self._draft = RecordFactory(clock)
         self._drafts = JobDrafts(clock)
 
@@ -64,7 +66,8 @@ class JobService:
             job = await self._store.job(job.id) or job
         tasks = await self._store.tasks_page(job.id, limit=MOST_TASKS)
         counts = await self._store.task_counts(job.id)
-        return job_json(job, tasks, await self._usage(job.id, tasks), counts)
+        used = await self._usage(job.id, tasks)
+        return job_json(job, tasks, used, counts, parallel_tasks=self._parallel_tasks())
 
     async def task_page(self, job_id: str, *, after: str | None, limit: int) -> Json:
         """The tasks behind this one, in the order of the plan, and the cursor for the page beyond. Raises: NotFound."""

@@ -241,7 +241,12 @@ _STEP_STATUS = {
 
 
 def job_json(
-    job: Job, tasks: Sequence[JobTask], usage: Mapping[str | None, Json], counts: Mapping[TaskStatus, int]
+    job: Job,
+    tasks: Sequence[JobTask],
+    usage: Mapping[str | None, Json],
+    counts: Mapping[TaskStatus, int],
+    *,
+    parallel_tasks: int,
 ) -> Json:
     """The whole job. `tasks` are its first ones; `counts` are of all, by status. `usage` is by task id, the job's own under None.
     `current_step_index` counts the finished steps in plan order."""
@@ -260,6 +265,7 @@ def job_json(
         "current_step_index": sum(count for status, count in counts.items() if status.over),
         "on_failure": job.on_failure.value,
         "parallel": job.parallel,
+        "parallel_tasks": parallel_tasks,
         "commit": job.commit.value,
         "race": list(job.race),
         "limits": job.limits.to_json(),

@@ -1,9 +1,10 @@
 // Where a person writes. Enter sends, Shift+Enter makes a line; what is not sent is kept. Stop stands where Send stands.
 
-import { ArrowUp, CornerDownRight, ListPlus, PencilLine, Square, Workflow } from "lucide-react";
+import { ArrowUp, CornerDownRight, ListPlus, Network, PencilLine, Square, Workflow } from "lucide-react";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { draftOf, keepDraft } from "../state/preferences";
 import { t } from "../texts/chat";
+import { t as jobTexts } from "../texts/jobs";
 import { t as queueTexts } from "../texts/queue";
 import { isTyping, keysOf, matches, NAMES, shown } from "../ui/hotkeys";
 import { isThumb } from "../ui/narrow";
@@ -27,6 +28,8 @@ interface Props {
   /** While the agent works: the message waits until it has finished, or with `now` steers the turn. */
   onQueue: (words: string, when: "idle" | "now") => Promise<boolean>;
   onStop: () => void;
+  /** Offers to run the words as a job; `started` empties the field. */
+  onJob?: (words: string, started: () => void) => void;
 }
 
 const WAITING: Record<ChatState, string> = {
@@ -74,7 +77,18 @@ function atNothing(target: EventTarget | null): boolean {
   return target instanceof Element && target.matches("body, #main, [role='log'] > *");
 }
 
-export function Composer({ chatId, state, placeholder, sent, images, note = null, onSend, onQueue, onStop }: Props) {
+export function Composer({
+  chatId,
+  state,
+  placeholder,
+  sent,
+  images,
+  note = null,
+  onSend,
+  onQueue,
+  onStop,
+  onJob,
+}: Props) {
   const attached = useAttached(images);
   const [words, setWords] = useState(() => draftOf(chatId));
   const [sending, setSending] = useState(false);
@@ -160,6 +174,18 @@ export function Composer({ chatId, state, placeholder, sent, images, note = null
             onPaste={attached.paste}
             className="max-h-48 min-h-10 thumb:min-h-11 min-w-0 flex-1 resize-none bg-transparent px-2.5 py-2 outline-none placeholder:overflow-hidden placeholder:text-ellipsis placeholder:whitespace-nowrap placeholder:text-ink-3"
           />
+          {idle && onJob && words.trim() && (
+            <button
+              type="button"
+              aria-label={jobTexts.runAsJob}
+              title={jobTexts.runAsJob}
+              disabled={sending}
+              onClick={() => onJob(words, () => write(""))}
+              className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink disabled:opacity-30"
+            >
+              <Network size={18} aria-hidden />
+            </button>
+          )}
           {idle ? (
             <button
               type="submit"

@@ -4019,6 +4019,11 @@ export interface components {
              * @description How many tasks may write at the same time, each in its own copy.
              */
             parallel: number;
+            /**
+             * Parallel Tasks
+             * @description How many of its tasks may run at the same time, readers and writers.
+             */
+            parallel_tasks: number;
             commit: components["schemas"]["CommitMode"];
             /** Race */
             race: string[];

@@ -71,6 +71,7 @@ class JobShape(JobSummaryShape):
     current_step_index: int = Field(description="How many steps are finished, whatever their order.")
     on_failure: OnFailure
     parallel: int = Field(description="How many tasks may write at the same time, each in its own copy.")
+    parallel_tasks: int = Field(description="How many of its tasks may run at the same time, readers and writers.")
     commit: CommitMode
     race: list[str]
     limits: LimitsShape
