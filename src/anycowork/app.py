@@ -257,6 +257,7 @@ async def _build_services(
             isolated=isolated,
             clock=clock,
             cost_of=shared.live_settings.cost,
+            parallel_tasks=shared.live_settings.parallel_tasks,
         ),
         job_audit=JobAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
         job_commits=JobCommitService(
