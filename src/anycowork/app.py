@@ -23,12 +23,15 @@ from anycowork.chats.queue_service import QueueService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.server_ports import Sessions
 from anycowork.chats.services import Services
+from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, waiting_stages
 from anycowork.config.settings import Settings
+from anycowork.domain.engine import Engine
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
+from anycowork.engine.local import InProcessEngine
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
 from anycowork.jobs.coordinator import JobCoordinator
@@ -77,6 +80,7 @@ class RunningServer:
     database: Database
     providers: ProviderRegistry
     scheduler: TurnScheduler
+    engine: Engine
     coordinator: JobCoordinator
     chats: ChatService
     local: LocalModels
@@ -134,6 +138,7 @@ async def start_services(
                 services.coordinator.close()
                 services.services.queue.close()
                 await services.scheduler.interrupt_all()
+                await services.engine.aclose()
                 await services.local.aclose()
                 await services.mcp.aclose()
     finally:
@@ -176,8 +181,10 @@ async def _build_services(
         journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
     )
     scheduler = build_scheduler(shared, clock, database, providers, recovery, tasks)
-    await _recover(shared.sandbox_setup.staging, database, rollback, recovery, scheduler)
-    chat_lock = ChatLock(journal=journal, store=store, scheduler=scheduler)
+    engine = InProcessEngine(tasks)
+    turns = TaskTurns(engine=engine, scheduler=scheduler, store=store, clock=clock, tasks=tasks)
+    await _recover(shared.sandbox_setup.staging, database, rollback, recovery, turns)
+    chat_lock = ChatLock(journal=journal, store=store, scheduler=turns)
     isolated = build_isolated_tasks(settings, shared, database, clock)
     coordinator = JobCoordinator(
         journal=journal,
@@ -290,6 +297,7 @@ async def _build_services(
         database,
         providers,
         scheduler,
+        engine,
         coordinator,
         chats,
         local,
@@ -302,13 +310,13 @@ async def _build_services(
 
 
 async def _recover(
-    staging: Staging, database: Database, rollback: RollbackService, recovery: TurnRecovery, scheduler: TurnScheduler
+    staging: Staging, database: Database, rollback: RollbackService, recovery: TurnRecovery, turns: TaskTurns
 ) -> None:
     """Recovers before anybody works in a workspace again: restores, then commands, then turns."""
     await rollback.settle_after_crash()
     await asyncio.to_thread(staging.end_orphans)
     left = await asyncio.to_thread(staging.left_behind)  # before an interrupted turn starts again
-    await settle_after_crash(database.store, recovery, scheduler)
+    await settle_after_crash(database.store, recovery, turns)
     await asyncio.to_thread(staging.sweep, left, waiting=await waiting_stages(database.store))
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from anycowork.agent.loop import Agent
 from anycowork.agent.turn_context import TurnContext
+from anycowork.chats.chat_lock import TurnEngine
 from anycowork.chats.lookup import progress_of, require_chat
 from anycowork.chats.turn_recovery import TurnRecovery, Unfinished
 from anycowork.domain.chats import EndReason, Turn, TurnState
@@ -70,6 +71,17 @@ class TurnScheduler:
         """Run the turn's next segment, after the previous segment has ended."""
         before = self._running.get(_line_of(turn))
         self._running[_line_of(turn)] = self._tasks.create_task(self._segment(turn, before))
+
+    async def run(self, turn: Turn) -> None:
+        """Run the turn's next segment, and return when it is over. Cancelled, it ends the segment first."""
+        self.start(turn)
+        running = self._running[_line_of(turn)]
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError:
+            running.cancel()
+            await asyncio.wait([running])
+            raise
 
     async def stop(self, turn: Turn, *, principal: str, note: str) -> None:
         """End the turn at once: its processes are killed, and the history is consistent when this returns."""
@@ -182,7 +194,7 @@ def _reason(error: AnyCoworkError) -> EndReason:
     return EndReason.LIMIT if limit else EndReason.FAILED
 
 
-async def settle_after_crash(store: Store, recovery: TurnRecovery, scheduler: TurnScheduler) -> None:
+async def settle_after_crash(store: Store, recovery: TurnRecovery, scheduler: TurnEngine) -> None:
     """Before the server accepts requests: end running turns as interrupted, resume answered ones, leave parked ones parked."""
     for turn in await store.turns_in(TurnState.RUNNING):
         await recovery.clear_leftovers(turn)
