@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -13,6 +13,7 @@ from anycowork.api.application import create_api
 from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
+from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_audit import JobAudit
@@ -22,11 +23,20 @@ from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.server_ports import Sessions
-from anycowork.chats.services import Services
+from anycowork.chats.services import (
+    AccessServices,
+    ModelServices,
+    ServerServices,
+    Services,
+    WorkspaceServices,
+)
+from anycowork.chats.shared_chat_locks import ChatClaims, OnlyServer, SharedChatLocks
+from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, waiting_stages
+from anycowork.config.known_models import known_models
 from anycowork.config.settings import Settings
 from anycowork.domain.engine import Engine
 from anycowork.domain.ports import Clock
@@ -50,10 +60,12 @@ from anycowork.server.clock import SystemClock
 from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_data_folder
 from anycowork.server.database_setup import open_database
 from anycowork.server.disk_usage import disk_usage
+from anycowork.server.file_setup import build_file_services
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
 from anycowork.server.model_connections import ModelConnections
 from anycowork.server.provider_keys import ProviderKeys
+from anycowork.server.server_peers import build_locks, follow_peers, take_over
 from anycowork.server.shared_parts import (
     add_delegates,
     build_isolated_tasks,
@@ -89,6 +101,7 @@ class RunningServer:
     services: Services
     app: ASGIApp
     stopping: asyncio.Event
+    peer_watches: tuple[Coroutine[None, None, None], ...] = ()
 
 
 @asynccontextmanager
@@ -109,6 +122,7 @@ async def start_services(
         environment=os.environ,
         stored_key=keys.find,
         timeouts=Timeouts(idle=settings.provider_timeout),
+        catalog=known_models(settings.data_dir),
     )
     stalls = StallWatch()
     try:
@@ -126,6 +140,7 @@ async def start_services(
                 stalls=stalls,
             )
             watches = [tasks.create_task(services.local.watch()), tasks.create_task(services.maintenance.keep_up())]
+            watches += [tasks.create_task(watch) for watch in services.peer_watches]
             if settings.probe_local_servers:
                 watches.append(tasks.create_task(LocalServerWatcher(providers).watch()))
             try:
@@ -183,8 +198,9 @@ async def _build_services(
     scheduler = build_scheduler(shared, clock, database, providers, recovery, tasks)
     engine = InProcessEngine(tasks)
     turns = TaskTurns(engine=engine, scheduler=scheduler, store=store, clock=clock, tasks=tasks)
-    await _recover(shared.sandbox_setup.staging, database, rollback, recovery, turns)
-    chat_lock = ChatLock(journal=journal, store=store, scheduler=turns)
+    locks = build_locks(database, database.peers, turns) if database.peers is not None else None
+    await _recover(shared.sandbox_setup.staging, database, rollback, recovery, turns, locks or OnlyServer())
+    chat_lock = ChatLock(journal=journal, store=store, scheduler=turns, locks=locks)
     isolated = build_isolated_tasks(settings, shared, database, clock)
     coordinator = JobCoordinator(
         journal=journal,
@@ -216,6 +232,8 @@ async def _build_services(
     queue = QueueService(chat_lock=chat_lock, chats=chats, store=store, clock=clock, tasks=tasks)
 
     def on_rest(chat_id: str) -> None:
+        if locks is not None:
+            tasks.create_task(locks.rest(chat_id))
         coordinator.wake(chat_id)
         queue.wake(chat_id)
 
@@ -225,10 +243,16 @@ async def _build_services(
     local = build_local_models(settings, providers, tasks)
     local.offer()
     plan_audit = PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost)
+    file_services = build_file_services(shared, database, clock)
     services = Services(
         chats=chats,
         queue=queue,
+        compaction=CompactionService(chat_lock=chat_lock, store=store, providers=providers, clock=clock),
         forks=ForkService(chat_lock=chat_lock, chats=chats, rollback=rollback, store=store, clock=clock),
+        files=file_services.files,
+        file_edits=file_services.edits,
+        git=file_services.git,
+        symbols=SymbolService(store=store, rules=database.rules, workspaces=workspaces, toolbox=shared.toolbox),
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
         ),
@@ -240,6 +264,7 @@ async def _build_services(
             isolated=isolated,
             clock=clock,
             cost_of=shared.live_settings.cost,
+            parallel_tasks=shared.live_settings.parallel_tasks,
         ),
         job_audit=JobAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
         job_commits=JobCommitService(
@@ -257,39 +282,46 @@ async def _build_services(
         export=ChatExport(store=store, plan_audit=plan_audit, clock=clock),
         store=store,
         image_bytes=database.blobs,
-        keys=database.principals,
-        sessions=BrowserSessions(settings.data_dir, token, clock),
-        ledger=database.ledger,
-        receipts=database.idempotency,
-        roots=shared.workspace_roots,
-        trusted_files=shared.trusted_files,
-        trust=TrustService(
-            files=shared.trusted_files,
-            journal=journal,
-            store=store,
-            clock=clock,
-            find_workspace=shared.workspace_roots.find,
-        ),
         workflows=workflows,
-        find_workspace=shared.workspace_roots.find,
         streams=Streams(store, hub),
         roles=shared.roles,
         toolbox=shared.toolbox,
         prompts=shared.prompts,
-        providers=providers,
-        connections=ModelConnections(shared.live_settings, providers, provider_keys),
-        local=local,
         mcp=mcp,
-        upstreams=Passthrough(providers, Timeouts(first_byte=PASSTHROUGH_SECONDS, idle=settings.provider_timeout)),
-        settings=shared.live_settings,
         clock=clock,
-        token=token,
-        numbers=partial(_numbers, database, stalls),
-        storage=partial(asyncio.to_thread, disk_usage, settings, shared.sandbox_setup.staging),
-        host=settings.host,
-        allowed_hosts=settings.allowed_hosts,
-        request_limit_bytes=settings.request_limit_bytes,
-        stopping=asyncio.Event(),
+        models=ModelServices(
+            providers=providers,
+            connections=ModelConnections(shared.live_settings, providers, provider_keys),
+            local=local,
+            upstreams=Passthrough(providers, Timeouts(first_byte=PASSTHROUGH_SECONDS, idle=settings.provider_timeout)),
+        ),
+        access=AccessServices(
+            token=token,
+            keys=database.principals,
+            sessions=BrowserSessions(settings.data_dir, token, clock),
+            ledger=database.ledger,
+            receipts=database.idempotency,
+            host=settings.host,
+            allowed_hosts=settings.allowed_hosts,
+            request_limit_bytes=settings.request_limit_bytes,
+        ),
+        workspaces=WorkspaceServices(
+            roots=shared.workspace_roots,
+            trusted_files=shared.trusted_files,
+            trust=TrustService(
+                files=shared.trusted_files,
+                journal=journal,
+                store=store,
+                clock=clock,
+                find_workspace=shared.workspace_roots.find,
+            ),
+            find=shared.workspace_roots.find,
+        ),
+        server=ServerServices(
+            settings=shared.live_settings,
+            numbers=partial(_numbers, database, stalls),
+            storage=partial(asyncio.to_thread, disk_usage, settings, shared.sandbox_setup.staging),
+        ),
     )
     app = create_api(services)
     return RunningServer(
@@ -305,18 +337,38 @@ async def _build_services(
         mcp,
         services,
         app,
-        services.stopping,
+        services.server.stopping,
+        _peer_watches(database, hub, locks, recovery, turns, on_rest),
     )
 
 
+def _peer_watches(
+    database: Database,
+    hub: Hub,
+    locks: SharedChatLocks | None,
+    recovery: TurnRecovery,
+    turns: TaskTurns,
+    on_rest: Callable[[str], None],
+) -> tuple[Coroutine[None, None, None], ...]:
+    if database.peers is None or locks is None:
+        return ()
+    peers = database.peers
+    return (follow_peers(database, peers, hub), take_over(database, peers, locks, recovery, turns, on_rest))
+
+
 async def _recover(
-    staging: Staging, database: Database, rollback: RollbackService, recovery: TurnRecovery, turns: TaskTurns
+    staging: Staging,
+    database: Database,
+    rollback: RollbackService,
+    recovery: TurnRecovery,
+    turns: TaskTurns,
+    claims: ChatClaims,
 ) -> None:
     """Recovers before anybody works in a workspace again: restores, then commands, then turns."""
     await rollback.settle_after_crash()
     await asyncio.to_thread(staging.end_orphans)
     left = await asyncio.to_thread(staging.left_behind)  # before an interrupted turn starts again
-    await settle_after_crash(database.store, recovery, turns)
+    await settle_after_crash(database.store, recovery, turns, claims)
     await asyncio.to_thread(staging.sweep, left, waiting=await waiting_stages(database.store))
 
 
@@ -354,7 +406,7 @@ async def serve(
 
         async with start_services(settings, clock, token=token) as services:
             tune_gc()
-            known = partial(announce, services.services.sessions)
+            known = partial(announce, services.services.access.sessions)
             await serve_app(
                 services.app, address, stopping=services.stopping, ready=known, handle_signals=handle_signals
             )

@@ -4,7 +4,7 @@ import asyncio
 
 from anycowork.chats.turn_scheduler import TurnScheduler
 from anycowork.domain.chats import Turn, TurnState
-from anycowork.domain.engine import Engine, Park, Segment
+from anycowork.domain.engine import Engine, Park, RunOver, Segment
 from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock, Store
@@ -25,6 +25,8 @@ class TaskTurns:
         self._store = store
         self._clock = clock
         self._tasks = tasks
+        self._starting: dict[str, str] = {}
+        self._continued: dict[str, str] = {}  # turns that ended and were continued: the key of their newest run
         engine.register(KIND, self.run_segment)
 
     def start(self, turn: Turn) -> None:
@@ -32,29 +34,47 @@ class TaskTurns:
         if turn.task_id is None:
             self._scheduler.start(turn)
         else:
+            self._starting[turn.id] = turn.chat_id
             self._tasks.create_task(self._submit(turn))
+
+    def is_busy(self, chat_id: str) -> bool:
+        """Tell whether a turn of the chat runs in this process, or is about to."""
+        return chat_id in self._starting.values() or self._scheduler.is_busy(chat_id)
 
     async def stop(self, turn: Turn, *, principal: str, note: str) -> None:
         """End the turn; the history is consistent when this returns."""
         await self._scheduler.stop(turn, principal=principal, note=note)
         if turn.task_id is not None:
-            await self._engine.cancel(turn.id, timeout=STOP_SECONDS)
+            await self._engine.cancel(self._continued.get(turn.id, turn.id), timeout=STOP_SECONDS)
 
     async def _submit(self, turn: Turn) -> None:
+        try:
+            await self._hand_over(turn)
+        except BaseException:
+            self._starting.pop(turn.id, None)
+            raise
+
+    async def _hand_over(self, turn: Turn) -> None:
+        key = self._continued.get(turn.id, turn.id)
         if turn.state is TurnState.DUE:
             try:
-                await self._engine.signal(turn.id, DECIDED, {}, dedup=self._clock.new_id())
+                await self._engine.signal(key, DECIDED, {}, dedup=self._clock.new_id())
                 return
             except NotFound:
                 pass  # it parked before this server started, or only asks
-        await self._engine.submit(KIND, {"turn_id": turn.id}, key=turn.id)
+            except RunOver:
+                key = self._continued[turn.id] = f"{turn.id}:{self._clock.new_id()}"
+        await self._engine.submit(KIND, {"turn_id": turn.id}, key=key)
 
     async def run_segment(self, segment: Segment) -> Json | Park:
         """The engine calls it. A turn that still waits for a person parks again, whatever woke it."""
-        turn = await self._store.turn(segment.run_id)
+        turn_id = str(segment.payload["turn_id"])
+        turn = await self._store.turn(turn_id)
+        self._starting.pop(turn_id, None)
         if turn is not None and turn.state in (TurnState.RUNNING, TurnState.DUE):
             await self._scheduler.run(turn)
-            turn = await self._store.turn(segment.run_id)
+            turn = await self._store.turn(turn_id)
         if turn is not None and turn.state is not TurnState.ENDED:
             return Park(DECIDED)
+        self._continued.pop(turn_id, None)
         return {"reason": turn.reason.value if turn is not None and turn.reason else None}
