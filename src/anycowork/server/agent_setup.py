@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Callable
 
-from anycowork.agent.file_mentions import FileMentions
 from anycowork.agent.live_questions import LiveQuestions
 from anycowork.agent.loop import Agent
+from anycowork.agent.mentions import Mentions
 from anycowork.agent.model_caller import ModelCaller
 from anycowork.agent.plan_checks import PlanChecker
+from anycowork.agent.prompt_sampler import PromptSampler
 from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import ToolRunner
 from anycowork.agent.turn_recorder import TurnRecorder
@@ -26,7 +27,7 @@ from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.server.shared_parts import SharedParts
-from anycowork.store.sqlite.database import Database
+from anycowork.store.sql.database import Database
 from anycowork.tools.toolbox import ToolRegistry
 from anycowork.workflows.runner import WorkflowRunner
 
@@ -133,6 +134,7 @@ def build_agent(
         clock=clock,
         cost_of=cost_of,
         questions=questions,
+        sampling=PromptSampler(journal=journal, providers=providers, clock=clock),
     )
     return Agent(
         journal=journal,
@@ -142,7 +144,7 @@ def build_agent(
         ),
         toolrunner=toolrunner,
         checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
-        file_mentions=FileMentions(recorder=recorder, toolrunner=toolrunner),
+        mentions=Mentions(recorder=recorder, toolrunner=toolrunner),
         steering=Steering(journal=journal, recorder=recorder, store=store, clock=clock),
         clock=clock,
         limits=limits,
