@@ -103,8 +103,9 @@ class ModelCaller:
         )
 
     def _offered(self, context: TurnContext, options: ModelOptions) -> OfferedTools:
-        native = options.calling is Calling.NATIVE
-        return self._prompts.offers(context.role, self._aim(context)) if native else NOT_OFFERED
+        if options.calling is not Calling.NATIVE:
+            return NOT_OFFERED
+        return self._prompts.offers(context.role, self._aim(context), unlisted=context.unlisted_tools)
 
     def _aim(self, context: TurnContext) -> PromptTarget:
         return PromptTarget.of(context.opening(), self._prompt_budget(context))

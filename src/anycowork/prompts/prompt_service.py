@@ -108,10 +108,12 @@ class PromptService:
             return reply_schema(role, specs, brief=brief, without=without, only=only, others=others)
 
         @lru_cache(maxsize=64)
-        def offers(role: RoleDefinition, aim: PromptTarget) -> OfferedTools:
+        def offers(role: RoleDefinition, aim: PromptTarget, unlisted: tuple[str, ...]) -> OfferedTools:
             found = offered_tools(toolbox.specs(), role, budget_tokens=aim.offered, request=aim.request)
-            tools = tuple(Offer(spec.name, spec.description, spec.schema) for spec in found.shown)
-            return OfferedTools(tools, offer_tokens(found))
+            more = [tool.spec for name in unlisted if (tool := toolbox.find(name)) is not None]
+            shown = [*found.shown, *(spec for spec in more if role.grants(spec.permissions))]
+            tools = tuple(Offer(spec.name, spec.description, spec.schema) for spec in shown)
+            return OfferedTools(tools, offer_tokens(shown))
 
         @lru_cache(maxsize=64)
         def crowded(role: RoleDefinition, aim: PromptTarget) -> bool:
@@ -176,10 +178,10 @@ class PromptService:
         found = await self._supplied.instructions(setting.workspace) if self._supplied else None
         return instructions_section(found, context_tokens=setting.context_tokens, brief=brief)
 
-    def offers(self, role: RoleDefinition, aim: PromptTarget) -> OfferedTools:
+    def offers(self, role: RoleDefinition, aim: PromptTarget, *, unlisted: tuple[str, ...] = ()) -> OfferedTools:
         """The tools that the role grants, and no other, for a model that calls natively; if they are too many, those that the chat's
-        opening request speaks of."""
-        return self._offers(role, self._aim(role, aim))
+        opening request speaks of. `unlisted` tools, which the prompt does not list, come with them."""
+        return self._offers(role, self._aim(role, aim), unlisted)
 
     def tools(self, role: RoleDefinition) -> frozenset[str]:
         """Return the names of the tools that the role grants."""
