@@ -40,8 +40,8 @@ test-interop: install ## run real programs against the passthrough: llm, aider, 
 	@$(BIN)/python scripts/interop.py clients
 	@$(BIN)/python -m pytest tests/interop/clients/check_clients.py $(ARGS)
 
-test-mcp: install ## run every MCP server of others over every transport (make test runs a part)
-	@ANYCOWORK_ALL_MCP_SERVERS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/interop/test_real_mcp_servers.py $(ARGS)
+test-mcp: install ## every MCP server of others over every transport, and the conformance suite (make test runs a part)
+	@ANYCOWORK_ALL_MCP_SERVERS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/interop/test_real_mcp_servers.py tests/interop/test_mcp_conformance.py $(ARGS)
 
 test-spec: install ## break the code behind each clause of the requirements and show that its tests notice (slow; ARGS="LOOP-4" narrows)
 	@$(BIN)/python scripts/sabotage.py $(ARGS)
