@@ -147,6 +147,12 @@ class McpServersPort(Protocol):
     async def connect(self, name: str) -> Json:
         """Raises: NotFound."""
 
+    async def sign_in(self, name: str, redirect_uri: str) -> Json:
+        """The address at which a person logs in. Raises: NotFound, Conflict."""
+
+    def finish_sign_in(self, answer: dict[str, str]) -> bool:
+        """Whether a sign-in waited for this answer of a browser."""
+
     async def disconnect(self, name: str) -> Json:
         """Raises: NotFound."""
 
