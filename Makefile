@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-interop test-mcp attacks fuzz fuzz-shell check browser bench model test-model test-spec test-large web wire screens docs lock clean
+.PHONY: help install run test test-interop test-delegate test-mcp attacks fuzz fuzz-shell check browser bench model test-model test-spec test-large web wire screens docs lock clean
 
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
@@ -39,6 +39,10 @@ test: check browser ## set up, check, then run every test there is (ARGS="-k wor
 test-interop: install ## run real programs against the passthrough: llm, aider, opencode (600 MB, into .venv/interop)
 	@$(BIN)/python scripts/interop.py clients
 	@$(BIN)/python -m pytest tests/interop/clients/check_clients.py $(ARGS)
+
+test-delegate: install ## give tasks to a real agent of another vendor (opencode, 180 MB, into .venv/interop)
+	@$(BIN)/python scripts/interop.py agent
+	@$(BIN)/python -m pytest -n 2 tests/interop/clients/check_delegate.py $(ARGS)
 
 test-mcp: install ## every MCP server of others over every transport, and the conformance suite (make test runs a part)
 	@ANYCOWORK_ALL_MCP_SERVERS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/interop/test_real_mcp_servers.py tests/interop/test_mcp_conformance.py $(ARGS)

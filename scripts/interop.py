@@ -3,6 +3,7 @@
 python scripts/interop.py sdk         OpenAI's client for Node, into tests/interop/sdk/node_modules
 python scripts/interop.py mcp         MCP servers by others and the conformance suite, into tests/interop/mcp/node_modules and .venv/interop
 python scripts/interop.py clients     llm, aider and opencode, into .venv/interop
+python scripts/interop.py agent       opencode alone
 """
 
 import fcntl
@@ -41,6 +42,10 @@ def install_clients() -> None:
     for name in ("llm", "aider"):
         place, pinned = CLIENTS / name, INTEROP / "clients" / f"{name}.txt"
         _once(place / ".installed", pinned, lambda place=place, pinned=pinned: _python_client(place, pinned))
+    install_agent()
+
+
+def install_agent() -> None:
     place, lock = CLIENTS / "opencode", INTEROP / "clients" / "package-lock.json"
     _once(place / ".installed", lock, lambda: _node_client(place, lock))
 
@@ -87,6 +92,8 @@ def main(words: list[str]) -> int:
                 install_mcp()
             case ["clients"]:
                 install_clients()
+            case ["agent"]:
+                install_agent()
             case _:
                 print(__doc__, file=sys.stderr)
                 return 2

@@ -40,7 +40,7 @@ MORE = [
 SCENARIOS = SHORT + MORE if "ANYCOWORK_ALL_MCP_SERVERS" in os.environ else SHORT
 
 
-@proves("MCP-3")
+@proves("MCP-3/3")
 async def test_the_server_passes_the_official_suite_in_both_generations(tmp_path: Path) -> None:
     await asyncio.to_thread(install_servers)
     port, line = free_port(), CommandLine(tmp_path)

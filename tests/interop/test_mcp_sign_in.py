@@ -62,7 +62,7 @@ async def secret(client: LiveServer) -> str:
     return str((await chat.of_type("tool_result"))[-1]["content"])
 
 
-@proves("MCP-1")
+@proves("MCP-1/1")
 async def test_a_person_signs_in_and_the_tokens_are_kept_for_this_origin_alone(tmp_path: Path) -> None:
     replies = [call("far__secret"), "Done."]
     with accounts() as url:
@@ -86,7 +86,7 @@ async def test_a_person_signs_in_and_the_tokens_are_kept_for_this_origin_alone(t
             assert json.loads(kept.read_text()) == {}
 
 
-@proves("MCP-1")
+@proves("MCP-1/1")
 async def test_an_expired_token_is_renewed_after_a_restart_without_anybody(tmp_path: Path) -> None:
     with accounts(seconds=3600) as url:
         async with live_server(tmp_path) as client:
@@ -104,7 +104,7 @@ async def test_an_expired_token_is_renewed_after_a_restart_without_anybody(tmp_p
         assert json.loads(kept.read_text())["far"]["credentials"]["tokens"]["access_token"] != before
 
 
-@proves("MCP-1")
+@proves("MCP-1/1")
 async def test_tokens_of_one_origin_are_not_sent_to_another_and_only_a_person_starts_a_sign_in(tmp_path: Path) -> None:
     with accounts() as url, accounts() as other:
         async with live_server(tmp_path) as client:

@@ -52,10 +52,12 @@ class McpManager:
     def tools(self) -> list[McpTool]:
         return [tool for server in self._servers.values() for tool in server.tools()]
 
-    def resources(self) -> list[Json]:
-        """The resources of all connected servers."""
-        servers = sorted(self._servers.items())
-        return [one.shown(name) for name, server in servers for one in server.resources()][:MOST_LISTED]
+    def resources(self, query: str = "", limit: int = MOST_LISTED) -> list[Json]:
+        """The resources of all connected servers whose server, name or address holds the query."""
+        wanted, servers = query.casefold(), sorted(self._servers.items())
+        found = [one.shown(name) for name, server in servers for one in server.resources()]
+        fitting = [one for one in found if any(wanted in str(one[key]).casefold() for key in ("server", "name", "uri"))]
+        return fitting[:limit]
 
     def workflows(self) -> list[SuppliedFile]:
         """The prompts of all connected servers, as workflows."""

@@ -1,6 +1,8 @@
 """MCP servers: what a person configured, how each one is, and how to connect, list again or remove one."""
 
-from fastapi import Request, Response
+from typing import Annotated
+
+from fastapi import Query, Request, Response
 
 from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import MCP_SIGN_IN, Manager, Reader
@@ -22,10 +24,15 @@ async def list_mcp_servers(principal: Manager, services: ServicesDep) -> Respons
     return json_response(200, {"servers": list(services.mcp.shown())})
 
 
-@routes.get("/mcp/resources", response_model=McpResourceList, responses=error_responses())
-async def list_mcp_resources(principal: Reader, services: ServicesDep) -> Response:
+@routes.get("/mcp/resources", response_model=McpResourceList, responses=error_responses(422))
+async def list_mcp_resources(
+    principal: Reader,
+    services: ServicesDep,
+    q: Annotated[str, Query(max_length=200, description="Only those whose server, name or address holds this.")] = "",
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000,
+) -> Response:
     """Of all connected servers; to name one in a message. An agent reads it with the server's tool `resources_read`."""
-    return json_response(200, {"resources": list(services.mcp.resources())})
+    return json_response(200, {"resources": list(services.mcp.resources(q, limit))})
 
 
 @routes.post("/mcp/servers", status_code=201, response_model=McpServerShape, responses=error_responses(409, body=True))
