@@ -44,8 +44,8 @@ test-delegate: install ## give tasks to a real agent of another vendor (opencode
 	@$(BIN)/python scripts/interop.py agent
 	@$(BIN)/python -m pytest -n 2 tests/interop/clients/check_delegate.py $(ARGS)
 
-test-mcp: install ## run every MCP server of others over every transport (make test runs a part)
-	@ANYCOWORK_ALL_MCP_SERVERS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/interop/test_real_mcp_servers.py $(ARGS)
+test-mcp: install ## every MCP server of others over every transport, and the conformance suite (make test runs a part)
+	@ANYCOWORK_ALL_MCP_SERVERS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/interop/test_real_mcp_servers.py tests/interop/test_mcp_conformance.py $(ARGS)
 
 test-spec: install ## break the code behind each clause of the requirements and show that its tests notice (slow; ARGS="LOOP-4" narrows)
 	@$(BIN)/python scripts/sabotage.py $(ARGS)
