@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -30,9 +30,12 @@ from anycowork.chats.services import (
     Services,
     WorkspaceServices,
 )
+from anycowork.chats.shared_chat_locks import ChatClaims, OnlyServer, SharedChatLocks
+from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, waiting_stages
+from anycowork.config.known_models import known_models
 from anycowork.config.settings import Settings
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
@@ -59,6 +62,7 @@ from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
 from anycowork.server.model_connections import ModelConnections
 from anycowork.server.provider_keys import ProviderKeys
+from anycowork.server.server_peers import build_locks, follow_peers, take_over
 from anycowork.server.shared_parts import (
     add_delegates,
     build_isolated_tasks,
@@ -93,6 +97,7 @@ class RunningServer:
     services: Services
     app: ASGIApp
     stopping: asyncio.Event
+    peer_watches: tuple[Coroutine[None, None, None], ...] = ()
 
 
 @asynccontextmanager
@@ -113,6 +118,7 @@ async def start_services(
         environment=os.environ,
         stored_key=keys.find,
         timeouts=Timeouts(idle=settings.provider_timeout),
+        catalog=known_models(settings.data_dir),
     )
     stalls = StallWatch()
     try:
@@ -130,6 +136,7 @@ async def start_services(
                 stalls=stalls,
             )
             watches = [tasks.create_task(services.local.watch()), tasks.create_task(services.maintenance.keep_up())]
+            watches += [tasks.create_task(watch) for watch in services.peer_watches]
             if settings.probe_local_servers:
                 watches.append(tasks.create_task(LocalServerWatcher(providers).watch()))
             try:
@@ -184,8 +191,9 @@ async def _build_services(
         journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
     )
     scheduler = build_scheduler(shared, clock, database, providers, recovery, tasks)
-    await _recover(shared.sandbox_setup.staging, database, rollback, recovery, scheduler)
-    chat_lock = ChatLock(journal=journal, store=store, scheduler=scheduler)
+    locks = build_locks(database, database.peers, scheduler) if database.peers is not None else None
+    await _recover(shared.sandbox_setup.staging, database, rollback, recovery, scheduler, locks or OnlyServer())
+    chat_lock = ChatLock(journal=journal, store=store, scheduler=scheduler, locks=locks)
     isolated = build_isolated_tasks(settings, shared, database, clock)
     coordinator = JobCoordinator(
         journal=journal,
@@ -217,6 +225,8 @@ async def _build_services(
     queue = QueueService(chat_lock=chat_lock, chats=chats, store=store, clock=clock, tasks=tasks)
 
     def on_rest(chat_id: str) -> None:
+        if locks is not None:
+            tasks.create_task(locks.rest(chat_id))
         coordinator.wake(chat_id)
         queue.wake(chat_id)
 
@@ -226,14 +236,16 @@ async def _build_services(
     local = build_local_models(settings, providers, tasks)
     local.offer()
     plan_audit = PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost)
-    files, file_edits = build_file_services(shared, database, clock)
+    file_services = build_file_services(shared, database, clock)
     services = Services(
         chats=chats,
         queue=queue,
         compaction=CompactionService(chat_lock=chat_lock, store=store, providers=providers, clock=clock),
         forks=ForkService(chat_lock=chat_lock, chats=chats, rollback=rollback, store=store, clock=clock),
-        files=files,
-        file_edits=file_edits,
+        files=file_services.files,
+        file_edits=file_services.edits,
+        git=file_services.git,
+        symbols=SymbolService(store=store, rules=database.rules, workspaces=workspaces, toolbox=shared.toolbox),
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
         ),
@@ -317,17 +329,37 @@ async def _build_services(
         services,
         app,
         services.server.stopping,
+        _peer_watches(database, hub, locks, recovery, scheduler, on_rest),
     )
 
 
+def _peer_watches(
+    database: Database,
+    hub: Hub,
+    locks: SharedChatLocks | None,
+    recovery: TurnRecovery,
+    scheduler: TurnScheduler,
+    on_rest: Callable[[str], None],
+) -> tuple[Coroutine[None, None, None], ...]:
+    if database.peers is None or locks is None:
+        return ()
+    peers = database.peers
+    return (follow_peers(database, peers, hub), take_over(database, peers, locks, recovery, scheduler, on_rest))
+
+
 async def _recover(
-    staging: Staging, database: Database, rollback: RollbackService, recovery: TurnRecovery, scheduler: TurnScheduler
+    staging: Staging,
+    database: Database,
+    rollback: RollbackService,
+    recovery: TurnRecovery,
+    scheduler: TurnScheduler,
+    claims: ChatClaims,
 ) -> None:
     """Recovers before anybody works in a workspace again: restores, then commands, then turns."""
     await rollback.settle_after_crash()
     await asyncio.to_thread(staging.end_orphans)
     left = await asyncio.to_thread(staging.left_behind)  # before an interrupted turn starts again
-    await settle_after_crash(database.store, recovery, scheduler)
+    await settle_after_crash(database.store, recovery, scheduler, claims)
     await asyncio.to_thread(staging.sweep, left, waiting=await waiting_stages(database.store))
 
 

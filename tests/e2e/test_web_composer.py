@@ -57,3 +57,50 @@ async def test_a_full_context_is_compacted_and_continued_by_one_click(
     await page.set_viewport_size(DESKTOP)
     await page.get_by_role("button", name="Undo", exact=True).click()
     await expect(page.get_by_text("Compacting was undone")).to_be_visible()
+
+
+@proves("UI-8")
+async def test_commands_and_mentions_are_completed_by_keyboard_alone(
+    page: Page, client: LiveServer, model: ScriptedModel
+) -> None:
+    (client.workspace / "lib").mkdir()
+    (client.workspace / "lib" / "heron.py").write_text("class Heron:\n    pass\n")
+    model.mind = lambda body: "Seen."
+    chat = await client.chat(title="Birds")
+    await page.goto(f"{client.url}/#/chat/{chat.id}")
+    field = page.get_by_label("Message", exact=True)
+    await field.focus()
+    for typed, option in (
+        ("look at @her", "@lib/heron.py File"),
+        ("and @symbol:Her", "@symbol:Heron"),
+        ("in @li", "@lib/ Folder"),
+    ):
+        await page.keyboard.type(typed)
+        await expect(page.get_by_role("option", name=option)).to_be_visible()
+        await expect(page.get_by_role("option").first).to_have_attribute("aria-selected", "true")
+        await page.keyboard.press("Enter")
+    await expect(field).to_have_value("look at @lib/heron.py and @symbol:Heron in @lib/ ")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("Seen.")).to_be_visible()
+    called = [one["payload"]["tool"] for one in await chat.of_type("tool_call")]
+    assert called == ["read_file", "search_symbol", "list_directory"]
+    for name in ("@lib/heron.py", "@symbol:Heron", "@lib/"):
+        await expect(page.locator("article code", has_text=name).first).to_be_visible()
+
+    await page.keyboard.type("/")
+    await expect(page.get_by_role("option", name="/compact")).to_be_visible()
+    assert await violations(page) == []
+    await page.set_viewport_size(PHONE)
+    assert await violations(page) == []
+    await page.set_viewport_size(DESKTOP)
+    await page.keyboard.type("role pl")
+    await expect(page.get_by_role("option", name="planner")).to_be_visible()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("note").last).to_contain_text("Planner")
+    await page.keyboard.type("/compact")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("region", name="Compacted")).to_be_visible()
+    await page.keyboard.type("/help")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("dialog", name="Commands and mentions")).to_be_visible()
+    assert await violations(page) == []

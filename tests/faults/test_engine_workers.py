@@ -1,38 +1,22 @@
 """Workers of the distributed engine as real processes: killed, stopped and told to leave. Their runs go on elsewhere, and only there."""
 
 import asyncio
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from anycowork.engine.dbos_engine import DbosEngine
+from support.engine_processes import HUNG_SECONDS, TIMEOUT, logged, until, worker
 from support.postgres import PostgresCluster
 from support.postgres_process import PostgresProcess, own_postgres
 from support.spec import proves
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-TESTS = Path(__file__).parents[1]
-TIMEOUT = 90.0
-HUNG_SECONDS = 4.0
-
-
-@contextmanager
-def worker(url: str, name: str, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    command = [sys.executable, "-m", "support.engine_worker", url, name, str(folder), str(HUNG_SECONDS)]
-    process = subprocess.Popen(command, cwd=TESTS, env={**os.environ, "PYTHONPATH": f"{TESTS.parent / 'src'}:{TESTS}"})
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait(10)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -48,17 +32,6 @@ async def submitter(postgres: PostgresCluster) -> AsyncIterator[tuple[DbosEngine
 
 async def _never(segment: object) -> dict[str, object]:
     raise AssertionError("the server takes no runs")
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(TIMEOUT):
-        while not condition():
-            await asyncio.sleep(0.05)
-
-
-def logged(folder: Path, what: str, run: str = "") -> list[list[str]]:
-    lines = [line.split() for line in (folder / "log").read_text().splitlines()] if (folder / "log").exists() else []
-    return [line for line in lines if line[0] == what and (not run or line[1] == run)]
 
 
 @proves("JOB-6", "JOB-7")

@@ -3,12 +3,22 @@
 CPU time of this process is compared, the least of several runs.
 """
 
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 from anycowork.chats.rollback_service import narrowed
 from anycowork.domain.path_summary import folder_counts
+from anycowork.domain.ports import Hidden
 from anycowork.domain.snapshots import Kind, PathImage, Undo, in_paths
+from anycowork.permissions.patterns import path_matches
+from anycowork.sandbox import folder_index
+from anycowork.sandbox.hidden_path_index import HiddenPathIndex
+from anycowork.sandbox.stage import next_tick
+from anycowork.workspace.jail import Jail
 from support.spec import proves
 
 TIMES = 8
@@ -55,3 +65,48 @@ def test_counts_by_folder_cover_every_path_once() -> None:
     assert sum(count.total for count in counts) == len(changes) and len(counts) <= 20
     assert counts[0].folder == "" and counts[0].created == 1
     assert (counts[1].folder, counts[1].modified, counts[1].deleted) == ("src/0", 20, 1)
+
+
+def tree(root: Path, folders: int) -> None:
+    for number in range(folders):
+        (root / f"src/{number}").mkdir(parents=True)
+        (root / f"src/{number}/file.py").touch()
+
+
+@proves("OPS-4")
+def test_hidden_paths_are_found_again_by_reading_only_folders_that_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_index, "_SETTLED", -(1 << 62))  # ns: as if the folders had been made long ago
+    tree(tmp_path, 30)
+    jail, index, hidden = Jail(str(tmp_path)), HiddenPathIndex(), hiding("**/*.secret", "/private/**")
+    read: list[object] = []
+    real = os.scandir
+
+    def counting(folder: int) -> object:
+        read.append(folder)
+        return real(folder)
+
+    def masks(rules: Hidden) -> list[str]:
+        read.clear()
+        return sorted(mask.place.path for mask in index.masks(jail, rules))
+
+    monkeypatch.setattr(os, "scandir", counting)
+    assert masks(hidden) == [] and len(read) == 32
+    assert masks(hidden) == [] and not read
+    next_tick()  # a change in the same instant would not change the folder's time
+    (tmp_path / "src/7/a.secret").touch()
+    (tmp_path / "private").mkdir()
+    assert masks(hidden) == ["private", "src/7/a.secret"] and len(read) == 2
+    next_tick()
+    (tmp_path / "src/7").rename(tmp_path / "src/moved")
+    assert masks(hidden) == ["private", "src/moved/a.secret"] and len(read) == 2
+    other = hiding("**/*.py")
+    assert len(masks(other)) == 30 and len(read) > 30  # other rules: everything is looked at again
+    next_tick()
+    (tmp_path / "src/moved/a.secret").unlink()
+    assert masks(hidden) == ["private"]
+
+
+def hiding(*patterns: str) -> Hidden:
+    return Hidden(patterns, lambda path: any(path_matches(pattern, f"/{path}") for pattern in patterns))

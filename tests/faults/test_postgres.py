@@ -1,6 +1,7 @@
 """A PostgreSQL server that is not there, too new, or goes away for some seconds: clear words, nothing lost, work goes on."""
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,11 +11,14 @@ import pytest
 from anycowork.cli.diagnostics import run_checks
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import StorageFault
+from anycowork.server import server_peers
 from anycowork.store.postgres.address import read_address
 from anycowork.store.postgres.database import open_postgres
-from support.live_server import live_server
+from support.fork_server import ForkServer
+from support.live_server import LiveChat, live_server
 from support.postgres import PostgresCluster, database_url, postgres, run_sql
-from support.scripted_model import Reply, call
+from support.scripted_model import Reply, call, serve_in_thread
+from support.server import child_server
 from support.spec import proves
 from support.stored import CLOCK, add_chat, said, until
 
@@ -120,3 +124,39 @@ async def test_a_turn_goes_on_when_the_database_comes_back_within_seconds(
         assert (await chat.last())["content"] == "It says hello."
         events = await chat.events()
         assert events[-1]["reason"] == "answered"
+
+
+@proves("OPS-2")
+async def test_the_turn_of_a_killed_server_is_ended_by_another_one_within_seconds(
+    tmp_path: Path, database_url: str, fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_peers, "TAKEOVER_SECONDS", 0.2)
+    killed, living = tmp_path / "killed", tmp_path / "living"
+    for folder in (killed / "data", living):
+        folder.mkdir(parents=True, mode=0o700)
+    (killed / "data" / "config.toml").write_text(f'database_url = "{database_url}"\n')
+    hold = threading.Event()
+    with (
+        serve_in_thread([Reply("Some words, and", hold=hold)]) as model,
+        child_server(fork_server, killed, model_url=model.base_url) as child,
+    ):
+        async with (
+            live_server(living, replies=["I go on."], database_url=database_url, workspace=child.workspace) as other,
+            child.connect() as client,
+        ):
+            chat = await client.chat()
+            await chat.send("Think.", until="sent")
+            there = LiveChat(other, chat.opened)
+            async with asyncio.timeout(20):
+                async for event in there.follow():
+                    if event["type"] == "text-delta":
+                        break
+            assert (await there.show())["state"] == "running", "a living server keeps its turn"
+            child.kill()
+            assert (await there.rest())["state"] == "idle"
+            events = await there.events()
+            assert events[-1]["reason"] == "interrupted"
+            assert (await there.send("Go on."))["state"] == "idle"
+            said = [message["content"] for message in await there.messages()]
+            assert said[0] == "Think." and said[-1] == "I go on." and any("Some" in text for text in said)
+        hold.set()

@@ -20,8 +20,11 @@ OPTIONS = ("-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connection
 
 
 @contextmanager
-def own_postgres(listen: str = "") -> Iterator["PostgresProcess"]:
-    """A server with its data in a temporary folder. Without `listen` it is reached through a socket in that folder only."""
+def own_postgres(listen: str = "", *, inside: tuple[str, ...] = ()) -> Iterator["PostgresProcess"]:
+    """A server with its data in a temporary folder. Without `listen` it is reached through a socket in that folder only.
+
+    `inside` is a command, of root, that runs it in another network.
+    """
     folder = Path(tempfile.mkdtemp(prefix="aw-pg-", dir="/tmp"))  # a socket's path must be short
     if USER:
         os.chown(folder, pwd.getpwnam(USER).pw_uid, -1)
@@ -34,16 +37,19 @@ def own_postgres(listen: str = "") -> Iterator["PostgresProcess"]:
             timeout=60,
             cwd="/",
         )
-        with PostgresProcess(folder, listen) as server:
+        with (folder / "data" / "pg_hba.conf").open("a") as access:
+            access.write("host all all samenet trust\n")
+        with PostgresProcess(folder, listen, inside) as server:
             yield server
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 class PostgresProcess:
-    def __init__(self, folder: Path, listen: str) -> None:
+    def __init__(self, folder: Path, listen: str, inside: tuple[str, ...] = ()) -> None:
         self.folder = folder
         self.listen = listen
+        self._inside = (*inside, "setpriv", f"--reuid={USER}", "--clear-groups") if inside else ()
         self.process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "PostgresProcess":
@@ -56,8 +62,11 @@ class PostgresProcess:
     def start(self) -> None:
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                [BIN / "postgres", "-D", self.folder / "data", "-k", self.folder, "-h", self.listen, *OPTIONS],
-                user=USER,
+                [
+                    *self._inside,
+                    *(BIN / "postgres", "-D", self.folder / "data", "-k", self.folder, "-h", self.listen, *OPTIONS),
+                ],
+                user=None if self._inside else USER,
                 stdout=log,
                 stderr=log,
                 cwd="/",
@@ -78,6 +87,10 @@ class PostgresProcess:
         name = f"t{secrets.token_hex(6)}"
         self.run(f'CREATE DATABASE "{name}"')
         return f"postgresql://postgres@{host}/{name}" if host else f"postgresql://postgres@/{name}?host={self.folder}"
+
+    def by_socket(self, url: str) -> str:
+        """Returns the URL of the same database for this machine."""
+        return f"postgresql://postgres@/{url.rsplit('/', 1)[1]}?host={self.folder}"
 
     def run(self, statement: str, database: str = "postgres") -> str:
         command = [BIN / "psql", "-h", self.folder, "-U", "postgres", "-d", database, "-AtXc", statement]

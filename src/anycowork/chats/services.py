@@ -11,6 +11,7 @@ from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.file_edit_service import FileEditService
 from anycowork.chats.file_service import FileService
 from anycowork.chats.fork_service import ForkService
+from anycowork.chats.git_service import GitService
 from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
@@ -30,6 +31,7 @@ from anycowork.chats.server_ports import (
     UpstreamsPort,
     WorkspaceRootsPort,
 )
+from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.trust_service import TrustService
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
@@ -97,6 +99,8 @@ class Services:
     forks: ForkService
     files: FileService
     file_edits: FileEditService
+    git: GitService
+    symbols: SymbolService
     decisions: DecisionService
     jobs: JobService
     job_commits: JobCommitService

@@ -37,7 +37,7 @@ from anycowork.workspace.reader_threads import ReaderThreads
 from anycowork.workspace.uncancellable import run_uncancellable
 
 _THREADS = 4
-FEW_PATHS = 200  # of a commit: up to here its difference is recorded, beyond it is computed when somebody looks at it
+FEW_PATHS = 200  # of a change: up to here its difference is recorded, beyond it is computed when somebody looks at it
 
 
 class PackedSnapshots:

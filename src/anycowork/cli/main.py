@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from anycowork import __version__
-from anycowork.cli import agents_group, audit_group, jobs_group, mcp_group, model_group, workflow_group
+from anycowork.cli import agents_group, audit_group, database_group, jobs_group, mcp_group, model_group, workflow_group
 from anycowork.cli.options import (
     Allow,
     DatabaseUrl,
@@ -44,6 +44,7 @@ app.add_typer(workflow_group.app, name="workflow")
 app.add_typer(model_group.app, name="model")
 app.add_typer(mcp_group.app, name="mcp")
 app.add_typer(audit_group.app, name="audit")
+app.add_typer(database_group.app, name="database")
 app.add_typer(jobs_group.app, name="jobs")
 app.command("agents", help=agents_group.AGENTS_HELP, short_help="Say which agents jobs can use.")(
     agents_group.list_agents

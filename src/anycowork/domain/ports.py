@@ -12,6 +12,7 @@ from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.journal import Change
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Message
+from anycowork.domain.model import SampledReply, SamplingPrompt
 from anycowork.domain.network import Destination
 from anycowork.domain.question import Question
 from anycowork.domain.roles import Permission
@@ -378,6 +379,7 @@ class ToolContext:
     `history` returns a page of the chat for a worker that does not see it; the number is that of the message before which it ends.
 
     `ask` asks the person of the chat and waits for the answer; it returns None without one. It is None where nobody can be asked.
+    `sample` has the chat's model answer a prompt of an MCP server, which the person has seen.
     """
 
     workspace: Workspace
@@ -397,6 +399,7 @@ class ToolContext:
     hidden: Hidden = NOTHING_HIDDEN
     history: Callable[[int | None], Awaitable[str]] | None = None
     ask: Callable[[Question], Awaitable[str | None]] | None = None
+    sample: Callable[[SamplingPrompt], Awaitable[SampledReply]] | None = None
 
 
 @value

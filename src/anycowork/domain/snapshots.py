@@ -110,6 +110,12 @@ class Snapshot:
         """Whether a person made the change: by hand, or by going back to a snapshot."""
         return self.restores is not None or self.change_id.startswith(PERSON_CHANGE)
 
+    @property
+    def lines_counted(self) -> bool:
+        """Whether `additions` and `deletions` mean anything. A change of very many files is compared only when somebody looks at it."""
+        counted_none = self.additions == self.deletions == 0 and self.diff is None
+        return not (self.moment is SnapshotMoment.AFTER and self.files > 0 and counted_none)
+
     def to_json(self) -> Json:
         return {
             "id": self.id,
@@ -119,6 +125,7 @@ class Snapshot:
             "files": self.files,
             "additions": self.additions,
             "deletions": self.deletions,
+            "lines_counted": self.lines_counted,
             "restores": self.restores,
             "by_person": self.by_person,
             "pruned": self.pruned,

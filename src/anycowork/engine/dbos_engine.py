@@ -23,7 +23,7 @@ from anycowork.domain.engine import (
 )
 from anycowork.domain.errors import AnyCoworkError, Invalid, NotFound, StorageFault
 from anycowork.domain.messages import Json
-from anycowork.engine.dbos_runtime import DbosRuntime, LostSegment
+from anycowork.engine.dbos_runtime import QUEUE, DbosRuntime, LostSegment, workflow_id
 from anycowork.engine.liveness import HUNG_SECONDS, Liveness
 from anycowork.engine.postgres_link import PostgresLink
 from anycowork.engine.run_table import RunTable
@@ -65,21 +65,23 @@ class DbosEngine:
         self._active: dict[str, tuple[Segment, asyncio.Task[Json | Park]]] = {}
         self._waiting: dict[str, asyncio.Event] = {}
         self._watch: asyncio.Task[None] | None = None
-        self._closing = self._lost = False
+        self._launched = self._closing = self._lost = False
 
     def register(self, kind: str, handler: SegmentHandler) -> None:
         self._handlers[kind] = handler
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
+        await asyncio.to_thread(self._runtime.load)
         await self._runs.create_schema()
         await self._liveness.join()
+        self._watch = self._loop.create_task(self._keep_watch())  # from now on others expect signs of life
         try:
             await asyncio.to_thread(self._runtime.launch, self._run_segment)
+            self._launched = True
         except Exception as error:  # the driver's own errors, of several libraries
-            await self._close_links()
+            await self.aclose()
             raise StorageFault(f"The job engine could not start on the database: {error}") from error
-        self._watch = self._loop.create_task(self._keep_watch())
 
     async def submit(self, kind: str, payload: Json, *, key: str) -> None:
         text = require_json(payload)
@@ -137,13 +139,13 @@ class DbosEngine:
         if grace > 0 and self._active:
             await asyncio.wait([task for _, task in self._active.values()], timeout=grace)
         await self._cancel_all()
+        self._launched = False
+        await asyncio.to_thread(self._runtime.destroy)  # first, or it would claim again what is given back
+        with suppress(StorageFault):
+            await self._liveness.leave()
+            await self._runs.queue_again(QUEUE, self.worker_id)
         self._watch.cancel()
         await asyncio.wait([self._watch])
-        with suppress(StorageFault):
-            if not self._lost:
-                await asyncio.to_thread(self._runtime.queue_again, self.worker_id)
-                await self._liveness.leave()
-        await asyncio.to_thread(self._runtime.destroy)
         await self._close_links()
 
     async def _close_links(self) -> None:
@@ -223,11 +225,14 @@ class DbosEngine:
     # --- watching
 
     async def _changed(self, key: str) -> None:
-        """Returns when the run may have changed: soon after it did, at the latest with the second next poll."""
+        """Returns when the run may have changed: soon after it did, at the latest after one poll's time."""
         event = self._waiting.setdefault(key, asyncio.Event())
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._poll_seconds):
-                await event.wait()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._poll_seconds):
+                    await event.wait()
+        finally:
+            self._waiting.pop(key, None)
 
     def _wake(self, key: str) -> None:
         if event := self._waiting.pop(key, None):
@@ -239,13 +244,13 @@ class DbosEngine:
             await asyncio.sleep(self._poll_seconds)
             polls += 1
             try:
-                if self._lost or not await self._liveness.beat():
+                if self._lost or not (await self._liveness.beat() or self._closing):
                     await self._come_back()
                 await self._end_lost_handlers()
-                if polls % _REAP_EVERY == 0:
+                if self._launched and polls % _REAP_EVERY == 0:
                     await self._take_over()
                     await self._queue_missing()
-                if polls % _TIDY_EVERY == 0:
+                if self._launched and polls % _TIDY_EVERY == 0:
                     await self._forget_old()
             except StorageFault as fault:
                 if not self._lost:
@@ -275,12 +280,7 @@ class DbosEngine:
     async def _take_over(self) -> None:
         for dead in await self._liveness.find_dead():
             log.warning("worker %s is gone: its runs are queued again", dead)
-            try:
-                await asyncio.to_thread(self._runtime.queue_again, dead)
-                await self._liveness.bury(dead)
-            except Exception:
-                await self._liveness.release(dead)
-                raise
+            await self._liveness.bury(dead)
 
     async def _queue_missing(self) -> None:
         """Queues runs that the queue lost in a crash, and gives back those that it counts as ours although we let them go."""
@@ -291,8 +291,8 @@ class DbosEngine:
                 await self._runs.fail(
                     run_id, number, ("engine_fault", f"The queue ended the segment ({status.lower()}).")
                 )
-        for run_id, number in await self._runs.stranded(self.worker_id, list(self._active)):
-            await asyncio.to_thread(self._runtime.queue_segment_again, run_id, number)
+        at_work = [workflow_id(run_id, segment.number) for run_id, (segment, _) in self._active.items()]
+        await self._runs.queue_again(QUEUE, self.worker_id, at_work)
 
     async def _forget_old(self) -> None:
         for run_id, segments in await self._runs.forget_old(KEPT_DAYS):

@@ -37,6 +37,12 @@ class DbosRuntime:
         self._takes_runs = takes_runs
         self._polling_seconds = polling_seconds
 
+    def load(self) -> None:
+        """Import DBOS, which takes a while."""
+        import dbos
+
+        assert dbos.DBOS is not None
+
     def launch(self, run_segment: RunSegment) -> None:
         """Raises: whatever the database's driver raises."""
         import dbos
@@ -44,7 +50,7 @@ class DbosRuntime:
 
         # Stored rows name their serializer. Without this, they can name pickle.
         _serialization.DBOSDefaultSerializer = cast(dbos.Serializer, _NoPickle())
-        self._instance: Any = dbos.DBOS(
+        dbos.DBOS(
             config={
                 "name": "anycowork",
                 "system_database_url": self._url,
@@ -92,17 +98,6 @@ class DbosRuntime:
         import dbos
 
         dbos.DBOS.cancel_workflow(workflow_id(run_id, number))
-
-    def queue_again(self, executor_id: str) -> None:
-        """Queue what this executor had in progress; others take it. DBOS's own call keeps the count of attempts."""
-        import dbos
-
-        dbos.DBOS._recover_pending_workflows([executor_id])
-
-    def queue_segment_again(self, run_id: str, number: int) -> None:
-        """Give back one segment that is counted as ours."""
-        ours = [self._executor_id]
-        self._instance._sys_db.reenqueue_for_recovery(workflow_id(run_id, number), ours, QUEUE)
 
     def forget(self, run_id: str, segments: int) -> None:
         import dbos

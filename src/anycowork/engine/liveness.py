@@ -1,7 +1,8 @@
 """Which workers are alive: each holds an advisory lock that the database releases with its connection, and says so every moment.
 
 A worker whose lock is free is dead. One that holds it and is silent for long hangs: its connection is ended, which frees the lock, and
-the worker notices when it comes back. Whoever takes a dead worker's lock has its runs queued again.
+the worker notices when it comes back. Whoever takes a dead worker's lock removes it from
+the workers, and what the queue counts as a worker's who is not among them is queued again.
 """
 
 import os
@@ -64,11 +65,8 @@ class Liveness:
         return [str(id_) for (id_,) in found]
 
     async def bury(self, worker_id: str) -> None:
-        """Remove a dead worker whose runs are queued again."""
+        """Remove a dead worker."""
         await self._link.fetch("DELETE FROM anycowork_engine.workers WHERE id = %s", worker_id)
-        await self.release(worker_id)
-
-    async def release(self, worker_id: str) -> None:
         await self._link.fetch(f"SELECT pg_advisory_unlock({LOCK})", worker_id)
 
     async def leave(self) -> None:

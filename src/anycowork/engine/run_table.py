@@ -41,11 +41,11 @@ LEFT JOIN dbos.workflow_status w ON w.workflow_uuid = r.run_id || ':' || r.segme
 WHERE r.state = 'active' AND r.changed_at < now() - interval '2 seconds'
   AND (w.status IS NULL OR w.status NOT IN ('ENQUEUED', 'PENDING', 'DELAYED')) LIMIT 100
 """
-_STRANDED = """
-SELECT r.run_id, r.segment FROM anycowork_engine.runs r
-JOIN dbos.workflow_status w ON w.workflow_uuid = r.run_id || ':' || r.segment
-WHERE r.state = 'active' AND w.status = 'PENDING' AND w.executor_id = %s AND NOT (r.run_id = ANY(%s))
-  AND w.updated_at < extract(epoch FROM now()) * 1000 - 2000 LIMIT 100
+_QUEUE_AGAIN = """
+UPDATE dbos.workflow_status SET status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL,
+  updated_at = CAST(extract(epoch FROM now()) * 1000 AS bigint)
+WHERE status = 'PENDING' AND queue_name = %s AND (executor_id NOT IN (SELECT id FROM anycowork_engine.workers)
+  OR (executor_id = %s AND NOT (workflow_uuid = ANY(%s)) AND updated_at < extract(epoch FROM now()) * 1000 - 2000))
 """
 LOCK = "hashtextextended('anycowork-worker:' || %s, 0)"
 
@@ -185,9 +185,9 @@ class RunTable:
         """Return active runs that no queue knows, with what the queue says of them: a crash came between two writes."""
         return [(run_id, number, status) for run_id, number, status in await self._link.fetch(_UNQUEUED)]
 
-    async def stranded(self, worker_id: str, at_work: Collection[str]) -> list[tuple[str, int]]:
-        """Return runs that the queue counts as the worker's although it is not at work on them."""
-        return [(run_id, number) for run_id, number in await self._link.fetch(_STRANDED, worker_id, list(at_work))]
+    async def queue_again(self, queue: str, worker_id: str, at_work: Collection[str] = ()) -> None:
+        """Give back what the queue counts as a gone worker's, and as this one's although it is not at work on it."""
+        await self._link.fetch(_QUEUE_AGAIN, queue, worker_id, list(at_work))
 
     async def forget_old(self, days: int) -> list[tuple[str, int]]:
         """Remove runs that were over this long ago; return each with its number of segments."""

@@ -130,6 +130,10 @@ class McpConnection:
             self._status, self._error = "connecting", ""
             self._task = self._tasks.create_task(self._keep_up())
 
+    @property
+    def is_started(self) -> bool:
+        return self._task is not None
+
     async def settled(self) -> None:
         """Until it is ready, or has failed once."""
         if self._task is not None:
@@ -313,6 +317,7 @@ class McpConnection:
             timeout=config.timeout,
             root=root,
             has_roots=config.command is not None and (root is not None or self._launcher.sandbox is not None),
+            sampling=config.sampling,
             offers_changed=self._list_changed,
         )
 

@@ -17,6 +17,7 @@ from anycowork.domain.errors import ToolTimedOut
 from anycowork.mcp.definitions import ServerMethod
 from anycowork.mcp.exchange import AskPerson, Exchange, current_exchange
 from anycowork.mcp.offers import ServerOffers, list_offers
+from anycowork.mcp.sampling_prompts import Sample
 from anycowork.mcp.schemas import plain_text
 from anycowork.mcp.stdio_transport import McpFailed
 
@@ -51,6 +52,7 @@ class McpSession:
         timeout: float,
         root: str | None,
         has_roots: bool,
+        sampling: bool,
         offers_changed: Callable[[], None],
     ) -> None:
         self._connect = connect
@@ -60,6 +62,7 @@ class McpSession:
         self._root = root
         self._has_roots = has_roots
         self._roots_told = False
+        self._sampling = sampling
         self._offers_changed = offers_changed
         self._exchanges: list[Exchange] = []
         self._client: Client | None = None
@@ -117,6 +120,7 @@ class McpSession:
         *,
         tell: Callable[[str], None] | None = None,
         ask: AskPerson | None = None,
+        sample: Sample | None = None,
     ) -> Any:
         """The server's answer. Raises: McpFailed, ToolTimedOut. A cancellation is passed on to the server.
 
@@ -124,7 +128,7 @@ class McpSession:
         """
         asked, answers = request_of(method, parameters)
         session = self._require().session
-        exchange = Exchange(self._server, self._timeout, tell, ask)
+        exchange = Exchange(self._server, self._timeout, tell, ask, sample)
         self._exchanges.append(exchange)
 
         async def send(request: Any) -> Any:
@@ -183,6 +187,7 @@ class McpSession:
                 message_handler=self._take,
                 list_roots_callback=self._roots if self._has_roots else None,
                 elicitation_callback=self._elicit,
+                sampling_callback=self._sample if self._sampling else None,
                 client_info=Implementation(name="anycowork", version=__version__),
                 cache=None,
             ) as client:
@@ -232,6 +237,14 @@ class McpSession:
         exchange = current_exchange(self._exchanges)
         return await exchange.elicit(params) if exchange is not None else ElicitResult(action="cancel")
 
+    async def _sample(self, context: Any, params: Any) -> Any:
+        from mcp_types import ErrorData
+
+        exchange = current_exchange(self._exchanges)
+        if exchange is None:
+            return ErrorData(code=-1, message="No call is under way that this prompt could belong to.")
+        return await exchange.sample(params)
+
     async def _let_it_take_its_roots(self, client: "Client") -> None:
         """Waits for a server that asks for its roots once it is connected: a call that comes earlier finds it without them.
 
@@ -275,10 +288,14 @@ def request_of(method: ServerMethod, parameters: Mapping[str, JsonValue]) -> tup
 
 
 async def _ping(client: "Client") -> None:
-    """Only servers of the older generation know it."""
+    """An error is an answer as well: some servers do not know it."""
     import mcp_types as types
+    from mcp import MCPError
 
-    await client.session.send_request(types.PingRequest(), types.EmptyResult)
+    try:
+        await client.session.send_request(types.PingRequest(), types.EmptyResult)
+    except MCPError as error:
+        log.debug("no ping: %s", _reason(error))
 
 
 def _load_sdk() -> None:

@@ -16,9 +16,10 @@ from anycowork.domain.values import replace
 from anycowork.sandbox.commit import Applied, NothingMade, apply, lies_elsewhere, seal
 from anycowork.sandbox.delta import FILE, FOLDER, Delta, PathChange, UnusableDelta, scan
 from anycowork.sandbox.delta_check import Objection, ObjectionKind, objection_to
+from anycowork.sandbox.hidden_path_index import HiddenPathIndex
 from anycowork.sandbox.key_file_index import KeyFileIndex
 from anycowork.sandbox.manifest import manifest
-from anycowork.sandbox.masks import Covered, KeyFiles, Mask, cover
+from anycowork.sandbox.masks import Covered, HiddenPaths, KeyFiles, Mask, cover
 from anycowork.sandbox.private_copy import Copied, as_layer, scan_copy
 from anycowork.sandbox.stage import Stage, Staging, remove_stage, remove_tree, runner_for
 from anycowork.workspace.jail import Jail
@@ -63,6 +64,7 @@ class Transaction:
     delta: Delta = field(default_factory=Delta)
     pledged: bool = False
     key_files: KeyFiles = field(default_factory=KeyFileIndex)
+    hidden_paths: HiddenPaths = field(default_factory=HiddenPathIndex)
     covered: Covered = field(default_factory=Covered)
     hidden: Hidden = NOTHING_HIDDEN
     _manifest: tuple[list[PathChange], tuple[PathIntent, ...]] | None = None
@@ -76,7 +78,7 @@ class Transaction:
     def hide(self, hidden: Hidden) -> None:
         """Call it before the command starts: hides what it may not read. Raises: DeniedByRule if that is too much."""
         self.hidden = hidden
-        self.covered = cover(self.jail, self.stage, hidden, self.key_files)
+        self.covered = cover(self.jail, self.stage, hidden, self.key_files, self.hidden_paths)
 
     def look(self) -> Delta:
         """Raises: UnusableDelta."""
@@ -223,21 +225,35 @@ def _require_untouched(transaction: Transaction) -> None:
 
     Raises: UnusableDelta.
     """
+    covers = _Covers(transaction.covered.masks)
     for change in transaction.delta.changes:
-        if (touched := _covered_in(change, transaction.covered.masks) or _unseen_in(change, transaction)) is not None:
+        if (touched := covers.touched_by(change) or _unseen_in(change, transaction)) is not None:
             raise UnusableDelta(
                 f"The command moved, removed or replaced '{shown(touched.path)}', which it may not read; none of its changes was kept. "
                 "Use the file tools for that file, where a person is asked."
             )
 
 
-def _covered_in(change: PathChange, masks: Sequence[Mask]) -> WorkspacePath | None:
-    """Nobody can change what is covered: if it is another entry now, its folder was moved and recreated."""
-    gone = change.after is None or (change.before is not None and change.before.kind != change.after.kind)
-    for mask in masks:
-        if mask.place.holds(change.place) or (gone and change.place.holds(mask.place)):
-            return mask.place
-    return None
+class _Covers:
+    """Finds the mask that a change concerns by looking up folders: there may be hundreds of masks and thousands of changes."""
+
+    def __init__(self, masks: Sequence[Mask]) -> None:
+        self._at = {mask.place.parts: mask.place for mask in masks}
+        self._below: dict[tuple[str, ...], WorkspacePath] = {}
+        for mask in masks:
+            for depth in range(len(mask.place.parts) + 1):
+                self._below.setdefault(mask.place.parts[:depth], mask.place)
+
+    def touched_by(self, change: PathChange) -> WorkspacePath | None:
+        """Nobody can change what is covered: if it is another entry now, its folder was moved and recreated."""
+        if not self._at:
+            return None
+        parts = change.place.parts
+        for depth in range(len(parts) + 1):
+            if (found := self._at.get(parts[:depth])) is not None:
+                return found
+        gone = change.after is None or (change.before is not None and change.before.kind != change.after.kind)
+        return self._below.get(parts) if gone else None
 
 
 def _unseen_in(change: PathChange, transaction: Transaction) -> WorkspacePath | None:

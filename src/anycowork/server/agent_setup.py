@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Callable
 
-from anycowork.agent.file_mentions import FileMentions
 from anycowork.agent.live_questions import LiveQuestions
 from anycowork.agent.loop import Agent
+from anycowork.agent.mentions import Mentions
 from anycowork.agent.model_caller import ModelCaller
 from anycowork.agent.plan_checks import PlanChecker
+from anycowork.agent.prompt_sampler import PromptSampler
 from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import ToolRunner
 from anycowork.agent.turn_recorder import TurnRecorder
@@ -129,6 +130,7 @@ def build_agent(
         clock=clock,
         cost_of=cost_of,
         questions=questions,
+        sampling=PromptSampler(journal=journal, providers=providers, clock=clock),
     )
     return Agent(
         journal=journal,
@@ -138,7 +140,7 @@ def build_agent(
         ),
         toolrunner=toolrunner,
         checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
-        file_mentions=FileMentions(recorder=recorder, toolrunner=toolrunner),
+        mentions=Mentions(recorder=recorder, toolrunner=toolrunner),
         steering=Steering(journal=journal, recorder=recorder, store=store, clock=clock),
         clock=clock,
         limits=limits,

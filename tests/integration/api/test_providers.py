@@ -29,7 +29,7 @@ async def test_a_model_is_connected_tested_and_answers_without_a_restart(client,
         assert office.headers[-1]["Authorization"] == f"Bearer {KEY}"
         listed = (await client.get("/providers")).json()["providers"]
         assert [each["status"] for each in listed if each["name"] == "office"] == ["ready"]
-        assert (await client.get("/providers/office/models")).json() == {"models": ["scripted"]}
+        assert (await client.get("/providers/office/models")).json() == {"models": ["scripted"], "facts": {}}
         assert (await client.post("/context", {"model": "office/scripted"})).status == 201
 
 

@@ -27,6 +27,7 @@ import { Hint } from "./Hint";
 import { InstructionsLine } from "./InstructionsLine";
 import { QueuedMessages } from "./QueuedMessages";
 import { type Send, useSending } from "./sending";
+import { doCommand } from "./slashCommands";
 import { Transcript } from "./Transcript";
 import { TurnChanges } from "./TurnChanges";
 import { Working } from "./Working";
@@ -39,9 +40,11 @@ interface Props {
   onStop: () => void;
   onCompare: () => void;
   onCheckpoints: () => void;
+  onModel: (model: string | null) => void;
 }
 
-export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCompare, onCheckpoints }: Props) {
+export function Conversation(props: Props) {
+  const { view, target, onSwitch, onAutonomy, onStop, onCompare, onCheckpoints, onModel } = props;
   const workspace = useLive((live) => live.workspace);
   const hasEarlier = useLive((live) => live.hasEarlier);
   const loadingEarlier = useLive((live) => live.loadingEarlier);
@@ -135,6 +138,7 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
           onSend={(words, images) => attempt(acts.send(view.id, words, images))}
           onQueue={(words, when) => attempt(acts.queue(view.id, words, when))}
           onStop={onStop}
+          onCommand={(command, text) => doCommand(view, command, text, { onSwitch, onCheckpoints, onModel })}
         />
       </div>
     </>

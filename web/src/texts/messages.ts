@@ -48,6 +48,7 @@ export const en = {
   planAgainstActual: "Plan against actual",
   waitsForYou: "waits for you",
   blockedStepsAreOpen: "blocked: steps are open",
+  steps: (count: number) => (count === 1 ? "1 step" : `${count} steps`),
   replacedByANewerPlan: "replaced by a newer plan",
   progress: "Progress",
   step: (at: string | number) => `Step ${at}:`,

@@ -13,6 +13,7 @@ from anycowork.api.schemas.models import ModelNames, ProviderList, ProviderShape
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
+from anycowork.domain.model import UNKNOWN_MODEL
 
 routes = Router(tags=["providers"])
 
@@ -80,8 +81,11 @@ async def test_provider(name: str, principal: Manager, services: ServicesDep) ->
 
 @routes.get("/providers/{name}/models", response_model=ModelNames, responses=error_responses(404, 422, 502, 504))
 async def list_provider_models(name: str, principal: Reader, services: ServicesDep) -> Response:
-    """What the server itself lists now."""
-    return json_response(200, {"models": list(await services.models.connections.models(name))})
+    """What the server itself lists now, with what is known of each model."""
+    models = list(await services.models.connections.models(name))
+    known = {model: services.models.providers.facts(name, model) for model in models}
+    facts = {model: one.to_json() for model, one in known.items() if one != UNKNOWN_MODEL}
+    return json_response(200, {"models": models, "facts": facts})
 
 
 def _entry(wanted: NewProvider | ProviderChange) -> Json:

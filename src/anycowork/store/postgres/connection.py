@@ -76,6 +76,11 @@ class PostgresConnection:
             return PostgresResult([], 0)
         return self._run(self._execute_many(sql, rows))
 
+    def copy(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Inserts many rows at once."""
+        records = [_storable(row) for row in rows]
+        self._run(self._connected().copy_records_to_table(table, records=records, columns=columns))
+
     def script(self, sql: str) -> None:
         """Runs several statements without parameters."""
         self._run(self._connected().execute(sql))

@@ -1,6 +1,6 @@
 """Turns each write of a Change into its SQL statements."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import assert_never
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
@@ -53,6 +53,10 @@ from anycowork.store.sql.records import RecordRow
 
 REMEMBERED = 4096
 _SECOND = len("2026-01-01T00:00:00")
+_IN_THE_LIST = frozenset({AddChat, SetChat, RemoveChat})
+
+Notify = Callable[[SqlConnection, Iterable[str], bool], None]
+"""Gets the chats that were written to, and whether the list of chats may have changed."""
 
 
 @value
@@ -77,9 +81,17 @@ class ChangeWriter:
     rewrite a turn that only continues. If the rows disagree with the cache, nothing is written; after a rollback the cache is cleared.
     """
 
-    def __init__(self, note_head: Callable[[str, HeadEvent], None] = lambda chat_id, event: None) -> None:
-        """Calls `note_head` for each chat whose chain gets a new head or is removed."""
+    def __init__(
+        self,
+        note_head: Callable[[str, HeadEvent], None] = lambda chat_id, event: None,
+        notify: Notify | None = None,
+    ) -> None:
+        """Calls `note_head` for each chat whose chain gets a new head or is removed.
+
+        `notify` tells other servers of each write, in its transaction. With others, nothing is cached from one group to the next.
+        """
         self._note_head = note_head
+        self._notify = notify
         self._position: int | None = None
         self._chains: dict[str, str] = {}
         self._seconds: dict[str, str] = {}
@@ -92,10 +104,15 @@ class ChangeWriter:
         """
         if len(self._chains) > REMEMBERED:
             self.forget()
+        elif self._notify is not None:
+            self._forget_rows()
         batch = _RowBatch(self._next_position(connection))
         positions = [self._write(connection, numbered, batch) for numbered in changes]
         batch.flush(connection)
         self._position = batch.position
+        if self._notify is not None:
+            listed = any(type(write) in _IN_THE_LIST for numbered in changes for write in numbered.writes)
+            self._notify(connection, dict.fromkeys(numbered.chat_id for numbered in changes), listed)
         return positions
 
     def write_pieces(
@@ -105,15 +122,20 @@ class ChangeWriter:
         # A chat may have been deleted after its text was shown.
         there = {chat for chat, next_seq in next_seqs.items() if chats.advance_numbers(connection, chat, next_seq)}
         kept = [entry for entry in entries if entry.chat_id in there]
-        position = self._next_position(connection)
+        position = self._next_position(connection) if self._notify is None else records.next_position(connection)
         records.insert_pieces(connection, records.pieces(kept, position=position))
         self._position = position + len(kept)
+        if self._notify is not None:
+            self._notify(connection, there, False)
 
     def forget(self) -> None:
         """Clears the cache, because the last writes were rolled back."""
+        self._forget_rows()
+        self._seconds.clear()
+
+    def _forget_rows(self) -> None:
         self._position = None
         self._chains.clear()
-        self._seconds.clear()
         self._turns.clear()
 
     def _write(self, connection: SqlConnection, numbered: Numbered, batch: "_RowBatch") -> int:

@@ -75,6 +75,9 @@ class ChatSequencer:
         """Takes a chat's next number that was read for it, unless it is known by now."""
         self._lines.setdefault(chat_id, ChatSequence(next_seq))
 
+    def idle(self) -> list[str]:
+        return [chat_id for chat_id, line in self._lines.items() if line.is_idle]
+
     def bound(self, chat_id: str) -> int | None:
         """Returns the number up to which every record was shown; None for a chat that was not written to here."""
         line = self._lines.get(chat_id)

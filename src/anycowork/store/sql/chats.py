@@ -131,12 +131,19 @@ def advance(connection: SqlConnection, ends: Collection[End]) -> None:
 
 def advance_numbers(connection: SqlConnection, chat_id: str, next_seq: int) -> bool:
     """Returns False if the chat does not exist."""
-    return connection.execute("UPDATE chats SET next_seq = ? WHERE id = ?", (next_seq, chat_id)).rowcount == 1
+    statement = "UPDATE chats SET next_seq = CASE WHEN next_seq > ?1 THEN next_seq ELSE ?1 END WHERE id = ?2"
+    return connection.execute(statement, (next_seq, chat_id)).rowcount == 1
 
 
 def skip_numbers(connection: SqlConnection, count: int) -> None:
     """Skips numbers in chats that may have shown some that never reached the disk."""
     connection.execute("UPDATE chats SET next_seq = next_seq + ? WHERE state <> 'idle'", (count,))
+
+
+def skip_numbers_of(connection: SqlConnection, chat_id: str, count: int) -> None:
+    """Skips numbers in a chat that a server was at work in when it died."""
+    statement = "UPDATE chats SET next_seq = next_seq + ? WHERE id = ? AND state = 'running'"
+    connection.execute(statement, (count, chat_id))
 
 
 def next_seq(connection: SqlConnection, chat_id: str) -> int:

@@ -10,13 +10,13 @@ from anycowork.domain.values import value
 from anycowork.store.sql import chats, idempotency, ledger
 from anycowork.store.sql.audit_heads import AuditHeads
 from anycowork.store.sql.blobs import Blobs
-from anycowork.store.sql.change_writer import ChangeWriter
+from anycowork.store.sql.change_writer import ChangeWriter, Notify
 from anycowork.store.sql.chat_sequencer import ChatSequencer
 from anycowork.store.sql.connection import SqlConnection, SqlReader, WriteConnection
 from anycowork.store.sql.delta_buffer import DeltaBuffer
 from anycowork.store.sql.idempotency import SqlIdempotency
 from anycowork.store.sql.job_turns import JobTurns
-from anycowork.store.sql.journal import SqlJournal
+from anycowork.store.sql.journal import SKIPPED_NUMBERS, SqlJournal
 from anycowork.store.sql.ledger import SqlKeyLedger
 from anycowork.store.sql.principals import SqlPrincipals
 from anycowork.store.sql.rules import SqlRules
@@ -27,12 +27,34 @@ from anycowork.store.sql.turns import Running, task_states
 from anycowork.store.sql.workspaces import SqlLeases, SqlWorkspaceRoots
 from anycowork.store.sql.writer import Writer
 
-# More deltas than can have been shown but not made durable just before a crash.
-SKIPPED_NUMBERS = 100_000
-
 
 class ClosableReader(SqlReader, Protocol):
     def close(self) -> object: ...
+
+
+class Peers(Protocol):
+    """The other servers on the same database."""
+
+    @property
+    def server_id(self) -> str: ...
+    async def claim(self, chat_id: str) -> bool:
+        """Take the chat for this server; False while another one has it. Raises: StorageFault."""
+
+    async def release(self, chat_id: str) -> None: ...
+    def holds(self, chat_id: str) -> bool: ...
+    async def lives(self, server_id: str) -> bool: ...
+    async def keep(self, heard: Callable[["ForeignWrites"], None]) -> None:
+        """Tell `heard` what others write, until it is cancelled."""
+
+    async def aclose(self) -> None: ...
+
+
+@value
+class ForeignWrites:
+    """Chats that another server wrote to; None if they are unknown, because the connection was lost for a while."""
+
+    chat_ids: tuple[str, ...] | None
+    list_changed: bool = True
 
 
 @value
@@ -52,6 +74,8 @@ class Database:
     retention: SqlRetention
     writer: Writer
     ended_cleanly: bool
+    peers: Peers | None
+    """The other servers on this database; None if it has only one."""
     _clock: Clock
     _reader: ClosableReader
     _connection: WriteConnection
@@ -61,16 +85,25 @@ class Database:
         try:
             await self.journal.aclose()
             await self.ledger.aclose()
-            await self.writer.run(partial(_mark_closed, at=self._clock.now()))
+            if self.peers is None:
+                await self.writer.run(partial(_mark_closed, at=self._clock.now()))
         finally:
+            if self.peers is not None:
+                await self.peers.aclose()
             self.writer.close()
             self._reader.close()
             self._connection.close()
 
 
-def mark_open(connection: WriteConnection, at: str) -> bool:
-    """Marks the database as open, and repairs what an unclean end left. Returns whether the last end was clean."""
+def mark_open(connection: WriteConnection, at: str, *, alone: bool = True) -> bool:
+    """Marks the database as open, and repairs what an unclean end left. Returns whether the last end was clean.
+
+    Not `alone`: other servers use it, and what is unfinished may be theirs.
+    """
     connection.begin()
+    if not alone:
+        connection.rollback()
+        return True
     row = connection.execute("SELECT closed_at FROM house").fetchone()
     clean = row is None or row[0] is not None
     if not clean:
@@ -98,14 +131,17 @@ def assemble(
     heads: AuditHeads,
     *,
     ended_cleanly: bool,
+    peers: Peers | None = None,
+    notify: Notify | None = None,
 ) -> Database:
     """Builds the parts. `connection` belongs to the writer's thread from now on."""
+    shared = peers is not None
     job_turns = JobTurns(task_states(connection))
-    change_writer = ChangeWriter(heads.note)
+    change_writer = ChangeWriter(heads.note, notify)
     writer = Writer(connection, undone=change_writer.forget, committed=heads.write)
     lines = ChatSequencer(lambda chat_id: reader.read_now(chats.next_seq, chat_id))
     pieces, running = DeltaBuffer(), Running()
-    rules = SqlRules(reader, writer, clock)
+    rules = SqlRules(reader, writer, clock, shared=shared)
     return Database(
         journal=SqlJournal(
             reader,
@@ -121,17 +157,18 @@ def assemble(
             job_turns,
         ),
         store=SqlStore(reader, lines, pieces, running, heads),
-        principals=SqlPrincipals(reader, writer, clock),
-        ledger=SqlKeyLedger(reader, writer),
+        principals=SqlPrincipals(reader, writer, clock, shared=shared),
+        ledger=SqlKeyLedger(reader, writer, shared=shared),
         roots=SqlWorkspaceRoots(reader, writer, clock),
         rules=rules,
         system_prompts=SqlSystemPrompts(reader, writer, clock),
-        leases=SqlLeases(writer, clock),
+        leases=SqlLeases(reader, writer, clock),
         idempotency=SqlIdempotency(reader, writer, clock),
         blobs=Blobs(reader, writer),
         retention=SqlRetention(writer),
         writer=writer,
         ended_cleanly=ended_cleanly,
+        peers=peers,
         _clock=clock,
         _reader=reader,
         _connection=connection,

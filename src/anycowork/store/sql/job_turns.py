@@ -24,6 +24,9 @@ class JobTurns:
     def __init__(self, open_turns: Iterable[tuple[str, str, bool, bool]] = ()) -> None:
         self._names: dict[str, Names] = {}
         self._states: dict[str, dict[str, ChatState]] = {}
+        self.remember(open_turns)
+
+    def remember(self, open_turns: Iterable[tuple[str, str, bool, bool]]) -> None:
         for chat_id, turn_id, parked, asks in open_turns:
             waiting = ChatState.AWAITING_ANSWER if asks else ChatState.AWAITING_APPROVAL
             self._states.setdefault(chat_id, {})[turn_id] = waiting if parked else ChatState.RUNNING

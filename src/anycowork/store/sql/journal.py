@@ -26,7 +26,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
-from anycowork.store.sql import chats, messages
+from anycowork.store.sql import chats, messages, turns
 from anycowork.store.sql.change_writer import ChangeWriter, Numbered
 from anycowork.store.sql.chat_sequencer import ChatSequence, ChatSequencer
 from anycowork.store.sql.connection import SqlConnection, SqlReader
@@ -39,6 +39,8 @@ from anycowork.store.sql.writer import UncancellableFuture, WriteDone, WriteFail
 
 FLUSH_SECONDS = 0.1
 RETRY_SECONDS = 1.0
+# More deltas than can have been shown but not made durable just before a crash.
+SKIPPED_NUMBERS = 100_000
 
 # Aliases for the parameter types of nested functions: written there, they would be built again at every write.
 Placed = WriteDone[int] | WriteFailed
@@ -137,6 +139,27 @@ class SqlJournal:
         sequence.show(
             seq, partial(self._publish, RecordRow(chat_id, seq, EventType.TEXT_DELTA, shown, message_id).at(0))
         )
+
+    async def refresh(self, chat_id: str) -> None:
+        """Reads again what this server remembers of a chat that it takes over: another one may have written to it."""
+        await self._writer.run(partial(chats.skip_numbers_of, chat_id=chat_id, count=SKIPPED_NUMBERS))
+        next_seq = await self._reader.read(chats.next_seq, chat_id)
+        open_turns = await self._reader.read(turns.task_states, chat_id)
+        self.forget(chat_id)
+        self._lines.start_at(chat_id, next_seq)
+        self._job_turns.remember(open_turns)
+
+    def forget(self, chat_id: str | None = None) -> None:
+        """Forgets what this server remembers of a chat, or of all: another one has written to it."""
+        for known in self._lines.idle() if chat_id is None else (chat_id,):
+            self._lines.forget(known)
+            self._running.forget(known)
+            self._job_turns.forget(known)
+
+    async def flush(self) -> None:
+        """Returns when all text that was shown is durable. Raises: StorageFault."""
+        if self._pieces:
+            await self._flush()
 
     async def aclose(self) -> None:
         """Returns when everything written or shown is durable. Raises: StorageFault if some of it is not."""

@@ -19,7 +19,9 @@ class StoredKeyHolder:
 
 
 class SqlPrincipals:
-    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock) -> None:
+    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock, *, shared: bool = False) -> None:
+        """`shared`: other servers revoke keys too, so a key is looked up for every request."""
+        self._shared = shared
         self._reader = reader
         self._writer = writer
         self._clock = clock
@@ -50,10 +52,12 @@ class SqlPrincipals:
     async def find(self, key_hash: str) -> Principal | None:
         """Returns the holder of this key; None if the key does not exist or was revoked."""
         known = self._known.get(key_hash)
-        if known is not None:
+        if known is not None and not self._shared:
             return known
         found = await self._reader.read(_find, key_hash)
-        return None if found is None else self._known.setdefault(key_hash, found)
+        if found is not None:
+            self._known[key_hash] = found
+        return found
 
     async def all(self) -> list[StoredKeyHolder]:
         return await self._reader.read(_all)

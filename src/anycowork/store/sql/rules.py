@@ -17,7 +17,9 @@ _Held = tuple[tuple[Rule, ...], str | None]
 class SqlRules:
     """Implements the `Rules` port. Belongs to one event loop: the rules for a call are cached until a rule changes."""
 
-    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock) -> None:
+    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock, *, shared: bool = False) -> None:
+        """`shared`: other servers write rules too, so they are read before every call."""
+        self._shared = shared
         self._reader = reader
         self._writer = writer
         self._clock = clock
@@ -43,8 +45,10 @@ class SqlRules:
 
     async def for_call(self, chat_id: str, workspace: str) -> Sequence[Rule]:
         held = self._held.get((chat_id, workspace))
-        if held is None or (held[1] is not None and held[1] <= self._clock.now()):
-            held = self._held[chat_id, workspace] = await self._read(chat_id, workspace, self._clock.now())
+        if held is None or self._shared or (held[1] is not None and held[1] <= self._clock.now()):
+            found = await self._read(chat_id, workspace, self._clock.now())
+            if held is None or found != held:  # unchanged rules stay the same object
+                held = self._held[chat_id, workspace] = found
         return held[0]
 
     async def _write(self, work: Work[None]) -> None:

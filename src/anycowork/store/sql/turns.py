@@ -120,11 +120,13 @@ def all_current(connection: SqlConnection, chat_id: str) -> list[Turn]:
     return [_turn(row) for row in rows]
 
 
-def task_states(connection: SqlConnection) -> list[tuple[str, str, bool, bool]]:
+def task_states(connection: SqlConnection, chat_id: str | None = None) -> list[tuple[str, str, bool, bool]]:
     """Returns each turn on a task that has not ended: its chat, its id, whether it waits for a person, and whether for an answer."""
+    only, given = ("", ()) if chat_id is None else (" AND chat_id = ?", (chat_id,))
     rows = connection.execute(
         "SELECT chat_id, id, state = 'parked', EXISTS (SELECT 1 FROM questions WHERE turn_id = turns.id AND questions.state = 'open')"
-        " FROM turns WHERE state IN ('running', 'parked', 'due') AND task_id IS NOT NULL"
+        f" FROM turns WHERE state IN ('running', 'parked', 'due') AND task_id IS NOT NULL{only}",
+        given,
     )
     return [(chat_id, id_, bool(parked), bool(asks)) for chat_id, id_, parked, asks in rows]
 

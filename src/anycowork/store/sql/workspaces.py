@@ -1,5 +1,7 @@
 """The workspaces and leases tables: roots that a person registered, what is trusted in them, and who may write."""
 
+from collections.abc import Sequence
+
 from anycowork.domain.errors import Conflict, LeaseHeld, NotFound
 from anycowork.domain.journal import RequireLease
 from anycowork.domain.ports import Clock
@@ -53,7 +55,8 @@ def _set_trust(connection: SqlConnection, root: str, path: str, content_hash: st
 class SqlLeases:
     """Implements the `Leases` port."""
 
-    def __init__(self, writer: Writer, clock: Clock) -> None:
+    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock) -> None:
+        self._reader = reader
         self._writer = writer
         self._clock = clock
 
@@ -62,6 +65,21 @@ class SqlLeases:
         return await self._writer.run(
             lambda connection: _take(connection, workspace, owner, now=now, until=later(now, seconds))
         )
+
+    async def owners(self) -> list[str]:
+        """Returns who holds a lease that has not expired."""
+        return await self._reader.read(_owners, self._clock.now())
+
+    async def end_of_owners(self, owners: Sequence[str]) -> None:
+        """Ends the leases of servers that died."""
+        if owners:
+            rows = [(self._clock.now(), owner) for owner in owners]
+            end = "UPDATE leases SET expires_at = ? WHERE owner = ?"
+            await self._writer.run(lambda connection: connection.executemany(end, rows).rowcount)
+
+
+def _owners(connection: SqlConnection, now: str) -> list[str]:
+    return [row[0] for row in connection.execute("SELECT DISTINCT owner FROM leases WHERE expires_at > ?", (now,))]
 
 
 def _take(connection: SqlConnection, workspace: str, owner: str, *, now: str, until: str) -> int:

@@ -50,6 +50,7 @@ export const messages: Texts = {
   planAgainstActual: "Plan und Ergebnis",
   waitsForYou: "wartet auf Sie",
   blockedStepsAreOpen: "blockiert: Schritte sind offen",
+  steps: (count: number) => (count === 1 ? "1 Schritt" : `${count} Schritte`),
   replacedByANewerPlan: "durch einen neueren Plan ersetzt",
   progress: "Fortschritt",
   step: (at: string | number) => `Schritt ${at}:`,

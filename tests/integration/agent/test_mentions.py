@@ -1,4 +1,4 @@
-"""Files that a person names with `@`: read through the door before the model is asked."""
+"""What a person names with `@`: brought through the gate before the model is asked."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.agent.file_mentions import MOST_FILES, mentions_in
+from anycowork.agent.mentions import MOST_MENTIONS, Mention, MentionKind, mentions_in
 from support.live_server import live_server
 from support.scripted_model import call
 from support.spec import proves
@@ -24,12 +24,26 @@ from support.spec import proves
     ],
 )
 def test_a_reference_is_a_path_behind_a_lone_at_sign(words: str, paths: list[str]) -> None:
-    assert mentions_in(words) == paths
+    assert mentions_in(words) == [Mention(MentionKind.FILE, path) for path in paths]
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "name"),
+    [
+        ("list @src/ please", MentionKind.FOLDER, "src"),
+        ('list @"my notes/"', MentionKind.FOLDER, "my notes"),
+        ("where is @symbol:Window.add?", MentionKind.SYMBOL, "Window.add"),
+        ("read @mcp:docs:notes://one?x=1.", MentionKind.RESOURCE, "docs:notes://one?x=1"),
+        ('read @mcp:"docs:notes://a b"', MentionKind.RESOURCE, "docs:notes://a b"),
+    ],
+)
+def test_a_mention_says_what_it_names(words: str, kind: MentionKind, name: str) -> None:
+    assert mentions_in(words) == [Mention(kind, name)]
 
 
 @given(st.text())
 def test_any_words_can_be_looked_through(words: str) -> None:
-    assert len(mentions_in(words)) <= MOST_FILES
+    assert len(mentions_in(words)) <= MOST_MENTIONS
 
 
 @proves("CTX-1")
@@ -55,3 +69,26 @@ async def test_what_a_rule_denies_or_asks_for_is_not_read_by_naming_it(tmp_path:
         await chat.send("what is in @secret.txt, @.env, @../outside and @/etc/passwd?")
         assert await chat.of_type("tool_call") == [] and "s3cret" not in str(client.model.requests)
         assert (await chat.last())["content"] == "Hello."
+
+
+@proves("UI-8")
+async def test_folders_and_symbols_are_brought_as_recorded_calls_and_completed_by_name(tmp_path: Path) -> None:
+    files = {
+        "src/app.py": "class Window:\n    pass\n\n\ndef window_of(x): ...\n",
+        "secret/keys.py": "class WindowKey: ...\n",
+    }
+    async with live_server(tmp_path, replies=["Seen."], files=files) as client:
+        rule = {"tool": "read_file", "resource": "/secret/*", "effect": "deny", "scope": "global"}
+        await client.ask("POST", "/rules", rule, expect=201)
+        chat = await client.chat()
+        found = (await client.ask("GET", f"{chat.path}/symbols?q=wind"))["results"]
+        assert [(one["name"], one["kind"], one["line"]) for one in found] == [
+            ("Window", "class", 1),
+            ("window_of", "def", 5),
+        ]
+        assert (await client.ask("GET", f"{chat.path}/symbols?q=.*"))["results"] == []
+        await chat.send("what is in @src/ and @symbol:Window?")
+        calls = [one["payload"] for one in await chat.of_type("tool_call")]
+        assert [(one["tool"], one["reference"]) for one in calls] == [("list_directory", True), ("search_symbol", True)]
+        assert all(one["status"] == "ok" for one in await chat.results())
+        assert "app.py" in str(client.model.requests[0]["messages"][-1])
