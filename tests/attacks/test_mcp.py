@@ -1,6 +1,7 @@
 """Attempts of MCP servers: to be called by whom they may not, to be taken for another tool, to learn secrets, to change files."""
 
 import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from support.scripted_model import call
 from support.spec import proves
 
 SECRET = "the-secret-of-the-server"
+SDK_SERVER = Path(__file__).parents[1] / "support" / "mcp_server.py"
 
 
 @asynccontextmanager
@@ -298,3 +300,42 @@ async def test_a_server_reads_no_key_file_of_the_workspace(tmp_path: Path) -> No
         (client.workspace / "late.pem").write_text("-----BEGIN PRIVATE KEY-----\nhunter2\n")
         told = await attempted(chat)
         assert "old" in told and "hunter2" not in told
+
+
+# --- servers of one chat
+
+
+@proves("MCP-2", "PER-4")
+async def test_servers_of_one_chat_are_no_others_and_can_do_no_more_than_configured_ones(tmp_path: Path) -> None:
+    async with live_server(tmp_path, files={"a.txt": "old\n"}) as client:
+        one, two = await client.chat(), await client.chat()
+        program = {"name": "sdk", "command": sys.executable, "args": [str(SDK_SERVER)]}
+        place = f"{one.path}/mcp_servers"
+        for more in (
+            {"unsandboxed": True},
+            {"network": ["evil.example"]},
+            {"read_only": ["attempt"]},
+            {"url": "http://x"},
+        ):
+            await client.ask("POST", place, {"servers": [{**program, **more}]}, expect=422)
+        await client.ask("POST", place, {"servers": [program, program]}, expect=422)
+        host = {"headers": {"X-AnyCowork-MCP-Host": "host"}}
+        await client.ask("POST", place, {"servers": [program]}, expect=403, **host)
+        (shown,) = (await client.ask("POST", place, {"servers": [program]}))["servers"]
+        assert shown["status"] == "ready", shown.get("error")
+        assert (await client.ask("GET", "/mcp/servers"))["servers"] == [], "it is not stored"
+        tool = f"{shown['name']}__attempt"
+        escape = "Path('a.txt').write_text('new')"
+        client.model.replies += go(escape, tool)
+        await two.send("Go.")
+        assert "There is no tool" in str(await two.of_type("tool_result")) and tool not in str(client.model.requests[0])
+        client.model.replies += go(escape, tool)
+        assert (await one.send("Go."))["state"] == "awaiting_approval"
+        await one.decide()
+        assert (client.workspace / "a.txt").read_text() == "old\n"
+        await one.switch("planner")
+        client.model.replies += go(escape, tool)
+        await one.send("Go.")
+        assert (await one.results())[-1]["status"] == "refused"
+        await client.ask("DELETE", one.path, expect=204)
+        assert client.server.mcp.tools() == []

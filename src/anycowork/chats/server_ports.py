@@ -145,6 +145,9 @@ class McpServersPort(Protocol):
     async def add(self, config: McpServerConfig) -> Json:
         """Raises: Conflict, StorageFault."""
 
+    async def use_in_chat(self, chat_id: str, configs: Sequence[McpServerConfig]) -> Sequence[Json]:
+        """Connects them for this chat alone, instead of those it had. Raises: Conflict."""
+
     async def change(self, name: str, changes: McpServerChanges) -> Json:
         """Raises: NotFound, StorageFault."""
 

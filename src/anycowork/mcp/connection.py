@@ -56,7 +56,8 @@ class _WorkspaceSession:
 
 
 class McpConnection:
-    """`tools_changed` is called whenever what it offers has changed. `taken` are the names that its tools cannot have."""
+    """`tools_changed` is called whenever what it offers has changed. `taken` are the names that its tools cannot have.
+    `only_chat` is the chat that it is there for, if it is not for all."""
 
     def __init__(
         self,
@@ -67,6 +68,7 @@ class McpConnection:
         *,
         taken: Callable[[], frozenset[str]],
         tools_changed: Callable[[], None],
+        only_chat: str | None = None,
     ) -> None:
         self.config = config
         self.log = LineLog()
@@ -77,6 +79,7 @@ class McpConnection:
         self._sign_in: ServerSignIn | None = None
         self._taken = taken
         self._tools_changed = tools_changed
+        self._only_chat = only_chat
         self._status, self._error = "disabled", ""
         self._offers = ServerOffers()
         self._definitions: list[McpToolDefinition] = []
@@ -335,7 +338,7 @@ class McpConnection:
         before = self._definitions
         self._offers = offers
         self._definitions, self._problems = definitions_of(
-            self.config, offers.callable(), taken=self._taken(), confined=self._is_confined
+            self.config, offers.callable(), taken=self._taken(), confined=self._is_confined, only_chat=self._only_chat
         )
         self._workflows, left_out = prompt_workflows(self.config.name, offers.prompts, self._definitions)
         self._problems += left_out

@@ -36,6 +36,7 @@ class McpManager:
         self._tokens = tokens
         self._sign_ins: dict[str, tuple[ServerSignIn, asyncio.Task[None]]] = {}
         self._servers: dict[str, McpConnection] = {}
+        self._of_chats: dict[str, list[McpConnection]] = {}
         self._changing = asyncio.Lock()
 
     def start(self, configs: Iterable[McpServerConfig]) -> None:
@@ -46,11 +47,11 @@ class McpManager:
     async def aclose(self) -> None:
         for _, task in list(self._sign_ins.values()):
             task.cancel()
-        for server in self._servers.values():
+        for server in self._all():
             await server.stop()
 
     def tools(self) -> list[McpTool]:
-        return [tool for server in self._servers.values() for tool in server.tools()]
+        return [tool for server in self._all() for tool in server.tools()]
 
     def resources(self, query: str = "", limit: int = MOST_LISTED) -> list[Json]:
         """The resources of all connected servers whose server, name or address holds the query."""
@@ -77,6 +78,32 @@ class McpManager:
                 raise Conflict(f"There are {MOST_SERVERS} MCP servers already. Remove one first.")
             await self._save([*(server.config for server in self._servers.values()), config])
             return self._put(config).shown()
+
+    async def use_in_chat(self, chat_id: str, configs: Sequence[McpServerConfig]) -> list[Json]:
+        """Connects these servers for one chat alone, instead of those that it had. They are not stored. Waits for how it went.
+
+        Raises: Conflict if there are too many.
+        """
+        if not configs and chat_id not in self._of_chats:
+            return []
+        async with self._changing:
+            before = self._of_chats.pop(chat_id, [])
+            for server in before:
+                await server.stop()
+            if len(configs) + len(self._all()) > MOST_SERVERS:
+                raise Conflict(f"There are {MOST_SERVERS} MCP servers already. Close a session, or remove one first.")
+            servers = [self._connection(named_for_chat(config, chat_id), only_chat=chat_id) for config in configs]
+            if servers:
+                self._of_chats[chat_id] = servers
+            for server in servers:
+                server.start()
+            self._refresh()
+        for server in servers:
+            try:
+                await server.settled()
+            except TimeoutError:
+                log.warning("the MCP server '%s' has neither connected nor failed", server.config.name)
+        return [server.shown() for server in servers]
 
     async def change(self, name: str, changes: McpServerChanges) -> Json:
         """Chooses which tools are offered and which are read-only, from now on. Raises: NotFound."""
@@ -160,18 +187,25 @@ class McpManager:
         return server.shown()
 
     def _put(self, config: McpServerConfig) -> McpConnection:
-        server = McpConnection(
+        server = self._connection(config)
+        self._servers[config.name] = server
+        if config.enabled:
+            server.start()
+        return server
+
+    def _connection(self, config: McpServerConfig, *, only_chat: str | None = None) -> McpConnection:
+        return McpConnection(
             config,
             self._launcher,
             self._tasks,
             self._tokens,
             taken=lambda: self._toolbox.taken_names(self.source_name) | {NETWORK},
             tools_changed=self._refresh,
+            only_chat=only_chat,
         )
-        self._servers[config.name] = server
-        if config.enabled:
-            server.start()
-        return server
+
+    def _all(self) -> list[McpConnection]:
+        return [*self._servers.values(), *(server for servers in self._of_chats.values() for server in servers)]
 
     def _refresh(self) -> None:
         try:
@@ -184,3 +218,8 @@ class McpManager:
         if server is None:
             raise NotFound("MCP server", name)
         return server
+
+
+def named_for_chat(config: McpServerConfig, chat_id: str) -> McpServerConfig:
+    """Under a name that no other chat's server has, and no configured one: rules for those do not speak of this one."""
+    return config.model_copy(update={"name": f"{config.name[:20].rstrip('-_')}-{chat_id.replace('-', '')[-8:]}"})

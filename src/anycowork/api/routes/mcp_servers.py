@@ -3,13 +3,16 @@
 from typing import Annotated
 
 from fastapi import Query, Request, Response
+from pydantic import Field, field_validator
 
 from anycowork.api.dependencies import ServicesDep
-from anycowork.api.middleware.auth import MCP_SIGN_IN, Manager, Reader
+from anycowork.api.middleware.auth import MCP_SIGN_IN, Decider, Manager, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.schemas.mcp import McpResourceList, McpServerList, McpServerShape, McpSignInShape
-from anycowork.domain.mcp_servers import McpServerChanges, McpServerConfig
+from anycowork.chats.lookup import require_chat
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.mcp_servers import ChatMcpServer, McpServerChanges, McpServerConfig
 
 routes = Router(tags=["mcp"])
 _SIGN_IN_FIELDS = ("code", "state", "iss", "error")
@@ -87,3 +90,25 @@ async def disconnect_mcp_server(name: str, principal: Manager, services: Service
 async def refresh_mcp_server(name: str, principal: Manager, services: ServicesDep) -> Response:
     """Lists its tools again."""
     return json_response(200, await services.mcp.relist(name))
+
+
+class ChatMcpServers(Boundary):
+    servers: Annotated[list[ChatMcpServer], Field(max_length=10)]
+
+    @field_validator("servers")
+    @classmethod
+    def _each_once(cls, servers: list[ChatMcpServer]) -> list[ChatMcpServer]:
+        if len({server.name for server in servers}) != len(servers):
+            raise ValueError("each server needs a name of its own")
+        return servers
+
+
+@routes.post(
+    "/context/{chat_id}/mcp_servers", response_model=McpServerList, responses=error_responses(404, 409, body=True)
+)
+async def use_mcp_servers(chat_id: str, wanted: ChatMcpServers, principal: Decider, services: ServicesDep) -> Response:
+    """For this chat alone, instead of those it had; an empty list ends them. They are not stored, run in the sandbox without network,
+    and each call of their tools asks. Answers when each one is ready or has failed."""
+    await require_chat(services.store, chat_id)
+    shown = await services.mcp.use_in_chat(chat_id, [server.config() for server in wanted.servers])
+    return json_response(200, {"servers": list(shown)})
