@@ -29,7 +29,7 @@ from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.stage import Staging
 from anycowork.sandbox.transaction import Transaction
 from anycowork.server.machine import find_bubblewrap
-from anycowork.store.sqlite.journal import SqliteJournal
+from anycowork.store.sql.journal import SqlJournal
 from anycowork.tools import command_changes
 from anycowork.tools.sandboxed_program import SandboxedProgram
 from measuring import Ground, Leg, NotMeasured, environment_of_ours
@@ -203,7 +203,7 @@ def _watched() -> _Phases:
         (PackedSnapshots, "after_restore", "images_after"),
         (PackedSnapshots, "preview", "preview"),
         (PackedSnapshots, "restore", "write_back"),
-        (SqliteJournal, "write", "journal"),
+        (SqlJournal, "write", "journal"),
         (ToolRunner, "_settle", "settle"),
     ):
         phases.watch(owner, name, phase)

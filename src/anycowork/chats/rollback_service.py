@@ -241,6 +241,8 @@ class RollbackService:
             was = {image.path: image for image in before.images}
             undos = [Undo(target, was.get(target.path)) for target in meant.images]
             async with self._workspaces.writing(before.workspace):
+                if before.id not in {unfinished.id for unfinished, _ in await self._rows.unfinished_restores()}:
+                    continue  # another server has finished it meanwhile
                 try:
                     preview = await self._snapshots.preview(workspace, undos)
                 except (NotEnoughSpace, SnapshotDamaged) as error:

@@ -18,6 +18,7 @@ from anycowork.domain.ports import Clock, Workspace
 from anycowork.domain.snapshots import (
     Kind,
     PathImage,
+    PersonChange,
     RecordedChange,
     Restore,
     Restored,
@@ -29,6 +30,7 @@ from anycowork.domain.snapshots import (
 )
 from anycowork.domain.tools import Call, PathIntent
 from anycowork.domain.values import replace
+from anycowork.workspace.diffs import without_hunks
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.merges import merge_texts
 from anycowork.workspace.reader_threads import ReaderThreads
@@ -55,7 +57,9 @@ class PackedSnapshots:
 
     # --- around a change
 
-    async def before(self, cause: Call | Restore | TaskCommit, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
+    async def before(
+        self, cause: Call | Restore | TaskCommit | PersonChange, workspace: Workspace, paths: Sequence[str]
+    ) -> Snapshot:
         folder = _folder(workspace)
         return await self._kept(cause, folder, lambda: self._keep(folder, paths))
 
@@ -70,7 +74,7 @@ class PackedSnapshots:
         return await self._kept(cause, folder, lambda: self._keep_replaced(folder, intents))
 
     async def _kept(
-        self, cause: Call | Restore | TaskCommit, folder: Folder, keep: Callable[[], list[PathImage]]
+        self, cause: Call | Restore | TaskCommit | PersonChange, folder: Folder, keep: Callable[[], list[PathImage]]
     ) -> Snapshot:
         """Runs `keep` in a thread, and once more with space made if there is not enough. Raises: NotKept."""
         try:
@@ -180,6 +184,30 @@ class PackedSnapshots:
     async def merge(self, base: PathImage, mine: PathImage, workspace: Workspace) -> PathImage | None:
         return await asyncio.to_thread(self._merge, base, mine, _folder(workspace))
 
+    async def keep(self, path: str, data: bytes, *, mode: int, workspace: Workspace) -> PathImage:
+        owner = f"{workspace.root} edited"
+        await self._quota.free_space(len(data))
+        try:
+            digest = await asyncio.to_thread(self._keep_bytes, data, owner)
+        except OSError as error:
+            raise NotKept(
+                f"The new content could not be kept ({error.strerror}). Nothing was changed. Free some space on the disk of the data"
+                " folder, then try again."
+            ) from error
+        return PathImage(path, Kind.FILE, digest, mode, len(data))
+
+    async def without_hunks(
+        self, base: PathImage, now: PathImage, hunks: Collection[int], workspace: Workspace
+    ) -> bytes | None:
+        folder = _folder(workspace)
+
+        def work() -> bytes | None:
+            before = self._kept_content(base) if base.has_content else b""
+            after = content_as_left(folder, now)
+            return None if before is None or after is None else without_hunks(before, after, hunks)
+
+        return await asyncio.to_thread(work)
+
     async def contents(self, image: PathImage, workspace: Workspace | None = None) -> bytes | None:
         if workspace is None:
             return await asyncio.to_thread(self._kept_content, image)
@@ -258,6 +286,12 @@ class PackedSnapshots:
         except OSError:
             return None
 
+    def _keep_bytes(self, data: bytes, owner: str) -> str:
+        self._pack.begin(owner)
+        digest = self._pack.put(data, owner=owner)
+        self._pack.sync([digest])
+        return digest
+
     def _merge(self, base: PathImage, mine: PathImage, folder: Folder) -> PathImage | None:
         theirs = image_at(folder, path_of(mine.path))
         if not all(side.kind is Kind.FILE for side in (base, mine, theirs)):
@@ -278,7 +312,9 @@ class PackedSnapshots:
         """Raises: StorageFault, OSError."""
         await self._quota.forget_unneeded()
 
-    def _snapshot(self, cause: Call | Restore | TaskCommit, root: str, images: Sequence[PathImage]) -> Snapshot:
+    def _snapshot(
+        self, cause: Call | Restore | TaskCommit | PersonChange, root: str, images: Sequence[PathImage]
+    ) -> Snapshot:
         taken = Snapshot(
             id=self._clock.new_id(),
             chat_id=cause.chat_id,
@@ -296,6 +332,8 @@ class PackedSnapshots:
                 return replace(taken, restores=cause.snapshot_id)
             case TaskCommit():
                 return replace(taken, turn_id=cause.turn_id)
+            case PersonChange():
+                return taken
             case _:
                 assert_never(cause)
 

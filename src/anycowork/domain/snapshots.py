@@ -69,6 +69,17 @@ class TaskCommit:
     turn_id: str | None = None
 
 
+PERSON_CHANGE = "person-"
+
+
+@value
+class PersonChange:
+    """What a person changed with their own hand in the page: a change like any other. Its id begins with `person-`."""
+
+    id: str
+    chat_id: str
+
+
 @value
 class Snapshot:
     """The paths of one change (a call or a restore) at one point in time. `diff` is the hash of the difference's text in the pack.
@@ -95,6 +106,11 @@ class Snapshot:
     created_at: str = ""
 
     @property
+    def by_person(self) -> bool:
+        """Whether a person made the change: by hand, or by going back to a snapshot."""
+        return self.restores is not None or self.change_id.startswith(PERSON_CHANGE)
+
+    @property
     def lines_counted(self) -> bool:
         """Whether `additions` and `deletions` mean anything. A change of very many files is compared only when somebody looks at it."""
         counted_none = self.additions == self.deletions == 0 and self.diff is None
@@ -111,6 +127,7 @@ class Snapshot:
             "deletions": self.deletions,
             "lines_counted": self.lines_counted,
             "restores": self.restores,
+            "by_person": self.by_person,
             "pruned": self.pruned,
         }
 

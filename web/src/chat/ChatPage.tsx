@@ -5,6 +5,7 @@ import { lazy, Suspense, useCallback, useEffect, useState } from "react";
 import { useHoldsCommands } from "../autonomy/AutonomySelector";
 import { nextLevel } from "../autonomy/levels";
 import { askToFork, useForkWish } from "../fork/opening";
+import { ModelPicker } from "../models/ModelButton";
 import { SwitchDialog } from "../roles/SwitchDialog";
 import * as acts from "../state/acts";
 import { openChat, useLive } from "../state/live";
@@ -33,7 +34,7 @@ interface Props {
   onSidebar: () => void;
 }
 
-type Open = "rename" | "remove" | "checkpoints" | "audit" | null;
+type Open = "rename" | "remove" | "checkpoints" | "audit" | "model" | null;
 
 export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
   const live = useLive();
@@ -102,6 +103,7 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
           onStop={stop}
           onCompare={compare}
           onCheckpoints={checkpoints}
+          onModel={(model) => (model ? void change({ model }) : setDialog("model"))}
         />
       ) : (
         <Opening />
@@ -120,6 +122,15 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
         onRename={(title) => void change({ title })}
       />
       <RemoveDialog open={dialog === "remove"} chatId={chatId} onClose={() => setDialog(null)} />
+      <Suspense fallback={null}>
+        {dialog === "model" && (
+          <ModelPicker
+            model={live.model ?? ""}
+            onChoose={(model) => void change({ model })}
+            onClose={() => setDialog(null)}
+          />
+        )}
+      </Suspense>
       {view && <Fork chatId={chatId} model={live.model} />}
       {view && <Selector view={view} workspace={live.workspace} onSwitch={switching.choose} />}
       {view && <Looks view={view} open={dialog} onClose={() => setDialog(null)} />}

@@ -5,6 +5,7 @@ import { autonomy } from "./autonomy";
 import { chat } from "./chat";
 import { chats } from "./chats";
 import { checkpoints } from "./checkpoints";
+import { composer } from "./composer";
 import { fork } from "./fork";
 import { jobs } from "./jobs";
 import { mcp } from "./mcp";
@@ -27,6 +28,7 @@ export const texts = {
   chat,
   chats,
   checkpoints,
+  composer,
   fork,
   jobs,
   mcp,

@@ -1,0 +1,1 @@
+"""What a person sees of a workspace's files: folders by the page, single files, search by name. Reads only, through the jail."""
