@@ -5,7 +5,9 @@ import { autonomy } from "./autonomy";
 import { chat } from "./chat";
 import { chats } from "./chats";
 import { checkpoints } from "./checkpoints";
+import { files } from "./files";
 import { fork } from "./fork";
+import { git } from "./git";
 import { jobs } from "./jobs";
 import { mcp } from "./mcp";
 import { messages } from "./messages";
@@ -27,7 +29,9 @@ export const texts = {
   chat,
   chats,
   checkpoints,
+  files,
   fork,
+  git,
   jobs,
   mcp,
   messages,
