@@ -17,7 +17,8 @@ from anycowork.domain.journal import Change
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
 from anycowork.server.clock import SystemClock
-from anycowork.store.sqlite.database import Database, open_store
+from anycowork.store.sql.database import Database
+from anycowork.store.sqlite.database import open_store
 from measuring import Ground, Leg, spending
 from workplace import new_chat
 

@@ -33,7 +33,8 @@ from anycowork.sandbox.workspaces import LocalWorkspaces
 from anycowork.server.agent_setup import build_agent
 from anycowork.server.clock import SystemClock
 from anycowork.server.uvicorn_server import tune_gc
-from anycowork.store.sqlite.database import Database, open_store
+from anycowork.store.sql.database import Database
+from anycowork.store.sqlite.database import open_store
 from anycowork.tools.toolbox import ToolRegistry, built_in_tools
 from anycowork.workflows.runner import WorkflowRunner
 from anycowork.workflows.workflow_service import WorkflowService

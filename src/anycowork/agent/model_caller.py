@@ -83,7 +83,7 @@ class ModelCaller:
         if reply.usage and not request.image_bytes:  # image tokens do not help to estimate text
             estimated = shown.tokens / context.window.ratio + self._offered(context, options).tokens
             self._ratios.learn(name, estimated=estimated, reported=reply.usage.prompt)
-        spend, event = _spent(reserve, reply)
+        spend, event = spent_for(reserve, reply)
         context.pending.append(spend)
         context.announcements.append(event_factory.usage(context.turn.id, event))
         return reply
@@ -194,7 +194,8 @@ def _with_notes(message: Message) -> Message:
     return replace(message, content=f"{message.content}\n\n{notes}", payload=None)
 
 
-def _spent(of: Reserve, reply: Reply) -> tuple[Spend, Json]:
+def spent_for(of: Reserve, reply: Reply) -> tuple[Spend, Json]:
+    """What the reply cost, for the journal and for readers; estimated if the provider does not say."""
     usage = reply.usage or UsageChunk(of.tokens, tokens(reply.text) + tokens(reply.reasoning))
     spend = Spend(of, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=reply.usage is None)
     return spend, {

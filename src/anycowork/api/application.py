@@ -27,8 +27,10 @@ from anycowork.api.routes import (
     chats,
     compaction,
     export,
+    file_changes,
     files,
     fork,
+    git,
     health,
     job_changes,
     jobs,
@@ -66,6 +68,8 @@ NOUNS = (
     queue,
     search,
     files,
+    file_changes,
+    git,
     symbols,
     roles,
     approvals,
@@ -98,16 +102,18 @@ def create_api(services: Services) -> ASGIApp:
     answers: Counter[int] = Counter()
     passed_on: Counter[str] = Counter()
     app: ASGIApp = EventStreams(HeadAsGet(_routes(services, answers, passed_on)), services)
-    app = IdempotencyMiddleware(app, services.receipts)
-    app = BodyLimit(app, max_bytes=services.request_limit_bytes)
-    meter = Meter(services.ledger, services.clock)
-    app = Gateway(app, services.upstreams, meter, max_bytes=services.request_limit_bytes, requests=passed_on)
+    app = IdempotencyMiddleware(app, services.access.receipts)
+    app = BodyLimit(app, max_bytes=services.access.request_limit_bytes)
+    meter = Meter(services.access.ledger, services.clock)
+    app = Gateway(
+        app, services.models.upstreams, meter, max_bytes=services.access.request_limit_bytes, requests=passed_on
+    )
     app = AuthMiddleware(
         app,
-        credentials=Credentials(services.token, services.keys),
-        sessions=services.sessions,
-        allowed_hosts=AllowedHosts.of(services.host, services.allowed_hosts),
-        slowdown=AuthThrottle(services.clock, services.sleep),
+        credentials=Credentials(services.access.token, services.access.keys),
+        sessions=services.access.sessions,
+        allowed_hosts=AllowedHosts.of(services.access.host, services.access.allowed_hosts),
+        slowdown=AuthThrottle(services.clock, services.access.sleep),
     )
     app = SecurityHeaders(ErrorMiddleware(app), answers)
     return _HttpOnly(app)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from anycowork.agent.loop import Agent
 from anycowork.agent.turn_context import TurnContext
 from anycowork.chats.lookup import progress_of, require_chat
+from anycowork.chats.shared_chat_locks import ChatClaims
 from anycowork.chats.turn_recovery import TurnRecovery, Unfinished
 from anycowork.domain.chats import EndReason, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, TooManyFaults
@@ -71,6 +72,10 @@ class TurnScheduler:
         """Run the turn's next segment, after the previous segment has ended."""
         before = self._running.get(_line_of(turn))
         self._running[_line_of(turn)] = self._tasks.create_task(self._segment(turn, before))
+
+    def is_busy(self, chat_id: str) -> bool:
+        """Tell whether a turn of the chat runs in this process."""
+        return any(of_chat == chat_id for of_chat, _ in self._running)
 
     async def stop(self, turn: Turn, *, principal: str, note: str) -> None:
         """End the turn at once: its processes are killed, and the history is consistent when this returns."""
@@ -183,15 +188,30 @@ def _reason(error: AnyCoworkError) -> EndReason:
     return EndReason.LIMIT if limit else EndReason.FAILED
 
 
-async def settle_after_crash(store: Store, recovery: TurnRecovery, scheduler: TurnScheduler) -> None:
-    """Before the server accepts requests: end running turns as interrupted, resume answered ones, leave parked ones parked."""
-    for turn in await store.turns_in(TurnState.RUNNING):
-        await recovery.clear_leftovers(turn)
-        left = await broken_off(store, turn)
-        note = f"The server ended during this turn. {_goes_on(turn)}"
-        await recovery.end(turn, EndReason.INTERRUPTED, note=note, unfinished=left, principal=SERVER_PRINCIPAL.label())
-    for turn in await store.turns_in(TurnState.DUE):
-        scheduler.start(turn)
+async def settle_after_crash(
+    store: Store, recovery: TurnRecovery, scheduler: TurnScheduler, claims: ChatClaims
+) -> list[str]:
+    """End the running turns of servers that died as interrupted, resume answered ones, leave parked ones parked.
+
+    Returns the chats whose turns were ended. A chat that a living server holds is left to it.
+    """
+    ended: list[str] = []
+    running, due = await store.turns_in(TurnState.RUNNING), await store.turns_in(TurnState.DUE)
+    for turn in (*running, *due):
+        async with claims.claiming(turn.chat_id) as claimed:
+            current = await store.turn(turn.id) if claimed else None
+            if current is None or current.state is not turn.state:
+                continue  # another server has it, or had it meanwhile
+            if turn.state is TurnState.DUE:
+                scheduler.start(turn)
+                continue
+            await recovery.clear_leftovers(turn)
+            left = await broken_off(store, turn)
+            note = f"The server ended during this turn. {_goes_on(turn)}"
+            by = SERVER_PRINCIPAL.label()
+            await recovery.end(turn, EndReason.INTERRUPTED, note=note, unfinished=left, principal=by)
+            ended.append(turn.chat_id)
+    return ended
 
 
 async def waiting_stages(store: Store) -> frozenset[str]:

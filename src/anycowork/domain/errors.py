@@ -380,6 +380,10 @@ class LeaseHeld(Conflict):
     code = "lease_held"
 
 
+class ChatHeld(Conflict):
+    code = "chat_held"
+
+
 class TurnAlreadyRunning(Conflict):
     code = "turn_running"
 

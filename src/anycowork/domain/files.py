@@ -1,12 +1,96 @@
 """The files of a workspace as a person browses them: what was found, and the port that reads them. Nothing of it reaches a model."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Protocol
 
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Hidden, Workspace
 from anycowork.domain.values import value
-from anycowork.domain.visible_text import UntrustedText, visible_line
+from anycowork.domain.visible_text import UntrustedText, VisibleText, visible_line
+
+
+class Protection(StrEnum):
+    """Why a content is shown only after a person asked for it: the name means keys or passwords, or a rule forbids agents to read it."""
+
+    KEY_FILE = "key_file"
+    RULE = "rule"
+
+
+class ChangedBy(StrEnum):
+    """Who changed a path since the chat began."""
+
+    AGENT = "agent"
+    YOU = "you"
+    BOTH = "both"
+
+
+class ContentKind(StrEnum):
+    """`partial` is the beginning of a text that is too large to be shown as a whole."""
+
+    TEXT = "text"
+    PARTIAL = "partial"
+    IMAGE = "image"
+    BINARY = "binary"
+
+
+def shown_name(name: str) -> VisibleText:
+    """Return a name or path for the screen: misleading characters are written out, bytes that are not text as their number."""
+    return visible_line(UntrustedText(name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")))
+
+
+@value
+class FolderEntry:
+    """One entry of a folder. `path` is None if no request can name it: its name is not text, or has control characters.
+
+    `target` is where a link leads, as written; `modified` is in nanoseconds since 1970.
+    """
+
+    name: str
+    path: str | None
+    kind: str
+    size: int = 0
+    modified: int = 0
+    ignored: bool = False
+    target: str | None = None
+
+
+@value
+class FolderPage:
+    """Folders first, then by name. `next` is the cursor of the page that follows; `total` counts the whole folder."""
+
+    path: str
+    entries: Sequence[FolderEntry]
+    total: int
+    next: str | None = None
+
+
+@value
+class FileContent:
+    """A file as it is now. `text` is set for text, `image` (with its `media_type`) for a picture.
+
+    `editable`: the text can be written back without loss. `sha256` is None for what was not read as a whole.
+    """
+
+    path: str
+    kind: ContentKind
+    size: int
+    modified: int
+    sha256: str | None = None
+    text: str | None = None
+    image: bytes | None = None
+    media_type: str | None = None
+    editable: bool = False
+
+
+@value
+class PreparedEdit:
+    """A text that a person wants to save, as bytes with the file's own line ends. `before` is the hash of what it replaces, if anything."""
+
+    path: str
+    data: bytes
+    mode: int
+    before: str | None = None
 
 
 @value
@@ -17,12 +101,7 @@ class FoundPath:
     is_folder: bool = False
 
     def to_json(self) -> Json:
-        """`shown` is the path with misleading characters written out."""
-        return {
-            "path": self.path,
-            "shown": visible_line(UntrustedText(self.path)),
-            "kind": "folder" if self.is_folder else "file",
-        }
+        return {"path": self.path, "shown": shown_name(self.path), "kind": "folder" if self.is_folder else "file"}
 
 
 @value
@@ -38,3 +117,15 @@ class FileBrowser(Protocol):
 
     async def search(self, workspace: Workspace, query: str, *, limit: int, hidden: Hidden) -> FoundPaths:
         """Return the paths that match best, without those that git ignores and those that rules hide."""
+
+    async def folder(self, workspace: Workspace, path: str, *, cursor: str | None, limit: int) -> FolderPage:
+        """Return one page of a folder. Raises: FileMissing, WrongKind, OutsideWorkspace."""
+
+    async def file(self, workspace: Workspace, path: str) -> FileContent:
+        """Return what is in a regular file, bounded. Raises: FileMissing, WrongKind, OutsideWorkspace."""
+
+    async def prepare_edit(self, workspace: Workspace, path: str, text: str, *, expected: str | None) -> PreparedEdit:
+        """Return what saving would write. `expected` is the hash of the content that the person edited, None for a new file.
+
+        Raises: StateChanged if the file has another content now; FileMissing, FileExists, WrongKind, NotText, OutsideWorkspace.
+        """

@@ -93,6 +93,21 @@ class ModelRequest:
 
 
 @value
+class SamplingPrompt:
+    """A prompt that an MCP server wants a model to answer, exactly as the person saw it."""
+
+    messages: tuple[PromptMessage, ...]
+    max_tokens: int
+
+
+@value
+class SampledReply:
+    text: str
+    model: str
+    cut_off: bool = False
+
+
+@value
 class CallChunk:
     """A complete native tool call, in the strict form of text calls. Content that cannot be parsed is included unchanged."""
 

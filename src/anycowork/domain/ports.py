@@ -12,12 +12,14 @@ from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.journal import Change
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Message
+from anycowork.domain.model import SampledReply, SamplingPrompt
 from anycowork.domain.network import Destination
 from anycowork.domain.question import Question
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import ChangesDecision, Rule
 from anycowork.domain.snapshots import (
     PathImage,
+    PersonChange,
     RecordedChange,
     Restore,
     Restored,
@@ -377,6 +379,7 @@ class ToolContext:
     `history` returns a page of the chat for a worker that does not see it; the number is that of the message before which it ends.
 
     `ask` asks the person of the chat and waits for the answer; it returns None without one. It is None where nobody can be asked.
+    `sample` has the chat's model answer a prompt of an MCP server, which the person has seen.
     """
 
     workspace: Workspace
@@ -396,6 +399,7 @@ class ToolContext:
     hidden: Hidden = NOTHING_HIDDEN
     history: Callable[[int | None], Awaitable[str]] | None = None
     ask: Callable[[Question], Awaitable[str | None]] | None = None
+    sample: Callable[[SamplingPrompt], Awaitable[SampledReply]] | None = None
 
 
 @value
@@ -450,7 +454,9 @@ class Toolbox(Protocol):
 class Snapshots(Protocol):
     """Saves the paths that a change affects, and restores them. Only used by the holder of the workspace's lease."""
 
-    async def before(self, cause: Call | Restore | TaskCommit, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
+    async def before(
+        self, cause: Call | Restore | TaskCommit | PersonChange, workspace: Workspace, paths: Sequence[str]
+    ) -> Snapshot:
         """Save the current state of these paths, with whole folders, without .git. Durable on return, but not yet recorded.
 
         Raises: NotKept, OutsideWorkspace.
@@ -459,6 +465,9 @@ class Snapshots(Protocol):
     async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
         """Save the same paths again, with the difference. None if they can no longer be read."""
 
+    async def before_restore(self, cause: Restore, workspace: Workspace, undos: Sequence[Undo]) -> Snapshot:
+        """Save what a restore with these previewed undos will replace or remove. Raises: as `before`."""
+
     async def before_commit(self, cause: Call, workspace: Workspace, intents: Sequence[PathIntent]) -> Snapshot:
         """Save what a commit with this manifest will replace or remove. What it creates is recorded as absent. Raises: as `before`."""
 
@@ -466,6 +475,11 @@ class Snapshots(Protocol):
         self, before: Snapshot, workspace: Workspace, intents: Sequence[PathIntent], left_alone: Collection[str]
     ) -> Snapshot | None:
         """Return the state that a finished commit has left, without `left_alone`, where it changed nothing."""
+
+    async def after_restore(
+        self, before: Snapshot, workspace: Workspace, targets: Sequence[PathImage], done: Restored
+    ) -> Snapshot | None:
+        """Return the state after a restore of the `targets`. None if paths that it did not write can no longer be read."""
 
     async def difference(self, snapshot: Snapshot) -> str | None:
         """Return the text of the difference that an `after` snapshot recorded; None if it is gone."""
@@ -480,6 +494,17 @@ class Snapshots(Protocol):
         """Merge the changes of a text file, from the kept `base` to the kept `mine`, into what the workspace has there now.
 
         Return the merged file, with its content kept; None if both changed the same lines, or it is no text.
+        """
+
+    async def keep(self, path: str, data: bytes, *, mode: int, workspace: Workspace) -> PathImage:
+        """Keep a content that a person wants to write; return the file as it will be. Raises: NotKept."""
+
+    async def without_hunks(
+        self, base: PathImage, now: PathImage, hunks: Collection[int], workspace: Workspace
+    ) -> bytes | None:
+        """Return the file's current content with these hunks of its difference from the kept `base`, counted from 0, taken back.
+
+        None if it is not as in `now` any more, has no such hunks, or is no text.
         """
 
     async def contents(self, image: PathImage, workspace: Workspace | None = None) -> bytes | None:

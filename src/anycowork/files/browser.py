@@ -4,8 +4,11 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from anycowork.domain.files import FoundPath, FoundPaths
+from anycowork.domain.files import FileContent, FolderPage, FoundPath, FoundPaths, PreparedEdit
 from anycowork.domain.ports import Hidden, Workspace
+from anycowork.files.edits import prepare_edit
+from anycowork.files.file_content import read_content
+from anycowork.files.folder_page import read_folder
 from anycowork.files.name_match import best_matches
 from anycowork.workspace.folder import INTERNAL_NAMES, Folder
 from anycowork.workspace.landlock_threads import reading
@@ -37,6 +40,18 @@ class LocalFileBrowser:
     async def search(self, workspace: Workspace, query: str, *, limit: int, hidden: Hidden) -> FoundPaths:
         folder = as_folder(workspace)
         return await reading(lambda: self._search(folder, query, limit, hidden))
+
+    async def folder(self, workspace: Workspace, path: str, *, cursor: str | None, limit: int) -> FolderPage:
+        folder = as_folder(workspace)
+        return await reading(lambda: read_folder(folder, path, cursor=cursor, limit=limit))
+
+    async def file(self, workspace: Workspace, path: str) -> FileContent:
+        folder = as_folder(workspace)
+        return await reading(lambda: read_content(folder, path))
+
+    async def prepare_edit(self, workspace: Workspace, path: str, text: str, *, expected: str | None) -> PreparedEdit:
+        folder = as_folder(workspace)
+        return await reading(lambda: prepare_edit(folder, path, text, expected=expected))
 
     def _search(self, folder: Folder, query: str, limit: int, hidden: Hidden) -> FoundPaths:
         names = self._names_in(folder)

@@ -14,6 +14,7 @@ from anycowork.domain.errors import BadParameters, DeniedByRule, RejectedByUser,
 from anycowork.domain.key_files import looks_secret
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Hidden, Prepared, Rules, Store, Tool, Toolbox, ToolContext
+from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.rules import ChangesDecision, Effect
 from anycowork.domain.tools import Call, CallState, Intent, PathIntent
@@ -334,6 +335,15 @@ class Gate:
     def _unknown(self, name: str, context: CallContext) -> str:
         known = ", ".join(spec.name for spec in self._toolbox.specs() if context.now.grants(spec.permissions))
         return f"There is no tool '{name[:80]}'. You have: {known or 'no tools'}."
+
+
+def admit_person(principal: Principal) -> str:
+    """Admit a change that a person makes with their own hand, and return what the record says allowed it: the person.
+
+    Their click is the decision, so nothing else is asked: roles, plans and rules limit agents. Raises: NotAllowed.
+    """
+    principal.require(Scope.DECIDE)
+    return principal.label()
 
 
 def bind(call: Call, prepared: Prepared, context: CallContext, held: Intent | None = None) -> str:

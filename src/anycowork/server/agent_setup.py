@@ -8,6 +8,7 @@ from anycowork.agent.loop import Agent
 from anycowork.agent.mentions import Mentions
 from anycowork.agent.model_caller import ModelCaller
 from anycowork.agent.plan_checks import PlanChecker
+from anycowork.agent.prompt_sampler import PromptSampler
 from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import ToolRunner
 from anycowork.agent.turn_recorder import TurnRecorder
@@ -25,7 +26,7 @@ from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.server.shared_parts import SharedParts
-from anycowork.store.sqlite.database import Database
+from anycowork.store.sql.database import Database
 from anycowork.tools.toolbox import ToolRegistry
 from anycowork.workflows.runner import WorkflowRunner
 
@@ -129,6 +130,7 @@ def build_agent(
         clock=clock,
         cost_of=cost_of,
         questions=questions,
+        sampling=PromptSampler(journal=journal, providers=providers, clock=clock),
     )
     return Agent(
         journal=journal,

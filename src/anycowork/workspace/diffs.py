@@ -4,6 +4,7 @@ The same diff is needed when a call is approved, done and recorded, so the last 
 """
 
 from collections import deque
+from collections.abc import Collection
 from hashlib import sha256
 
 import patiencediff
@@ -56,6 +57,33 @@ def diff(before: bytes | None, after: bytes | None, path: str) -> Diff:
         found = Diff(cut, found.additions, found.deletions)
     _recent.append(((_hash(before), _hash(after), path), found))
     return found
+
+
+def without_hunks(before: bytes, after: bytes, hunks: Collection[int]) -> bytes | None:
+    """Returns `after` with these hunks of the diff, counted from 0, taken back; None if there is no such hunk or no line diff."""
+    old, new = decode(before), decode(after)
+    if old is None or new is None or len(before) + len(after) > LARGEST_DIFFED:
+        return None
+    old_lines, new_lines = (lines_of(("\ufeff" if side.bom else "") + side.body) for side in (old, new))
+    matcher = patiencediff.PatienceSequenceMatcher(
+        None, _marked_lines(old.body, bom=old.bom), _marked_lines(new.body, bom=new.bom)
+    )
+    groups = list(matcher.get_grouped_opcodes(3))
+    if not hunks or not all(0 <= number < len(groups) for number in hunks):
+        return None
+    kept: list[str] = []
+    at = 0
+    for number in sorted(set(hunks)):
+        for kind, start, end, first, last in groups[number]:
+            if kind != "equal":
+                kept += [*new_lines[at:first], *old_lines[start:end]]
+                at = last
+    kept += new_lines[at:]
+    # The last line of a side may have no line end; where another line follows it now, it needs one.
+    return (
+        "".join(line if line.endswith("\n") else f"{line}\n" for line in kept[:-1]).encode()
+        + "".join(kept[-1:]).encode()
+    )
 
 
 def _readable(data: bytes) -> Text | None:

@@ -55,7 +55,7 @@ class FolderWalk:
                 if folder == start:
                     raise
                 continue
-            rules = self._with_own_rules(folder, rules, names)
+            rules = self.with_own_rules(folder, rules, names)
             for entry in self._kept(folder, names, rules):
                 if count >= self.most or time.monotonic() > ends:
                     self.cut = True
@@ -69,7 +69,7 @@ class FolderWalk:
         """Returns the ignore rules of the folders above `start`; none if `start` itself is ignored, because the caller named it explicitly."""
         rules = Ignores()
         for depth in range(len(start.parts)):
-            rules = self._with_own_rules(WorkspacePath(start.parts[:depth]), rules, None)
+            rules = self.with_own_rules(WorkspacePath(start.parts[:depth]), rules)
             if rules.ignored(start.parts[: depth + 1], is_folder=True):
                 return Ignores()
         return rules
@@ -87,7 +87,8 @@ class FolderWalk:
                 if self.with_ignored or not rules.ignored(entry.place.parts, is_folder=stat.S_ISDIR(found.st_mode)):
                     yield entry
 
-    def _with_own_rules(self, folder: WorkspacePath, rules: Ignores, names: list[str] | None) -> Ignores:
+    def with_own_rules(self, folder: WorkspacePath, rules: Ignores, names: list[str] | None = None) -> Ignores:
+        """Returns the rules with those of the folder's own `.gitignore`; `names` are the folder's entries, if they are known."""
         if self.with_ignored or (names is not None and ".gitignore" not in names):
             return rules
         try:

@@ -1,8 +1,12 @@
 """A person browses the files of a chat's workspace over HTTP."""
 
+import hashlib
+import os
 from pathlib import Path
 
+from support.images import png
 from support.live_server import live_server
+from support.scripted_model import call
 from support.spec import proves
 
 FILES = {
@@ -33,3 +37,81 @@ async def test_files_are_found_by_name_without_ignored_and_hidden_ones(tmp_path:
         assert len((await client.ask("GET", f"{chat.path}/files/search?limit=2"))["results"]) == 2
         await client.ask("GET", f"{chat.path}/files/search?limit=0", expect=422)
         await client.ask("GET", "/context/none/files/search", expect=404)
+
+
+async def listed(client, chat, path: str = ".", **more: str) -> dict[str, dict]:
+    query = "".join(f"&{key}={value}" for key, value in more.items())
+    page = await client.ask("GET", f"{chat.path}/files?path={path}{query}")
+    return {one["name"]: one for one in page["entries"]}
+
+
+@proves("UI-10")
+async def test_a_folder_is_shown_by_the_page_with_who_changed_what(tmp_path: Path) -> None:
+    replies = [
+        call("read_file", path="src/app.py"),
+        call("update_file", path="src/app.py", edits=[{"find": "hello", "replace": "hi"}]),
+        "Done.",
+    ]
+    async with live_server(tmp_path, replies=replies, files=FILES) as client:
+        for path in sorted(client.workspace.rglob("*")):
+            os.utime(path, (1_000_000_000, 1_000_000_000), follow_symlinks=False)
+        chat = await client.chat()
+        await client.ask("PATCH", chat.path, {"autonomy": "edits"})
+        before = await listed(client, chat)
+        assert list(before) == ["build", "node_modules", "notes", "src", ".env", ".gitignore", "README.md"]
+        assert {name for name, one in before.items() if one["ignored"]} == {"build"}
+        assert not any(one["changed_by"] for one in before.values())
+        assert before[".env"]["protected"] == "key_file"
+        await chat.send("Say hi.")
+        (client.workspace / "README.md").write_text("# Lion\n")
+        after = await listed(client, chat)
+        assert (after["src"]["changed_by"], after["README.md"]["changed_by"]) == ("agent", "you")
+        assert (await listed(client, chat, "src"))["app.py"]["changed_by"] == "agent"
+        (client.workspace / "src/app.py").write_text("print('hi there')\n")
+        assert (await listed(client, chat, "src"))["app.py"]["changed_by"] == "both"
+        assert (await listed(client, chat, "build"))["app.bin"]["ignored"] is True
+        first = await client.ask("GET", f"{chat.path}/files?limit=4")
+        rest = await client.ask("GET", f"{chat.path}/files?limit=4&cursor={first['next']}")
+        assert [one["name"] for page in (first, rest) for one in page["entries"]] == list(after)
+        assert (first["total"], rest["next"]) == (7, None)
+        await client.ask("GET", f"{chat.path}/files?path=none", expect=404)
+        await client.ask("GET", f"{chat.path}/files?cursor=0zz", expect=422)
+
+
+@proves("UI-10")
+async def test_a_file_is_shown_as_what_it_is_and_a_secret_only_when_asked_for(tmp_path: Path) -> None:
+    async with live_server(tmp_path, replies=[], files=FILES) as client:
+        chat = await client.chat()
+        folder = client.workspace
+        (folder / "dot.png").write_bytes(png())
+        (folder / "data.bin").write_bytes(bytes(range(256)) * 4)
+        (folder / "large.txt").write_bytes(b"line\n" * 300_000)
+        (folder / "mixed.txt").write_bytes(b"a\r\nb\n")
+
+        async def show(path: str, **more: str) -> dict:
+            return await client.ask(
+                "GET", f"{chat.path}/file?path={path}" + "".join(f"&{k}={v}" for k, v in more.items())
+            )
+
+        text = await show("README.md")
+        assert (text["kind"], text["text"], text["editable"], text["protected"]) == ("text", "# Zebra\n", True, None)
+        assert text["sha256"] == hashlib.sha256(b"# Zebra\n").hexdigest()
+        assert (await show("dot.png"))["image"].startswith("data:image/png;base64,")
+        assert ((await show("data.bin"))["kind"], (await show("data.bin"))["text"]) == ("binary", None)
+        large = await show("large.txt")
+        assert (large["kind"], large["editable"], len(large["text"])) == ("partial", False, 200_000)
+        assert (await show("mixed.txt"))["editable"] is False
+        hidden = await show(".env")
+        assert (hidden["kind"], hidden["text"], hidden["sha256"], hidden["protected"]) == (
+            "protected",
+            None,
+            None,
+            "key_file",
+        )
+        assert (await show(".env", reveal="true"))["text"] == "KEY=secret\n"
+        rule = {"tool": "read_file", "resource": "notes/**", "effect": "deny", "scope": "global"}
+        await client.ask("POST", "/rules", body=rule, expect=201)
+        assert (await show("notes/hidden.txt"))["protected"] == "rule"
+        assert await chat.messages() == [] and client.model.requests == []
+        await client.ask("GET", f"{chat.path}/file?path=none", expect=404)
+        await client.ask("GET", f"{chat.path}/file?path=src", expect=409)

@@ -1,8 +1,10 @@
+from random import Random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.workspace import diffs
-from anycowork.workspace.diffs import diff
+from anycowork.workspace.diffs import diff, without_hunks
 from anycowork.workspace.text import Text, decode, lines_of, with_line_ends
 
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "é\n", "-x\n", "+y\n", "\x0c\n"]), max_size=30)
@@ -69,3 +71,20 @@ def test_new_lines_take_the_files_own_ends() -> None:
     assert windows.newline == "\r\n" and Text("a\nb\r\n").newline == "\n" and Text("").newline == "\n"
     assert with_line_ends("x\ny\n", "\r\n") == "x\r\ny\r\n"
     assert with_line_ends("x\r\ny\n", "\r\n") == "x\r\ny\n"
+
+
+@given(LINES, LINES, st.sampled_from(["", "tail"]), st.sampled_from(["", "tail"]), st.randoms(use_true_random=False))
+def test_hunks_that_are_taken_back_leave_the_others_and_all_of_them_leave_nothing(
+    a: list[str], b: list[str], end: str, other: str, chance: Random
+) -> None:
+    before, after = ("".join(a) + end).encode(), ("".join(b) + other).encode()
+    count = sum(line.startswith("@@ -") for line in diff(before, after, "f").text.split("\n"))
+    if before == after:
+        assert without_hunks(before, after, [0]) is None
+        return
+    assert without_hunks(before, after, range(count)) == before
+    some = sorted(chance.sample(range(count), chance.randint(1, count)))
+    left = without_hunks(before, after, some)
+    assert left is not None and without_hunks(before, after, [count]) is None
+    remaining = sum(line.startswith("@@ -") for line in diff(before, left, "f").text.split("\n"))
+    assert (remaining == 0) == (len(some) == count)

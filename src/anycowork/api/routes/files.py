@@ -8,7 +8,7 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Decider
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.files import FoundPathsShape
+from anycowork.api.schemas.files import FileShape, FolderShape, FoundPathsShape
 
 routes = Router(tags=["files"])
 
@@ -27,3 +27,32 @@ async def search_files(
     found = await services.files.search(principal, chat_id, q, limit=limit)
     body = {"results": [one.to_json() for one in found.paths], "complete": found.complete}
     return json_response(200, body)
+
+
+@routes.get("/context/{chat_id}/files", response_model=FolderShape, responses=error_responses(404, 409, 422))
+async def list_files(
+    chat_id: str,
+    principal: Decider,
+    services: ServicesDep,
+    path: Annotated[
+        str, Query(min_length=1, max_length=4096, description="A folder, from the workspace's root.")
+    ] = ".",
+    cursor: Annotated[str | None, Query(max_length=1024, description="The `next` of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 500,
+) -> Response:
+    """One folder of the workspace, one page at a time, with who changed what since the chat began."""
+    found = await services.files.folder(principal, chat_id, path, cursor=cursor, limit=limit)
+    return json_response(200, found.to_json())
+
+
+@routes.get("/context/{chat_id}/file", response_model=FileShape, responses=error_responses(404, 409, 422))
+async def show_file(
+    chat_id: str,
+    principal: Decider,
+    services: ServicesDep,
+    path: Annotated[str, Query(min_length=1, max_length=4096)],
+    reveal: Annotated[bool, Query(description="Show the content although it is protected.")] = False,
+) -> Response:
+    """One file of the workspace. The content of key files, and of files that rules hide from agents, comes only with `reveal`."""
+    found = await services.files.file(principal, chat_id, path, reveal=reveal)
+    return json_response(200, found.to_json())

@@ -1,0 +1,35 @@
+"""The git repository of a workspace."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from anycowork.api.schemas.base import DescribedSchema
+
+
+class GitFileShape(DescribedSchema):
+    path: str
+    shown: str = Field(description="The path for the screen: misleading characters are written out.")
+    status: Literal["added", "modified", "deleted", "untracked", "conflicted"]
+    protected: Literal["key_file", "rule"] | None
+
+
+class GitStateShape(DescribedSchema):
+    reason: str | None = Field(description="Why there is no repository that can be shown; null if there is one.")
+    branch: str | None = Field(description="Null for a detached HEAD.")
+    head: str | None = Field(description="The last commit; null before the first one.")
+    files: list[GitFileShape]
+    complete: bool = Field(description="False if more files changed than are listed.")
+    proposed_message: str = Field(description="A message for a commit, made without a model.")
+
+
+class GitDifferenceShape(DescribedSchema):
+    diff: str | None = Field(description="Null for a protected file without `reveal`.")
+
+
+class CommitShape(DescribedSchema):
+    commit: str
+
+
+class BranchShape(DescribedSchema):
+    branch: str

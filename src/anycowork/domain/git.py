@@ -1,0 +1,50 @@
+"""The git repository of a workspace, as a person sees and changes it; the port that reads and changes it."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from anycowork.domain.ports import Workspace
+from anycowork.domain.values import value
+
+
+@value
+class GitFile:
+    """One file that differs from the last commit. `status` is added, modified, deleted, untracked or conflicted."""
+
+    path: str
+    status: str
+
+
+@value
+class GitState:
+    """`reason` says why there is no repository that can be shown; `branch` is None for a detached HEAD, `head` before the first commit.
+
+    `complete` is False if more files changed than are listed.
+    """
+
+    branch: str | None = None
+    head: str | None = None
+    files: Sequence[GitFile] = ()
+    complete: bool = True
+    reason: str | None = None
+
+
+class GitRepositories(Protocol):
+    """Runs git without the repository's configuration, hooks and attributes programs. `commit` and `branch` need the workspace's lease."""
+
+    async def state(self, workspace: Workspace) -> GitState:
+        """Return branch and changed files. Raises: ToolFault if git fails."""
+
+    async def difference(self, workspace: Workspace, path: str) -> str:
+        """Return how one file differs from the last commit. Raises: ToolFault, OutsideWorkspace."""
+
+    async def prepare_commit(
+        self, workspace: Workspace, message: str, paths: Sequence[str], *, head: str | None
+    ) -> str:
+        """Store a commit of these paths on top of `head`, on no branch yet; return its id. Raises: StateChanged, ToolFault."""
+
+    async def finish_commit(self, workspace: Workspace, commit: str, paths: Sequence[str], *, head: str | None) -> None:
+        """Make the prepared commit the newest of the current branch. Raises: StateChanged if the branch moved; ToolFault."""
+
+    async def create_branch(self, workspace: Workspace, name: str) -> None:
+        """Create a branch at the last commit and switch to it; no file changes. Raises: FileExists, ToolFault, Invalid."""

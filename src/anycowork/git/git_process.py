@@ -1,0 +1,59 @@
+"""Runs git with an environment of our own, a time limit and a limit for what it prints. Blocking."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+
+from anycowork.domain.errors import CommandFailed, ToolFault, ToolTimedOut
+
+SECONDS = 20.0
+MOST_PRINTED = 2_000_000  # bytes
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_PAGER": "cat",
+    "LC_ALL": "C",
+    "HOME": "/nonexistent",
+}
+# Whatever a configuration says: no program is run for any of these.
+_SAFE = (
+    "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.pager=cat", "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null", "core.untrackedCache=false", "core.sshCommand=false", "commit.gpgSign=false",
+    "gpg.program=false", "gc.auto=0", "maintenance.auto=false", "protocol.allow=never",
+)  # fmt: skip
+
+
+def run_git(
+    words: Sequence[str], *, folder: str, environment: Mapping[str, str], seconds: float = SECONDS, given: bytes = b""
+) -> bytes:
+    """Returns what git printed, at most the limit and one byte. Raises: CommandFailed, ToolTimedOut, ToolFault if there is no git."""
+    options = [word for setting in _SAFE for word in ("-c", setting)]
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
+        try:
+            done = subprocess.run(
+                ["git", "--no-pager", "--literal-pathspecs", *options, *words],
+                cwd=folder,
+                env={"PATH": os.environ.get("PATH", os.defpath), **_ENVIRONMENT, **environment},
+                input=given,
+                stdout=printed,
+                stderr=said,
+                timeout=seconds,
+                check=False,
+            )
+        except FileNotFoundError:
+            raise ToolFault("Git is not installed on the server's machine.") from None
+        except subprocess.TimeoutExpired:
+            raise ToolTimedOut(f"Git did not finish within {seconds:.0f} seconds.") from None
+        printed.seek(0)
+        said.seek(0)
+        if done.returncode:
+            last = said.read(4000).decode(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
+            raise CommandFailed(f"Git failed: {last[0][:300]}")
+        return printed.read(MOST_PRINTED + 1)

@@ -1,0 +1,192 @@
+"""Implements the `GitRepositories` port: state, difference, commit and new branch of a workspace's own repository."""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from anycowork.domain.errors import CommandFailed, FileExists, Invalid, StateChanged, ToolFault
+from anycowork.domain.git import GitFile, GitState
+from anycowork.domain.ports import Workspace
+from anycowork.git.git_process import MOST_PRINTED, run_git
+from anycowork.git.own_git_folder import GIT, Head, NoRepository, is_branch_reference, own_git_folder, read_head
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.jail import give_to_owner_of
+from anycowork.workspace.paths import WorkspacePath
+from anycowork.workspace.uncancellable import run_uncancellable
+
+MOST_FILES = 2_000
+_STATUS = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal", "--ignore-submodules=all")
+_DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all")
+_EMPTY_TREE = ("hash-object", "-t", "tree", "--stdin")
+_WORDS = {"?": "untracked", "A": "added", "D": "deleted", "U": "conflicted"}
+
+
+class LocalGitRepositories:
+    """`user` returns the section of git's configuration with the person's name and address; empty if git does not know them."""
+
+    def __init__(self, user: Callable[[], str]) -> None:
+        self._user = user
+
+    async def state(self, workspace: Workspace) -> GitState:
+        return await asyncio.to_thread(_state, _folder(workspace))
+
+    async def difference(self, workspace: Workspace, path: str) -> str:
+        return await asyncio.to_thread(_difference, _folder(workspace), path)
+
+    async def prepare_commit(
+        self, workspace: Workspace, message: str, paths: Sequence[str], *, head: str | None
+    ) -> str:
+        return await asyncio.to_thread(_prepared, _folder(workspace), message, paths, head, self._user())
+
+    async def finish_commit(self, workspace: Workspace, commit: str, paths: Sequence[str], *, head: str | None) -> None:
+        folder = _folder(workspace)
+        await run_uncancellable(lambda: _finish(folder, commit, paths, head))
+
+    async def create_branch(self, workspace: Workspace, name: str) -> None:
+        await asyncio.to_thread(_branch, _folder(workspace), name)
+
+
+def _state(folder: Folder) -> GitState:
+    try:
+        head = read_head(folder)
+        with own_git_folder(folder, head) as environment:
+            printed = run_git(_STATUS, folder=folder.root, environment=environment)
+    except NoRepository as none:
+        return GitState(reason=none.message)
+    lines = printed[:MOST_PRINTED].split(b"\0")
+    whole = len(printed) <= MOST_PRINTED and len(lines) - 1 <= MOST_FILES
+    files = [_file(line) for line in lines[:-1][:MOST_FILES]]
+    return GitState(head.branch, head.commit, [file for file in files if file.path != ".git/"], complete=whole)
+
+
+def _file(line: bytes) -> GitFile:
+    letters = line[:2].decode("ascii", "replace").strip()
+    status = "conflicted" if letters in ("AA", "DD") or "U" in letters else _WORDS.get(letters[-1:], "modified")
+    return GitFile(os.fsdecode(line[3:]), status)
+
+
+def _difference(folder: Folder, path: str) -> str:
+    place = folder.jail.entry(path)
+    head = read_head(folder)
+    with own_git_folder(folder, head) as environment:
+        against = head.commit or run_git(_EMPTY_TREE, folder=folder.root, environment=environment).decode().strip()
+        printed = run_git((*_DIFF, against, "--", place.path), folder=folder.root, environment=environment)
+    return printed[:MOST_PRINTED].decode(errors="replace")
+
+
+def _prepared(folder: Folder, message: str, paths: Sequence[str], expected: str | None, user: str) -> str:
+    head = _require_head(folder, expected)
+    if not user:
+        raise ToolFault(
+            "Git does not know your name. Set it on the server's machine with 'git config --global user.name' and"
+            " 'git config --global user.email'."
+        )
+    with _with_paths_added(folder, head, paths, user) as (environment, _):
+        tree = run_git(("write-tree",), folder=folder.root, environment=environment).decode().strip()
+        parents = ("-p", head.commit) if head.commit else ()
+        words = ("commit-tree", tree, *parents, "-F", "-")
+        return run_git(words, folder=folder.root, environment=environment, given=message.encode()).decode().strip()
+
+
+def _finish(folder: Folder, commit: str, paths: Sequence[str], expected: str | None) -> None:
+    """Under the lock of the index: the branch moves in git's own way, with its log; then the index has the committed files too."""
+    head = _require_head(folder, expected)
+    before = head.commit or "0" * len(commit)
+    with _locked_index(folder) as write, _with_paths_added(folder, head, paths) as (_, index):
+        try:
+            words = ("update-ref", "-m", "commit", head.reference or "HEAD", commit, before)
+            run_git(words, folder=folder.root, environment=_real(folder))
+        except CommandFailed as failed:
+            raise StateChanged(f"The branch was moved by somebody else meanwhile. {failed.message}") from None
+        write(index.read_bytes())
+
+
+@contextmanager
+def _with_paths_added(
+    folder: Folder, head: Head, paths: Sequence[str], user: str = ""
+) -> Iterator[tuple[dict[str, str], Path]]:
+    """Yields the environment of git with a copy of the index that has these paths as they are now, and that copy."""
+    with tempfile.TemporaryDirectory(prefix="anycowork-index-") as made:
+        index = Path(made, "index")
+        _copy_index(folder, index)
+        with own_git_folder(folder, head, user=user, index=index) as environment:
+            given = b"".join(os.fsencode(folder.jail.entry(path).path) + b"\0" for path in paths)
+            add = ("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul")
+            run_git(add, folder=folder.root, environment=environment, given=given)
+            yield environment, index
+
+
+@contextmanager
+def _locked_index(folder: Folder) -> Iterator[Callable[[bytes], None]]:
+    """Yields what writes the index. Raises: ToolFault if another git has the lock."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with folder.jail.folder(WorkspacePath((GIT,)), flags=os.O_RDONLY) as git:
+        try:
+            fd = os.open("index.lock", flags, 0o644, dir_fd=git)
+        except FileExistsError:
+            raise ToolFault("Another git is at work in this repository. Try again when it has finished.") from None
+
+        def write(data: bytes) -> None:
+            with os.fdopen(os.dup(fd), "wb") as file:
+                file.write(data)
+            os.fsync(fd)
+            give_to_owner_of(git, "index.lock")
+            os.rename("index.lock", "index", src_dir_fd=git, dst_dir_fd=git)
+
+        try:
+            yield write
+        finally:
+            os.close(fd)
+            try:
+                os.unlink("index.lock", dir_fd=git)
+            except FileNotFoundError:
+                pass  # it is the index now
+
+
+def _real(folder: Folder) -> dict[str, str]:
+    """The repository's own git folder, only to move a reference: that runs no program but a hook, and there are none."""
+    return {"GIT_DIR": str(Path(folder.root, GIT)), "GIT_WORK_TREE": folder.root, **_COMMITTER}
+
+
+_COMMITTER = {"GIT_COMMITTER_NAME": "AnyCowork", "GIT_COMMITTER_EMAIL": "anycowork@localhost"}
+
+
+def _branch(folder: Folder, name: str) -> None:
+    reference = f"refs/heads/{name}"
+    if not is_branch_reference(reference):
+        raise Invalid(f"'{name[:80]}' cannot be the name of a branch.", param="name")
+    head = read_head(folder)
+    if head.commit is None:
+        raise ToolFault("There is no commit yet that a branch could start at. Commit first.")
+    real = _real(folder)
+    words = ("update-ref", "-m", "branch: created", reference, head.commit, "0" * len(head.commit))
+    try:
+        run_git(words, folder=folder.root, environment=real)
+    except CommandFailed:
+        raise FileExists(f"There is a branch '{name}' already.") from None
+    run_git(("symbolic-ref", "-m", "switched", "HEAD", reference), folder=folder.root, environment=real)
+
+
+def _require_head(folder: Folder, expected: str | None) -> Head:
+    head = read_head(folder)
+    if head.commit != expected:
+        raise StateChanged("Somebody committed meanwhile. Nothing was committed; look at the state again.")
+    return head
+
+
+def _copy_index(folder: Folder, target: Path) -> None:
+    try:
+        with folder.jail.regular_file(WorkspacePath((".git", "index"))) as (fd, _), target.open("wb") as copy:
+            while piece := os.read(fd, 1 << 20):
+                copy.write(piece)
+    except ToolFault:
+        return  # a repository without a first commit has none
+
+
+def _folder(workspace: Workspace) -> Folder:
+    if not isinstance(workspace, Folder):
+        raise TypeError("a repository is read in a workspace that LocalWorkspaces opened")
+    return workspace
