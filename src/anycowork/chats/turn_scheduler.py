@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from anycowork.agent.loop import Agent
 from anycowork.agent.turn_context import TurnContext
+from anycowork.chats.chat_lock import TurnEngine
 from anycowork.chats.lookup import progress_of, require_chat
 from anycowork.chats.shared_chat_locks import ChatClaims
 from anycowork.chats.turn_recovery import TurnRecovery, Unfinished
@@ -16,8 +17,9 @@ from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, 
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Message
-from anycowork.domain.ports import Journal, Store, Toolbox, Workspaces
+from anycowork.domain.ports import Journal, RecentMessages, Store, Toolbox, Workspaces
 from anycowork.domain.principals import SERVER_PRINCIPAL
+from anycowork.jobs.approved_plans import ApprovedPlans
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.compaction import without_undone
@@ -49,6 +51,7 @@ class TurnScheduler:
         toolbox: Toolbox,
         workflows: WorkflowRunner,
         jobs: JobRunner,
+        plans: ApprovedPlans,
         tasks: asyncio.TaskGroup,
         find_workspace: Callable[[str | None], Awaitable[str]],
         sleep: Sleep = asyncio.sleep,
@@ -62,6 +65,7 @@ class TurnScheduler:
         self._toolbox = toolbox
         self._workflows = workflows
         self._jobs = jobs
+        self._plans = plans
         self.on_rest: Callable[[str], None] = lambda chat_id: None
         self._tasks = tasks
         self._find_workspace = find_workspace
@@ -72,6 +76,17 @@ class TurnScheduler:
         """Run the turn's next segment, after the previous segment has ended."""
         before = self._running.get(_line_of(turn))
         self._running[_line_of(turn)] = self._tasks.create_task(self._segment(turn, before))
+
+    async def run(self, turn: Turn) -> None:
+        """Run the turn's next segment, and return when it is over. Cancelled, it ends the segment first."""
+        self.start(turn)
+        running = self._running[_line_of(turn)]
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError:
+            running.cancel()
+            await asyncio.wait([running])
+            raise
 
     def is_busy(self, chat_id: str) -> bool:
         """Tell whether a turn of the chat runs in this process."""
@@ -137,7 +152,7 @@ class TurnScheduler:
         """Build the turn's context. Raises: BadWorkspace, also for an unregistered folder: an imported chat may name any folder."""
         chat = await require_chat(self._store, turn.chat_id)
         await self._find_workspace(chat.workspace)
-        recent = await self._store.recent_history(chat.id, since=turn.message_id)
+        recent = await self._history(turn)
         return TurnContext(
             chat=chat,
             turn=turn,
@@ -147,8 +162,14 @@ class TurnScheduler:
             history=without_undone(_seen_by(turn, recent.messages)),
             beginning=() if recent.complete else await self._store.first_messages(chat.id, LOOKED_AT),
             calls=await self._store.calls(turn.id),
-            progress=await progress_of(self._store, self._toolbox, turn, chat.workspace),
+            progress=await progress_of(self._store, self._toolbox, turn, chat.workspace, self._plans),
         )
+
+    async def _history(self, turn: Turn) -> RecentMessages:
+        """A worker's begins with its assignment: what hundreds of other tasks said is not read for it."""
+        if turn.task_id is None:
+            return await self._store.recent_history(turn.chat_id, since=turn.message_id)
+        return RecentMessages(await self._store.messages_since(turn.chat_id, turn.message_id), complete=True)
 
     async def _end_failed(self, turn: Turn, error: AnyCoworkError) -> None:
         """End the turn with this error, as soon as the store accepts writes."""
@@ -189,7 +210,7 @@ def _reason(error: AnyCoworkError) -> EndReason:
 
 
 async def settle_after_crash(
-    store: Store, recovery: TurnRecovery, scheduler: TurnScheduler, claims: ChatClaims
+    store: Store, recovery: TurnRecovery, scheduler: TurnEngine, claims: ChatClaims
 ) -> list[str]:
     """End the running turns of servers that died as interrupted, resume answered ones, leave parked ones parked.
 

@@ -29,6 +29,7 @@ from anycowork.domain.snapshots import (
     Undo,
 )
 from anycowork.domain.system_prompts import SystemPrompt
+from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.tools import Call, Intent, Parameters, PathIntent, ToolResult, ToolSpec
 from anycowork.domain.usage import ModelUsage, TurnUsage
 from anycowork.domain.values import value
@@ -129,6 +130,9 @@ class Store(Protocol):
     async def recent_history(self, chat_id: str, *, since: str) -> RecentMessages:
         """Return the newest messages, ascending: as many as a model could be shown, and at least those since the message with this id."""
 
+    async def messages_since(self, chat_id: str, message_id: str) -> list[Message]:
+        """Return this message and all newer ones, ascending."""
+
     async def first_messages(self, chat_id: str, limit: int) -> list[Message]:
         """Return the oldest messages, ascending."""
 
@@ -162,23 +166,38 @@ class Store(Protocol):
     async def run(self, turn_id: str) -> Run | None:
         """Return the workflow run of this turn, if there is one."""
 
-    async def job(self, job_id: str) -> Job | None: ...
+    async def job(self, job_id: str, *, with_plan: bool = True) -> Job | None:
+        """A job that was read without its plan, which may be large, is written without changing the stored plan."""
+
     async def jobs_page(
         self, *, chat_id: str | None = None, limit: int, before: str | None = None
     ) -> tuple[list[Job], str | None]:
-        """Newest first, and the cursor for the page beyond."""
+        """Newest first, without their plans, and the cursor for the page beyond."""
 
     async def jobs_in(self, *states: JobStatus, chat_id: str | None = None) -> list[Job]:
-        """Oldest first."""
+        """Oldest first, without their plans."""
 
     async def tasks(self, job_id: str) -> list[JobTask]:
         """In the order of the plan."""
 
+    async def task(self, job_id: str, task_id: str) -> JobTask | None: ...
+    async def tasks_since(self, job_id: str, seq: int) -> tuple[list[JobTask], int]:
+        """Return the tasks that changed after the change with this number, and the number of the newest change."""
+
     async def job_turns(self, job_id: str, task_id: str | None) -> list[Turn]:
         """Those that worked on the task, or, without one, that planned or closed the job; oldest first."""
 
-    async def job_usage(self, job: Job) -> list[TurnUsage]:
-        """What each turn of the job has used so far."""
+    async def tasks_page(self, job_id: str, *, after: str | None = None, limit: int) -> list[JobTask]:
+        """Return the tasks behind this one, in the order of the plan."""
+
+    async def task_counts(self, job_id: str) -> Mapping[TaskStatus, int]:
+        """Return how many tasks of the job have each status."""
+
+    async def job_usage(self, job_id: str, *, task_ids: Collection[str] | None = None) -> list[TurnUsage]:
+        """Return what the turns on each task have used so far, of all tasks or of these; of turns without a task under None."""
+
+    async def whole_job_usage(self, job_id: str) -> TurnUsage:
+        """Return what all turns of the job have used so far, together."""
 
     async def queued_messages(self, chat_id: str) -> list[QueuedMessage]:
         """In the order in which they are sent."""
@@ -351,6 +370,9 @@ class TaskWorkspaces(Protocol):
 
     async def remove(self, copy: str) -> None:
         """Remove a copy with everything in it; one that is gone already is no fault."""
+
+    async def has_commits(self, copy: str) -> bool:
+        """Return whether commits were made with git in the copy. They cannot be merged like files."""
 
     async def keep_only(self, needed: Collection[str]) -> None:
         """Remove all other copies, which an earlier server left."""

@@ -19,6 +19,7 @@ from anycowork.domain.approvals import AskWhen
 from anycowork.domain.chats import Autonomy, Limits
 from anycowork.domain.model import Providers
 from anycowork.domain.ports import Clock, Snapshots, Workspaces
+from anycowork.jobs.approved_plans import ApprovedPlans
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.budgets import CostOf
 from anycowork.permissions.gate import Gate
@@ -53,11 +54,13 @@ def build_scheduler(
         cost_of=shared.live_settings.cost,
         questions=shared.questions,
     )
+    plans = ApprovedPlans(database.store)
     jobs = JobRunner(
         journal=database.journal,
         store=database.store,
         agent=agent,
         agents=shared.agents,
+        plans=plans,
         clock=clock,
         limits=shared.live_settings.limits,
         cost_of=shared.live_settings.cost,
@@ -82,6 +85,7 @@ def build_scheduler(
         toolbox=shared.toolbox,
         workflows=runner,
         jobs=jobs,
+        plans=plans,
         tasks=tasks,
         find_workspace=shared.workspace_roots.find,
     )

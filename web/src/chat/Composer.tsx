@@ -1,6 +1,6 @@
 // Where a person writes. Enter sends, Shift+Enter makes a line; what is not sent is kept. Stop stands where Send stands.
 
-import { ArrowUp, CornerDownRight, ListPlus, PencilLine, Square, Workflow } from "lucide-react";
+import { ArrowUp, CornerDownRight, ListPlus, Network, PencilLine, Square, Workflow } from "lucide-react";
 import { type KeyboardEvent, lazy, Suspense, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { useCommandSuggestions } from "../composer/commandSuggestions";
 import { useMentionSuggestions } from "../composer/mentionSuggestions";
@@ -9,6 +9,7 @@ import { type CommandName, orderIn, typedAt } from "../composer/typed";
 import { draftOf, keepDraft } from "../state/preferences";
 import { t } from "../texts/chat";
 import { t as texts } from "../texts/composer";
+import { t as jobTexts } from "../texts/jobs";
 import { t as queueTexts } from "../texts/queue";
 import { isTyping, keysOf, matches, NAMES, shown } from "../ui/hotkeys";
 import { isThumb } from "../ui/narrow";
@@ -34,6 +35,8 @@ interface Props {
   onStop: () => void;
   /** A command of the page. False: it was none of the choices, and what was typed stays. */
   onCommand: (command: Exclude<CommandName, "help">, text: string) => boolean;
+  /** Offers to run the words as a job; `started` empties the field. */
+  onJob?: (words: string, started: () => void) => void;
 }
 
 const CommandHelp = lazy(() => import("../composer/CommandHelp"));
@@ -84,7 +87,7 @@ function atNothing(target: EventTarget | null): boolean {
 }
 
 export function Composer(props: Props) {
-  const { chatId, state, placeholder, sent, images, note = null, onSend, onQueue, onStop } = props;
+  const { chatId, state, placeholder, sent, images, note = null, onSend, onQueue, onStop, onJob } = props;
   const attached = useAttached(images);
   const [words, setWords] = useState(() => draftOf(chatId));
   const [sending, setSending] = useState(false);
@@ -203,6 +206,18 @@ export function Composer(props: Props) {
             onPaste={attached.paste}
             className="max-h-48 min-h-10 thumb:min-h-11 min-w-0 flex-1 resize-none bg-transparent px-2.5 py-2 outline-none placeholder:overflow-hidden placeholder:text-ellipsis placeholder:whitespace-nowrap placeholder:text-ink-3"
           />
+          {idle && onJob && words.trim() && (
+            <button
+              type="button"
+              aria-label={jobTexts.runAsJob}
+              title={jobTexts.runAsJob}
+              disabled={sending}
+              onClick={() => onJob(words, () => write(""))}
+              className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink disabled:opacity-30"
+            >
+              <Network size={18} aria-hidden />
+            </button>
+          )}
           {idle ? (
             <button
               type="submit"

@@ -1,6 +1,6 @@
 // What was said and done in a chat, what waits for the person, and where to write.
 
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { ApprovalDock } from "../approvals/ApprovalDock";
 import { AutonomyOffer } from "../autonomy/AutonomyOffer";
 import { JobDock } from "../jobs/JobDock";
@@ -32,6 +32,8 @@ import { Transcript } from "./Transcript";
 import { TurnChanges } from "./TurnChanges";
 import { Working } from "./Working";
 
+const NewJobDialog = lazy(() => import("../jobs/NewJobDialog"));
+
 interface Props {
   view: ChatView;
   target: string | null;
@@ -56,6 +58,7 @@ export function Conversation(props: Props) {
   const runs = useMemo(() => runsOf(view), [view.messages, view.runs, view.state]);
   const [sending, send] = useSending();
   const [revised, setRevised] = useState<string | null>(null); // the plan that the person wants changed
+  const [newJob, setNewJob] = useState<{ request: string; started: () => void } | null>(null);
   const revising = revised !== null && revised === openPlan(view);
   const revise = useCallback(() => {
     setRevised(openPlan(useLive.getState().view ?? view));
@@ -139,7 +142,21 @@ export function Conversation(props: Props) {
           onQueue={(words, when) => attempt(acts.queue(view.id, words, when))}
           onStop={onStop}
           onCommand={(command, text) => doCommand(view, command, text, { onSwitch, onCheckpoints, onModel })}
+          onJob={(request, started) => setNewJob({ request, started })}
         />
+        {newJob && (
+          <Suspense fallback={null}>
+            <NewJobDialog
+              chatId={view.id}
+              request={newJob.request}
+              onClose={() => setNewJob(null)}
+              onStarted={() => {
+                newJob.started();
+                setNewJob(null);
+              }}
+            />
+          </Suspense>
+        )}
       </div>
     </>
   );

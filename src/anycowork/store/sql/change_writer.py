@@ -149,6 +149,8 @@ class ChangeWriter:
                     batch.calls.append((write, first))
                 case Spend() | Reserve():
                     batch.usage.append((chat_id, write))
+                case JobTask():
+                    batch.tasks.append((write, first))
                 case Turn():
                     self._put(connection, write, first)
                 case RemoveChat():
@@ -200,7 +202,7 @@ class ChangeWriter:
 class _RowBatch:
     """Collects the rows of a group of changes and writes them together at its end."""
 
-    __slots__ = ("_ends", "calls", "messages", "position", "records", "usage")
+    __slots__ = ("_ends", "calls", "messages", "position", "records", "tasks", "usage")
 
     def __init__(self, position: int) -> None:
         self.position = position
@@ -211,6 +213,7 @@ class _RowBatch:
         self.messages: list[messages.Row] = []
         self.calls: list[calls.Put] = []
         self.usage: list[usage.Put] = []
+        self.tasks: list[jobs.TaskPut] = []
         self._ends: dict[str, chats.End] = {}
 
     def append(self, numbered: Numbered, chain: str, at: str | None) -> str:
@@ -232,6 +235,8 @@ class _RowBatch:
             calls.put(connection, self.calls)
         if self.usage:
             usage.put(connection, self.usage)
+        if self.tasks:
+            jobs.put_tasks(connection, self.tasks)
         records.insert(connection, self.records)
         chats.advance(connection, self._ends.values())
         self._clear()
@@ -272,13 +277,11 @@ def _apply(connection: SqlConnection, numbered: Numbered, write: Write, ordinal:
             runs.put(connection, write)
         case Job():
             jobs.put_job(connection, write)
-        case JobTask():
-            jobs.put_task(connection, write)
         case QueuedMessage():
             message_queue.put(connection, write)
         case RemoveQueued():
             message_queue.remove(connection, chat_id, write.queued_id)
-        case Message() | Call() | Spend() | Reserve() | Turn() | RemoveChat():
+        case Message() | Call() | Spend() | Reserve() | Turn() | JobTask() | RemoveChat():
             raise AssertionError("handled by ChangeWriter._write")
         case _:
             assert_never(write)

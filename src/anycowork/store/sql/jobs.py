@@ -1,6 +1,6 @@
 """The jobs and tasks tables."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -22,17 +22,35 @@ _TASK = (
 )
 
 
+_WITHOUT_PLAN = _JOB.replace(" plan,", " NULL,")  # a plan has up to 2 MB
+
+
 def _marks(fields: str) -> str:
     return ", ".join("?" for _ in fields.split(","))
 
 
-def _replaced(fields: str) -> str:
-    return ", ".join(f"{name} = excluded.{name}" for name in fields.replace(" ", "").split(","))
+def _updates(fields: str, *key: str) -> str:
+    names = [name.strip() for name in fields.split(",")]
+    return ", ".join(f"{name} = excluded.{name}" for name in names if name not in key)
+
+
+_PUT_JOB = (
+    f"INSERT INTO jobs ({_JOB}) VALUES ({_marks(_JOB)}) ON CONFLICT (id) DO UPDATE SET {_updates(_JOB, 'id', 'plan')}"
+)
+_PUT_PLAN = f"{_PUT_JOB}, plan = excluded.plan"
+_PUT_TASK = (
+    f"INSERT INTO tasks ({_TASK}, seq) VALUES ({_marks(_TASK)}, ?)"
+    f" ON CONFLICT (job_id, id) DO UPDATE SET {_updates(_TASK, 'job_id', 'id', 'chat_id')}, seq = excluded.seq"
+)
+
+TaskPut = tuple[JobTask, int]
+"""A task, and the number of the change that it belongs to."""
 
 
 def put_job(connection: SqlConnection, job: Job) -> None:
+    """A job that was read without its plan keeps the stored one."""
     connection.execute(
-        f"INSERT INTO jobs ({_JOB}) VALUES ({_marks(_JOB)}) ON CONFLICT (id) DO UPDATE SET {_replaced(_JOB)}",
+        _PUT_JOB if job.plan is None else _PUT_PLAN,
         (
             job.id,
             job.chat_id,
@@ -57,43 +75,46 @@ def put_job(connection: SqlConnection, job: Job) -> None:
     )
 
 
-def put_task(connection: SqlConnection, task: JobTask) -> None:
-    connection.execute(
-        f"INSERT INTO tasks ({_TASK}) VALUES ({_marks(_TASK)}) ON CONFLICT (job_id, id) DO UPDATE SET {_replaced(_TASK)}",
-        (
-            task.job_id,
-            task.chat_id,
-            task.id,
-            task.ordinal,
-            task.description,
-            to_json_text(list(task.dependencies)),
-            task.status.value,
-            int(task.claimed),
-            task.result,
-            to_json_text_or_null(task.error),
-            task.attempt,
-            task.failures,
-            task.interruptions,
-            task.turn_id,
-            task.created_at,
-            task.started_at,
-            task.completed_at,
-            task.agent,
-            task.workspace,
-            to_json_text_or_null(task.conflicts),
-        ),
+def put_tasks(connection: SqlConnection, puts: Iterable[TaskPut]) -> None:
+    connection.executemany(_PUT_TASK, [_task_row(task, seq) for task, seq in puts])
+
+
+def _task_row(task: JobTask, seq: int) -> tuple[str | int | None, ...]:
+    return (
+        task.job_id,
+        task.chat_id,
+        task.id,
+        task.ordinal,
+        task.description,
+        to_json_text(task.dependencies),
+        task.status.value,
+        int(task.claimed),
+        task.result,
+        to_json_text_or_null(task.error),
+        task.attempt,
+        task.failures,
+        task.interruptions,
+        task.turn_id,
+        task.created_at,
+        task.started_at,
+        task.completed_at,
+        task.agent,
+        task.workspace,
+        to_json_text_or_null(task.conflicts),
+        seq,
     )
 
 
-def find(connection: SqlConnection, job_id: str) -> Job | None:
-    row = connection.execute(f"SELECT {_JOB} FROM jobs WHERE id = ?", (job_id,)).fetchone()
+def find(connection: SqlConnection, job_id: str, *, with_plan: bool = True) -> Job | None:
+    fields = _JOB if with_plan else _WITHOUT_PLAN
+    row = connection.execute(f"SELECT {fields} FROM jobs WHERE id = ?", (job_id,)).fetchone()
     return None if row is None else _job(row)
 
 
 def page(
     connection: SqlConnection, *, chat_id: str | None, limit: int, before: str | None = None
 ) -> tuple[list[Job], str | None]:
-    """Newest first, and the cursor for the page beyond."""
+    """Newest first, without their plans, and the cursor for the page beyond."""
     where, given = ["1 = 1"], []
     if chat_id is not None:
         where.append("chat_id = ?")
@@ -102,18 +123,19 @@ def page(
         where.append("id < ?")
         given.append(before)
     rows = connection.execute(
-        f"SELECT {_JOB} FROM jobs WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT ?", (*given, limit + 1)
+        f"SELECT {_WITHOUT_PLAN} FROM jobs WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT ?", (*given, limit + 1)
     ).fetchall()
     found = [_job(row) for row in rows[:limit]]
     return found, found[-1].id if len(rows) > limit else None
 
 
 def in_states(connection: SqlConnection, states: Sequence[JobStatus], *, chat_id: str | None = None) -> list[Job]:
-    """Oldest first."""
+    """Oldest first, without their plans."""
     marks = ", ".join("?" for _ in states)
     only, given = (" AND chat_id = ?", (chat_id,)) if chat_id is not None else ("", ())
     rows = connection.execute(
-        f"SELECT {_JOB} FROM jobs WHERE status IN ({marks}){only} ORDER BY id", (*(s.value for s in states), *given)
+        f"SELECT {_WITHOUT_PLAN} FROM jobs WHERE status IN ({marks}){only} ORDER BY id",
+        (*(s.value for s in states), *given),
     )
     return [_job(row) for row in rows]
 
@@ -124,10 +146,32 @@ def tasks(connection: SqlConnection, job_id: str) -> list[JobTask]:
     return [_task(row) for row in rows]
 
 
-def turn_rows(connection: SqlConnection, job_id: str) -> list[tuple[str, str | None, float]]:
-    """Every turn of the job: its id, its task and its seconds at work."""
-    rows = connection.execute("SELECT id, task_id, seconds FROM turns WHERE job_id = ? ORDER BY id", (job_id,))
-    return [(str(id_), task_id, float(seconds)) for id_, task_id, seconds in rows]
+def task(connection: SqlConnection, job_id: str, task_id: str) -> JobTask | None:
+    row = connection.execute(f"SELECT {_TASK} FROM tasks WHERE job_id = ? AND id = ?", (job_id, task_id)).fetchone()
+    return None if row is None else _task(row)
+
+
+def tasks_since(connection: SqlConnection, job_id: str, seq: int) -> tuple[list[JobTask], int]:
+    """The tasks that changed after the change with this number, oldest change first, and the number of the newest change."""
+    rows = connection.execute(
+        f"SELECT {_TASK}, seq FROM tasks WHERE job_id = ? AND seq > ? ORDER BY seq, ordinal", (job_id, seq)
+    ).fetchall()
+    return [_task(row[:-1]) for row in rows], rows[-1][-1] if rows else seq
+
+
+def tasks_page(connection: SqlConnection, job_id: str, *, after: str | None, limit: int) -> list[JobTask]:
+    """The tasks behind this one, in the order of the plan."""
+    behind = "" if after is None else " AND (ordinal, id) > (SELECT ordinal, id FROM tasks WHERE job_id = ? AND id = ?)"
+    given = () if after is None else (job_id, after)
+    rows = connection.execute(
+        f"SELECT {_TASK} FROM tasks WHERE job_id = ?{behind} ORDER BY ordinal, id LIMIT ?", (job_id, *given, limit)
+    )
+    return [_task(row) for row in rows]
+
+
+def counts(connection: SqlConnection, job_id: str) -> dict[TaskStatus, int]:
+    rows = connection.execute("SELECT status, COUNT(*) FROM tasks WHERE job_id = ? GROUP BY status", (job_id,))
+    return {TaskStatus(status): int(count) for status, count in rows}
 
 
 def _job(row: tuple[Any, ...]) -> Job:  # Any: rows have no types

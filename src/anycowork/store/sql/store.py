@@ -13,6 +13,7 @@ from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.ports import MessagePage, PastCall, RecentMessages, UnfinishedText
 from anycowork.domain.snapshots import RecordedChange, Snapshot
+from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.text_search import SearchResult
 from anycowork.domain.tools import Call
 from anycowork.domain.usage import ChatUsage, ModelUsage, TurnUsage
@@ -102,6 +103,12 @@ class SqlStore:
         complete = not recent or recent[0][0] == await self._reader.read(messages.first_number, chat_id)
         return RecentMessages(found if complete else _with_whole_calls(found), complete=complete)
 
+    async def messages_since(self, chat_id: str, message_id: str) -> list[Message]:
+        first = await self._reader.read(messages.number_of, chat_id, message_id)
+        if first is None:
+            return []
+        return await self._messages(chat_id, await self._reader.read(messages.lengths, chat_id, since=first))
+
     async def first_messages(self, chat_id: str, limit: int) -> list[Message]:
         return await self._reader.read(messages.first, chat_id, limit)
 
@@ -189,8 +196,8 @@ class SqlStore:
     async def run(self, turn_id: str) -> Run | None:
         return await self._reader.read(runs.find, turn_id)
 
-    async def job(self, job_id: str) -> Job | None:
-        return await self._reader.read(jobs.find, job_id)
+    async def job(self, job_id: str, *, with_plan: bool = True) -> Job | None:
+        return await self._reader.read(jobs.find, job_id, with_plan=with_plan)
 
     async def jobs_page(
         self, *, chat_id: str | None = None, limit: int, before: str | None = None
@@ -203,14 +210,26 @@ class SqlStore:
     async def tasks(self, job_id: str) -> list[JobTask]:
         return await self._reader.read(jobs.tasks, job_id)
 
+    async def task(self, job_id: str, task_id: str) -> JobTask | None:
+        return await self._reader.read(jobs.task, job_id, task_id)
+
+    async def tasks_since(self, job_id: str, seq: int) -> tuple[list[JobTask], int]:
+        return await self._reader.read(jobs.tasks_since, job_id, seq)
+
     async def job_turns(self, job_id: str, task_id: str | None) -> list[Turn]:
         return [self._running.current_state(turn) for turn in await self._reader.read(turns.of_job, job_id, task_id)]
 
-    async def job_usage(self, job: Job) -> list[TurnUsage]:
-        return [
-            TurnUsage(task_id, seconds, await self._reader.read(usage.of_turn, job.chat_id, turn_id))
-            for turn_id, task_id, seconds in await self._reader.read(jobs.turn_rows, job.id)
-        ]
+    async def tasks_page(self, job_id: str, *, after: str | None = None, limit: int) -> list[JobTask]:
+        return await self._reader.read(jobs.tasks_page, job_id, after=after, limit=limit)
+
+    async def task_counts(self, job_id: str) -> dict[TaskStatus, int]:
+        return await self._reader.read(jobs.counts, job_id)
+
+    async def job_usage(self, job_id: str, *, task_ids: Collection[str] | None = None) -> list[TurnUsage]:
+        return await self._reader.read(usage.of_job, job_id, task_ids)
+
+    async def whole_job_usage(self, job_id: str) -> TurnUsage:
+        return await self._reader.read(usage.of_whole_job, job_id)
 
     async def queued_messages(self, chat_id: str) -> list[QueuedMessage]:
         return await self._reader.read(message_queue.of_chat, chat_id)

@@ -11,6 +11,8 @@ _FIELDS = (
     "id, chat_id, role, principal, message_id, plan_id, state, steps, faults, seconds, steps_before, seconds_before,"
     " reason, error, created_at, job_id, task_id, workspace"
 )
+# With `ORDER BY +seq` SQLite uses the index by state: the chat's ended turns, of which there may be thousands, are not read.
+_OPEN = "state IN ('running', 'parked', 'due')"
 
 
 class Running:
@@ -106,7 +108,7 @@ def of_job(connection: SqlConnection, job_id: str, task_id: str | None) -> list[
 def current(connection: SqlConnection, chat_id: str) -> Turn | None:
     """Returns the newest turn that has not ended."""
     row = connection.execute(
-        f"SELECT {_FIELDS} FROM turns WHERE chat_id = ? AND state <> 'ended' ORDER BY seq DESC LIMIT 1", (chat_id,)
+        f"SELECT {_FIELDS} FROM turns WHERE {_OPEN} AND chat_id = ? ORDER BY +seq DESC LIMIT 1", (chat_id,)
     ).fetchone()
     return None if row is None else _turn(row)
 
@@ -114,7 +116,7 @@ def current(connection: SqlConnection, chat_id: str) -> Turn | None:
 def all_current(connection: SqlConnection, chat_id: str) -> list[Turn]:
     """Returns every turn that has not ended, oldest first."""
     rows = connection.execute(
-        f"SELECT {_FIELDS} FROM turns WHERE state IN ('running', 'parked', 'due') AND chat_id = ? ORDER BY seq",
+        f"SELECT {_FIELDS} FROM turns WHERE {_OPEN} AND chat_id = ? ORDER BY +seq",
         (chat_id,),
     )
     return [_turn(row) for row in rows]
@@ -125,7 +127,7 @@ def task_states(connection: SqlConnection, chat_id: str | None = None) -> list[t
     only, given = ("", ()) if chat_id is None else (" AND chat_id = ?", (chat_id,))
     rows = connection.execute(
         "SELECT chat_id, id, state = 'parked', EXISTS (SELECT 1 FROM questions WHERE turn_id = turns.id AND questions.state = 'open')"
-        f" FROM turns WHERE state IN ('running', 'parked', 'due') AND task_id IS NOT NULL{only}",
+        f" FROM turns WHERE {_OPEN} AND task_id IS NOT NULL{only}",
         given,
     )
     return [(chat_id, id_, bool(parked), bool(asks)) for chat_id, id_, parked, asks in rows]

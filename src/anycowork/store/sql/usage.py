@@ -1,15 +1,16 @@
 """The usage table: tokens reserved before a model request, and tokens used."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Any, assert_never
 
 from anycowork.domain.errors import NotFound
 from anycowork.domain.journal import Reserve, Spend
-from anycowork.domain.usage import ChatUsage, ModelUsage
+from anycowork.domain.usage import ChatUsage, ModelUsage, TurnUsage
 from anycowork.store.sql.connection import SqlConnection
 
 _COUNTED = ("requests", "reserved", "prompt", "completion", "cached", "reasoning", "estimated")
+_SUMS = ", ".join(f"SUM({name})" for name in _COUNTED)
 _MORE = ", ".join(f"{name} = usage.{name} + excluded.{name}" for name in _COUNTED)
 _BEGIN = (
     f"INSERT INTO usage ({', '.join(_COUNTED)}, newest, filled, chat_id, turn_id, model, purpose, first)"
@@ -101,13 +102,42 @@ def of_turn(connection: SqlConnection, chat_id: str, turn_id: str) -> tuple[Mode
     return _models(connection, "chat_id = ? AND turn_id = ?", chat_id, turn_id)
 
 
+def of_job(connection: SqlConnection, job_id: str, task_ids: Collection[str] | None) -> list[TurnUsage]:
+    """Returns what the turns on each task have used together, of all tasks or of these; of turns without a task under None."""
+    only = "" if task_ids is None else f" AND turns.task_id IN ({', '.join('?' * len(task_ids)) or 'NULL'})"
+    given = (job_id, *(task_ids or ()))
+    models: dict[str | None, list[ModelUsage]] = {}
+    rows = connection.execute(
+        f"SELECT turns.task_id, model, {_SUMS} FROM turns JOIN usage ON usage.chat_id = turns.chat_id AND usage.turn_id = turns.id"
+        f" WHERE turns.job_id = ?{only} GROUP BY turns.task_id, model ORDER BY MIN(first)",
+        given,
+    )
+    for task_id, *counted in rows:
+        models.setdefault(task_id, []).append(_model(counted))
+    seconds = connection.execute(
+        f"SELECT task_id, SUM(seconds) FROM turns WHERE job_id = ?{only} GROUP BY task_id", given
+    )
+    return [TurnUsage(task_id, float(total), tuple(models.get(task_id, ()))) for task_id, total in seconds]
+
+
+def of_whole_job(connection: SqlConnection, job_id: str) -> TurnUsage:
+    rows = connection.execute(
+        f"SELECT model, {_SUMS} FROM turns JOIN usage ON usage.chat_id = turns.chat_id AND usage.turn_id = turns.id"
+        " WHERE turns.job_id = ? GROUP BY model ORDER BY MIN(first)",
+        (job_id,),
+    )
+    [seconds] = connection.execute("SELECT SUM(seconds) FROM turns WHERE job_id = ?", (job_id,)).fetchone()
+    return TurnUsage(None, float(seconds or 0.0), tuple(_model(row) for row in rows))
+
+
 def _models(connection: SqlConnection, where: str, *of: str) -> tuple[ModelUsage, ...]:
     """Returns usage per model, in the order in which the models were first asked."""
     rows = connection.execute(
-        f"SELECT model, {', '.join(f'SUM({name})' for name in _COUNTED)} FROM usage WHERE {where} GROUP BY model ORDER BY MIN(first)",
-        of,
+        f"SELECT model, {_SUMS} FROM usage WHERE {where} GROUP BY model ORDER BY MIN(first)", of
     ).fetchall()
-    return tuple(
-        ModelUsage(model, requests, reserved, prompt, completion, cached, reasoning, bool(estimated))
-        for model, requests, reserved, prompt, completion, cached, reasoning, estimated in rows
-    )
+    return tuple(_model(row) for row in rows)
+
+
+def _model(row: Sequence[Any]) -> ModelUsage:  # Any: sqlite's rows have no types
+    model, requests, reserved, prompt, completion, cached, reasoning, estimated = row
+    return ModelUsage(model, requests, reserved, prompt, completion, cached, reasoning, bool(estimated))

@@ -343,6 +343,7 @@ CREATE TABLE tasks (
   agent TEXT COLLATE "C",
   workspace TEXT COLLATE "C",
   conflicts TEXT COLLATE "C",
+  seq BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (job_id, id)
 );
 
@@ -367,6 +368,7 @@ CREATE INDEX plans_by_chat ON plans (chat_id, state);
 CREATE INDEX records_of_deltas ON records (chat_id, message_id, seq) WHERE message_id IS NOT NULL;
 CREATE INDEX workflow_runs_by_chat ON workflow_runs (chat_id);
 CREATE INDEX snapshots_by_chat ON snapshots (chat_id, position);
+CREATE INDEX tasks_by_change ON tasks (job_id, seq);
 CREATE INDEX turns_by_job ON turns (job_id, task_id) WHERE job_id IS NOT NULL;
 CREATE INDEX jobs_by_chat ON jobs (chat_id, id);
 CREATE INDEX tasks_by_chat ON tasks (chat_id);
