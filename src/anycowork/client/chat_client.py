@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from pydantic import JsonValue
 
+from anycowork.client.errors import ServerRefused, ServerUnreachable
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 
@@ -61,9 +62,11 @@ class ChatClient:
             found = [*objects(page, "messages"), *found]
         return found, last if isinstance(last, int) else 0
 
-    async def send(self, words: str, *, images: Sequence[Json] = ()) -> Json:
-        """The ids of the message and of its turn."""
+    async def send(self, words: str, *, images: Sequence[Json] = (), queue: bool = False) -> Json:
+        """The ids of the message and of its turn. `queue`: while the agent works, the message waits until it has finished."""
         more: Json = {"images": [*images]} if images else {}
+        if queue:
+            more["when"] = "idle"
         return await self._post("messages", {"content": words, **more})
 
     async def stop(self) -> None:
@@ -71,6 +74,27 @@ class ChatClient:
 
     async def continue_turn(self) -> None:
         await self._post("continue", {})
+
+    async def compact(self) -> None:
+        await self._post("compact", {})
+
+    async def choose_model(self, model: str) -> None:
+        await self._client.patch(f"/context/{self.chat_id}", {"model": model})
+
+    async def models(self) -> list[str]:
+        """Return what each model server lists now; of one that does not answer, what is known of it."""
+        found: list[str] = []
+        for provider in objects(await self._client.get("/providers"), "providers"):
+            name, named = str(provider.get("name")), provider.get("models")
+            listed: list[JsonValue] = [*named] if isinstance(named, list) else []
+            if provider.get("kind") in ("openai", "anthropic"):
+                try:
+                    own = (await self._client.get(f"/providers/{name}/models")).get("models")
+                except (ServerRefused, ServerUnreachable):
+                    own = None
+                listed += own if isinstance(own, list) else []
+            found += [f"{name}/{model}" for model in dict.fromkeys(listed)] or [name]
+        return found
 
     async def choose_autonomy(self, autonomy: str) -> None:
         await self._client.patch(f"/context/{self.chat_id}", {"autonomy": autonomy})

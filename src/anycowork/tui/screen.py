@@ -22,6 +22,7 @@ from anycowork.tui.dialogs import MenuChoice, MenuScreen, TextInputScreen, auton
 from anycowork.tui.docks import ApprovalDock, Dock, PlanDock, QuestionDock
 from anycowork.tui.message_scroll import MessageScroll
 from anycowork.tui.plan_editor import edited_steps
+from anycowork.tui.slash_commands import SlashCommand, command_help, command_in
 
 STATES = {
     "idle": "ready",
@@ -259,10 +260,44 @@ class ChatScreen(App[None]):
         question = self._situation.question
         if question is not None and question.get("allow_custom"):
             done = await self._try(self._client.answer(str(question["message_id"]), custom=event.words))
+        elif (command := command_in(event.words)) is not None:
+            self.run_worker(self._run_command(command), exclusive=True, group="choosing")
+            return
         else:
-            done = await self._try(self._client.send(event.words))
+            works = self._situation.state == "running"
+            done = await self._try(self._client.send(event.words, queue=works))
+            if done and works:
+                self._conversation.note("Queued: it is sent when the agent has finished.")
         if not done:
             self.query_one(Composer).give_back(event.words)
+
+    async def _run_command(self, command: SlashCommand) -> None:
+        match command.name:
+            case "compact":
+                await self._try(self._client.compact())
+            case "model" if command.text:
+                await self._try(self._client.choose_model(command.text))
+            case "model":
+                await self._choose_model()
+            case "role" if command.text:
+                await self._try(self._client.switch(command.text, confirm=False))
+            case "role":
+                await self._choose_role()
+            case "undo":
+                await self._choose_snapshot()
+            case _:
+                self._conversation.note(command_help())
+
+    async def _choose_model(self) -> None:
+        try:
+            models = await self._client.models()
+        except AnyCoworkError as error:
+            self.notify(error.message, severity="error", markup=False)
+            return
+        choices = [MenuChoice(str(place), model) for place, model in enumerate(models)]
+        wanted = await self.push_screen_wait(MenuScreen("Which model?", choices))
+        if wanted is not None and await self._try(self._client.choose_model(models[int(wanted)])):
+            self._conversation.note(f"The model is {models[int(wanted)]} from the next message on.")
 
     def on_approval_dock_decided(self, event: ApprovalDock.Decided) -> None:
         self.run_worker(self._decide(event.decision.approvals, event.decision.decision, event.decision.with_note))

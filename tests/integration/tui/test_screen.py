@@ -223,6 +223,32 @@ async def test_a_turn_at_its_limit_is_continued_by_a_key(tmp_path: Path) -> None
         await person.sees("That is all.", "ready")
 
 
+@proves("CLI-2", "MOD-2", "UI-7")
+async def test_commands_choose_the_model_and_compact_and_what_is_typed_meanwhile_is_queued(tmp_path: Path) -> None:
+    hold = asyncio.Event()
+    replies = [Reply("It is 42, as was said.", hold=hold), "After that."]
+    async with at_a_terminal(tmp_path, replies=replies) as person:
+        await person.sees("A new chat in")
+        await person.say("/help")
+        await person.sees("/compact: shorten")
+        await person.say("/model")
+        await person.sees("Which model?")
+        await person.press("enter")
+        await person.sees("The model is")
+        await person.say("What is it?")
+        await person.sees("working")
+        await person.say("And then?")
+        await person.sees("Queued: it is sent")
+        hold.set()
+        await person.sees("After that.", "ready")
+        await person.say("/compact")
+        await person.sees("earlier messages are left out here")
+        assert [m["content"] for m in await person.chat.messages() if m["role"] == "user"] == [
+            "What is it?",
+            "And then?",
+        ]
+
+
 @proves("CLI-2", "APR-9")
 async def test_autonomy_is_chosen_by_a_key_and_shown(tmp_path: Path) -> None:
     async with at_a_terminal(tmp_path, replies=[call("create_file", path="a.txt", content="a"), "Done."]) as person:

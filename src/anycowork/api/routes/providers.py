@@ -83,7 +83,9 @@ async def test_provider(name: str, principal: Manager, services: ServicesDep) ->
 async def list_provider_models(name: str, principal: Reader, services: ServicesDep) -> Response:
     """What the server itself lists now, with what is known of each model."""
     models = list(await services.models.connections.models(name))
-    known = {model: services.models.providers.facts(name, model) for model in models}
+    named = next((each["models"] for each in services.models.providers.describe() if each["name"] == name), None)
+    every = dict.fromkeys([*models, *(map(str, named) if isinstance(named, list) else ())])
+    known = {model: services.models.providers.facts(name, model) for model in every}
     facts = {model: one.to_json() for model, one in known.items() if one != UNKNOWN_MODEL}
     return json_response(200, {"models": models, "facts": facts})
 
