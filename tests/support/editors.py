@@ -25,7 +25,7 @@ from acp.schema import (
 
 from support.cli_process import CommandLine
 
-TIMEOUT = 30.0  # a server is started in the child
+TIMEOUT = 60.0  # a server is started in the child, perhaps on a busy machine
 
 Answer = str | None | Exception | Callable[[], Awaitable[Any]]
 """A dialog's answer: an option's id, None for cancelled, an error, or something that is awaited and then returned."""
