@@ -28,7 +28,7 @@ class NoRepository(ToolFault):
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class GitHead:
     """`reference` is None for a detached HEAD; `commit` before the first commit."""
 
     reference: str | None
@@ -39,7 +39,7 @@ class Head:
         return self.reference.removeprefix("refs/heads/") if self.reference else None
 
 
-def read_head(folder: Folder) -> Head:
+def read_head(folder: Folder) -> GitHead:
     """Raises: NoRepository."""
     if folder.jail.stat(WorkspacePath((GIT,))) is None:
         raise NoRepository("This folder is not a git repository.")
@@ -50,16 +50,16 @@ def read_head(folder: Folder) -> Head:
         raise NoRepository("Here '.git' is not the folder of a repository; one that lies elsewhere is not shown.")
     text = text.strip()
     if is_commit(text):
-        return Head(None, text)
+        return GitHead(None, text)
     reference = text.removeprefix("ref:").strip()
     if not text.startswith("ref:") or not is_branch_reference(reference):
         raise NoRepository("The repository's HEAD cannot be read.")
-    return Head(reference, _resolved(folder, reference))
+    return GitHead(reference, _resolved(folder, reference))
 
 
 @contextmanager
 def own_git_folder(
-    folder: Folder, head: Head, *, user: str = "", index: Path | None = None
+    folder: Folder, head: GitHead, *, user: str = "", index: Path | None = None
 ) -> Iterator[dict[str, str]]:
     """Yields the environment for git. `index` is used in place of the repository's; `user` is a section of configuration."""
     with (
@@ -104,7 +104,7 @@ def is_branch_reference(name: str) -> bool:
     )
 
 
-def _config(head: Head) -> str:
+def _config(head: GitHead) -> str:
     if head.commit is not None and len(head.commit) == 64:
         return "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = sha256\n"
     return "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"

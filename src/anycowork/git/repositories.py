@@ -11,7 +11,7 @@ from anycowork.domain.errors import CommandFailed, FileExists, Invalid, StateCha
 from anycowork.domain.git import GitFile, GitState
 from anycowork.domain.ports import Workspace
 from anycowork.git.git_process import MOST_PRINTED, run_git
-from anycowork.git.own_git_folder import GIT, Head, NoRepository, is_branch_reference, own_git_folder, read_head
+from anycowork.git.own_git_folder import GIT, GitHead, NoRepository, is_branch_reference, own_git_folder, read_head
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import give_to_owner_of
 from anycowork.workspace.paths import WorkspacePath
@@ -106,7 +106,7 @@ def _finish(folder: Folder, commit: str, paths: Sequence[str], expected: str | N
 
 @contextmanager
 def _with_paths_added(
-    folder: Folder, head: Head, paths: Sequence[str], user: str = ""
+    folder: Folder, head: GitHead, paths: Sequence[str], user: str = ""
 ) -> Iterator[tuple[dict[str, str], Path]]:
     """Yields the environment of git with a copy of the index that has these paths as they are now, and that copy."""
     with tempfile.TemporaryDirectory(prefix="anycowork-index-") as made:
@@ -170,7 +170,7 @@ def _branch(folder: Folder, name: str) -> None:
     run_git(("symbolic-ref", "-m", "switched", "HEAD", reference), folder=folder.root, environment=real)
 
 
-def _require_head(folder: Folder, expected: str | None) -> Head:
+def _require_head(folder: Folder, expected: str | None) -> GitHead:
     head = read_head(folder)
     if head.commit != expected:
         raise StateChanged("Somebody committed meanwhile. Nothing was committed; look at the state again.")

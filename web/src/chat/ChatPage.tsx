@@ -4,6 +4,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useCallback, useEffect, useState } from "react";
 import { useHoldsCommands } from "../autonomy/AutonomySelector";
 import { nextLevel } from "../autonomy/levels";
+import { closeFiles, openFiles, useFilesPane } from "../files/opening";
 import { askToFork, useForkWish } from "../fork/opening";
 import { ModelPicker } from "../models/ModelButton";
 import { SwitchDialog } from "../roles/SwitchDialog";
@@ -23,10 +24,17 @@ import { Conversation } from "./Conversation";
 import { Header } from "./Header";
 import { NoChat } from "./NoChat";
 
+const FilesPane = lazy(() => import("../files/FilesPane"));
 const ForkDialog = lazy(() => import("../fork/ForkDialog"));
 const Checkpoints = lazy(() => import("../snapshots/Checkpoints"));
 const Workflows = lazy(() => import("../workflows/Workflows"));
 const PlanAgainstActual = lazy(() => import("../plans/PlanAgainstActual"));
+
+/** The same button and key open and close it. */
+function turnFiles(): void {
+  if (useFilesPane.getState().open) closeFiles();
+  else openFiles();
+}
 
 interface Props {
   chatId: string;
@@ -56,6 +64,7 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
   useHotkeys({
     stop,
     composer: focusComposer,
+    files: turnFiles,
     approvals: () => document.getElementById("approvals")?.focus(),
     role: () => document.getElementById("role-selector")?.focus(),
     autonomy: () =>
@@ -72,70 +81,79 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
     void queries.invalidateQueries({ queryKey: CHATS });
   };
   return (
-    <main className="flex h-full min-w-0 flex-1 flex-col">
-      <Header
-        chatId={chatId}
-        title={live.title || "…"}
-        workspace={live.workspace}
-        role={view?.role ?? ""}
-        model={live.model}
-        spent={view?.spent ?? null}
-        alone={live.status === "reconnecting" && connection !== "reconnecting"}
-        onRole={switching.choose}
-        autonomy={view?.autonomy ?? null}
-        onAutonomy={setAutonomy}
-        onModel={(model) => void change({ model })}
-        pinned={live.pinned}
-        archived={live.archived}
-        onKeep={(wish) => void change(wish)}
-        onRename={() => setDialog("rename")}
-        onRemove={() => setDialog("remove")}
-        onSidebar={onSidebar}
-        onCheckpoints={checkpoints}
-        onCompare={compare}
-      />
-      {view ? (
-        <Conversation
-          view={view}
+    <>
+      <main className="flex h-full min-w-0 flex-1 flex-col">
+        <Header
+          chatId={chatId}
+          title={live.title || "…"}
+          workspace={live.workspace}
+          role={view?.role ?? ""}
+          model={live.model}
+          spent={view?.spent ?? null}
+          alone={live.status === "reconnecting" && connection !== "reconnecting"}
+          onRole={switching.choose}
+          autonomy={view?.autonomy ?? null}
           onAutonomy={setAutonomy}
-          target={messageId}
-          onSwitch={switching.choose}
-          onStop={stop}
-          onCompare={compare}
+          onModel={(model) => void change({ model })}
+          pinned={live.pinned}
+          archived={live.archived}
+          onKeep={(wish) => void change(wish)}
+          onRename={() => setDialog("rename")}
+          onRemove={() => setDialog("remove")}
+          onSidebar={onSidebar}
           onCheckpoints={checkpoints}
-          onModel={(model) => (model ? void change({ model }) : setDialog("model"))}
+          onCompare={compare}
+          onFiles={turnFiles}
         />
-      ) : (
-        <Opening />
-      )}
-      <Announcer view={view} />
-      <SwitchDialog
-        role={switching.asked?.role ?? null}
-        words={switching.asked?.words ?? ""}
-        onConfirm={switching.confirm}
-        onClose={switching.cancel}
-      />
-      <RenameDialog
-        open={dialog === "rename"}
-        title={live.title}
-        onClose={() => setDialog(null)}
-        onRename={(title) => void change({ title })}
-      />
-      <RemoveDialog open={dialog === "remove"} chatId={chatId} onClose={() => setDialog(null)} />
-      <Suspense fallback={null}>
-        {dialog === "model" && (
-          <ModelPicker
-            model={live.model ?? ""}
-            onChoose={(model) => void change({ model })}
-            onClose={() => setDialog(null)}
+        {view ? (
+          <Conversation
+            view={view}
+            onAutonomy={setAutonomy}
+            target={messageId}
+            onSwitch={switching.choose}
+            onStop={stop}
+            onCompare={compare}
+            onCheckpoints={checkpoints}
+            onModel={(model) => (model ? void change({ model }) : setDialog("model"))}
           />
+        ) : (
+          <Opening />
         )}
-      </Suspense>
-      {view && <Fork chatId={chatId} model={live.model} />}
-      {view && <Selector view={view} workspace={live.workspace} onSwitch={switching.choose} />}
-      {view && <Looks view={view} open={dialog} onClose={() => setDialog(null)} />}
-    </main>
+        <Announcer view={view} />
+        <SwitchDialog
+          role={switching.asked?.role ?? null}
+          words={switching.asked?.words ?? ""}
+          onConfirm={switching.confirm}
+          onClose={switching.cancel}
+        />
+        <RenameDialog
+          open={dialog === "rename"}
+          title={live.title}
+          onClose={() => setDialog(null)}
+          onRename={(title) => void change({ title })}
+        />
+        <RemoveDialog open={dialog === "remove"} chatId={chatId} onClose={() => setDialog(null)} />
+        <Suspense fallback={null}>
+          {dialog === "model" && (
+            <ModelPicker
+              model={live.model ?? ""}
+              onChoose={(model) => void change({ model })}
+              onClose={() => setDialog(null)}
+            />
+          )}
+        </Suspense>
+        {view && <Fork chatId={chatId} model={live.model} />}
+        {view && <Selector view={view} workspace={live.workspace} onSwitch={switching.choose} />}
+        {view && <Looks view={view} open={dialog} onClose={() => setDialog(null)} />}
+      </main>
+      {view && <Files chatId={chatId} moment={view.news} />}
+    </>
   );
+}
+
+function Files({ chatId, moment }: { chatId: string; moment: number }) {
+  const open = useFilesPane((pane) => pane.open);
+  return <Suspense fallback={null}>{open && <FilesPane chatId={chatId} moment={moment} />}</Suspense>;
 }
 
 function Fork({ chatId, model }: { chatId: string; model: string | null }) {

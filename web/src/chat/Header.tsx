@@ -5,6 +5,7 @@ import {
   Download,
   Ellipsis,
   FolderClosed,
+  FolderTree,
   Gauge,
   History,
   Pencil,
@@ -25,6 +26,7 @@ import { useProviders } from "../state/queries";
 import type { Autonomy } from "../state/reduce";
 import { t } from "../texts/chat";
 import { t as list } from "../texts/chats";
+import { t as files } from "../texts/files";
 import { IconButton } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Menu, MenuItem, MenuLine } from "../ui/Menu";
@@ -57,6 +59,7 @@ interface Props {
   onSidebar: () => void;
   onCheckpoints: () => void;
   onCompare: () => void;
+  onFiles: () => void;
 }
 
 const EXPORTS: readonly (readonly [ExportFormat, string])[] = [
@@ -98,6 +101,9 @@ export function Header(props: Props) {
       )}
       {!narrow && (
         <>
+          <IconButton label={files.showFiles} onClick={props.onFiles}>
+            <FolderTree size={17} aria-hidden />
+          </IconButton>
           <IconButton label={t.checkpoints} onClick={props.onCheckpoints} className="@max-lg:hidden">
             <History size={17} aria-hidden />
           </IconButton>
@@ -122,6 +128,9 @@ export function Header(props: Props) {
           </button>
         }
       >
+        <MenuItem onSelect={props.onFiles}>
+          <FolderTree size={15} aria-hidden /> {files.showFiles}
+        </MenuItem>
         <MenuItem onSelect={props.onCheckpoints}>
           <History size={15} aria-hidden /> {t.checkpoints}
         </MenuItem>

@@ -2,6 +2,7 @@
 
 import { FileDiff, FilePen, Undo2 } from "lucide-react";
 import { lazy, Suspense, useMemo, useState } from "react";
+import { PathLink } from "../files/PathLink";
 import { DiffCount } from "../messages/DiffView";
 import { type Diff, readDiff, together } from "../messages/diffs";
 import { t } from "../texts/chat";
@@ -29,7 +30,12 @@ export function TurnChanges({ messages, onBack }: { messages: readonly Message[]
         <DiffCount added={diff.added} removed={diff.removed} />
       </span>
       <span title={paths.join("\n")} className="min-w-0 flex-1 basis-40 truncate font-mono text-xs text-ink-3">
-        {paths.slice(0, NAMED).join(", ")}
+        {paths.slice(0, NAMED).map((path, at) => (
+          <span key={path}>
+            {at > 0 && ", "}
+            <PathLink path={path}>{path}</PathLink>
+          </span>
+        ))}
         {more > 0 && t.andMore(more)}
       </span>
       <span className="ml-auto flex gap-1">

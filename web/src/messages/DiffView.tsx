@@ -2,6 +2,7 @@
 
 import clsx from "clsx";
 import { type ReactNode, useMemo, useState } from "react";
+import { PathButton, PathLink } from "../files/PathLink";
 import { t } from "../texts/messages";
 import { Copy } from "../ui/Copy";
 import { Fold } from "../ui/Fold";
@@ -29,7 +30,9 @@ export function DiffView({ text, label = t.changes, whole = false }: Props) {
         {others.length > 0 ? (
           <span className="shrink-0">{t.files(diff.files.length)}</span>
         ) : (
-          <Path path={only?.path ?? ""} className="text-ink-3" />
+          <PathLink path={only?.path ?? ""} className="flex">
+            <Path path={only?.path ?? ""} className="text-ink-3" />
+          </PathLink>
         )}
         <DiffCount added={diff.added} removed={diff.removed} />
         <Copy text={text} label={t.copyDiff} className="ml-auto !size-8" />
@@ -89,6 +92,7 @@ function Files({ files }: { files: readonly FileDiff[] }) {
         <Fold
           key={at}
           initiallyOpen={open[at] ?? false}
+          beside={<PathButton path={file.path} />}
           summary={
             <span className="flex min-w-0 flex-1 items-center gap-2 text-xs">
               <Path path={file.path} className="text-ink" />

@@ -3,6 +3,7 @@
 import { Clock, CornerDownRight, TriangleAlert } from "lucide-react";
 import { useRef } from "react";
 import { GrantedText } from "../approvals/DisclosedList";
+import { PathLink } from "../files/PathLink";
 import { t } from "../texts/messages";
 import { SeenMark } from "../ui/SeenMark";
 import type { DisclosedItem, Disclosure, PlanStep } from "../wire/nouns";
@@ -115,7 +116,13 @@ function Grants({ grants }: { grants: readonly DisclosedItem[] }) {
                 className="inline-flex max-w-full min-w-0 items-center gap-1 rounded-md border border-line bg-sunken px-1.5 py-0.5 text-ink-2"
               >
                 {item.control && <TriangleAlert size={12} aria-label={t.controlFile} className="shrink-0 text-warn" />}
-                <GrantedText text={item.text as VisibleText} className="!text-[12px]" />
+                {kind === "path" ? (
+                  <PathLink path={item.text}>
+                    <GrantedText text={item.text as VisibleText} className="!text-[12px]" />
+                  </PathLink>
+                ) : (
+                  <GrantedText text={item.text as VisibleText} className="!text-[12px]" />
+                )}
               </span>
             ))}
           </dd>

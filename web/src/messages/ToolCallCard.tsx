@@ -1,6 +1,7 @@
 // One call in one line: what was done to what, and how it ended. Parameters, result and diff open on demand; what a call prints shows while it runs.
 
 import { coveredBy } from "../autonomy/levels";
+import { PathButton } from "../files/PathLink";
 import type { Done } from "../state/rows";
 import { t } from "../texts/messages";
 import { Fold } from "../ui/Fold";
@@ -21,13 +22,15 @@ const SENTENCES: Record<CallStanding, string> = {
 
 export function ToolCallCard({ done, standing }: { done: Done; standing: CallStanding }) {
   const { call, result, output, seconds: took } = done;
-  const { Icon, does, did, subjectOf } = useToolLook(call.tool);
+  const { Icon, does, did, subjectOf, pathOf } = useToolLook(call.tool);
+  const path = pathOf(call.parameters);
   const diff = result?.diff ? readDiff(result.diff) : null;
   const covered = result ? coveredBy(result.facts) : null;
   return (
     <>
       <Fold
         name={`call ${call.id}`}
+        beside={path && <PathButton path={path} />}
         summary={
           <span className="flex min-w-0 flex-1 items-center gap-2">
             <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />

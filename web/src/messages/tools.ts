@@ -36,9 +36,17 @@ const ICONS: Record<string, LucideIcon> = {
   run: SquareTerminal,
 };
 
-export function useToolLook(tool: string): ToolLook & { subjectOf: (parameters: Record<string, unknown>) => string } {
+type Parameters = Record<string, unknown>;
+
+export function useToolLook(
+  tool: string,
+): ToolLook & { subjectOf: (parameters: Parameters) => string; pathOf: (parameters: Parameters) => string | null } {
   const display = useToolDisplay(tool);
-  return { ...lookOfTool(tool, display), subjectOf: (parameters) => subjectOf(parameters, display) };
+  return {
+    ...lookOfTool(tool, display),
+    subjectOf: (parameters) => subjectOf(parameters, display),
+    pathOf: (parameters) => pathOf(parameters, display),
+  };
 }
 
 export function lookOfTool(tool: string, { kind }: ToolDisplay): ToolLook {
@@ -51,4 +59,17 @@ export function subjectOf(parameters: Record<string, unknown>, { subject }: Tool
   const named = subject.map((name) => text(parameters[name])).filter(Boolean);
   const words = named.length > 0 ? named.join(" → ") : (Object.values(parameters).map(text).find(Boolean) ?? "");
   return words === "." ? t.theWorkspace : words;
+}
+
+const ABOUT_A_PATH = new Set(["read", "list", "inspect", "create", "change", "move", "delete"]);
+
+/** The file that the call left: of a move, where it went. Null where it is about none. */
+export function pathOf(parameters: Parameters, { kind, subject }: ToolDisplay): string | null {
+  if (!ABOUT_A_PATH.has(kind)) return null;
+  return (
+    subject
+      .map((name) => text(parameters[name]))
+      .filter(Boolean)
+      .at(-1) ?? null
+  );
 }

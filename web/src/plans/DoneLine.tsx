@@ -1,3 +1,4 @@
+import { PathButton } from "../files/PathLink";
 import { StatusMark } from "../messages/StatusMark";
 import { useToolLook } from "../messages/tools";
 import { seconds } from "../ui/times";
@@ -16,6 +17,7 @@ export function DoneLine({ done }: { done: DoneCall }) {
         <span className="min-w-0 flex-1 truncate" title={done.resource}>
           {did} <code className="font-mono text-[12.5px]">{done.resource}</code>
         </span>
+        {done.resource.startsWith("/") && <PathButton path={done.resource} />}
         <StatusMark status={open ? null : (done.status as ResultStatus)} standing="running" />
       </div>
       {notes.length > 0 && <p className="pl-[22px] text-xs text-ink-3">{notes.join(" · ")}</p>}

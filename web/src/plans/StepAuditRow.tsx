@@ -1,4 +1,5 @@
 import { TriangleAlert } from "lucide-react";
+import { PathLink } from "../files/PathLink";
 import { Inline } from "../messages/Inline";
 import { t } from "../texts/plans";
 import { seconds } from "../ui/times";
@@ -55,7 +56,7 @@ function Intended({ step, number }: { step: StepAudit; number: number }) {
               key={name}
               className="max-w-full truncate rounded-md bg-sunken px-1.5 py-px font-mono text-xs text-ink-2"
             >
-              {name}
+              {meant?.paths.includes(name) ? <PathLink path={name}>{name}</PathLink> : name}
             </li>
           ))}
         </ul>

@@ -6,7 +6,9 @@ import { chat } from "./chat";
 import { chats } from "./chats";
 import { checkpoints } from "./checkpoints";
 import { composer } from "./composer";
+import { files } from "./files";
 import { fork } from "./fork";
+import { git } from "./git";
 import { jobs } from "./jobs";
 import { mcp } from "./mcp";
 import { messages } from "./messages";
@@ -29,7 +31,9 @@ export const texts = {
   chats,
   checkpoints,
   composer,
+  files,
   fork,
+  git,
   jobs,
   mcp,
   messages,

@@ -1,0 +1,157 @@
+"""Files beside the chat in a real browser: the tree by keyboard, a file, an edit with a conflict, net changes by hunk, phone width."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, expect
+
+from e2e.browsing import PHONE, at_the_page, start_chat, violations
+from support.scripted_model import call
+from support.spec import proves
+
+LONG = "".join(f"line {number}\n" for number in range(1, 31))
+FILES = {
+    "README.md": "# Zebra\n\nA small project.\n",
+    "src/app.py": "def hello() -> str:\n    return 'hello'\n",
+    "src/deep/er/notes.txt": LONG,
+    "build/out.bin": "x",
+    ".gitignore": "build/\n",
+    ".env": "KEY=secret\n",
+}
+EDITS = [{"find": "line 2\n", "replace": "LINE 2\n"}, {"find": "line 28\n", "replace": "LINE 28\nmore\n"}]
+ALLOWED = {"tool": "update_file", "resource": "*", "effect": "allow", "scope": "global"}
+REPLIES = [
+    call("read_file", path="src/deep/er/notes.txt"),
+    call("update_file", path="src/deep/er/notes.txt", edits=EDITS),
+    "Done.",
+]
+
+
+async def open_files(page: Page) -> None:
+    await page.keyboard.press("Alt+F")
+    await expect(page.get_by_role("tree", name="Files of the workspace")).to_be_visible()
+
+
+@proves("UI-10")
+async def test_files_are_browsed_by_keyboard_edited_and_saved_as_the_persons_change(tmp_path: Path) -> None:
+    async with at_the_page(tmp_path, replies=REPLIES, files=FILES) as (page, client):
+        await client.ask("POST", "/rules", ALLOWED, expect=201)
+        await start_chat(page, "Change the notes")
+        await expect(page.get_by_text("Done.", exact=True)).to_be_visible()
+        await open_files(page)
+        tree = page.get_by_role("tree")
+        await tree.focus()
+        await expect(tree.get_by_role("treeitem", name="src")).to_contain_text("Changed by the agent")
+        await expect(tree.get_by_role("treeitem", name=re.compile("build.*ignored by git"))).to_be_visible()
+        assert await violations(page) == []
+        await page.keyboard.press("s")
+        await page.keyboard.press("ArrowRight")
+        await expect(tree.get_by_role("treeitem", name="app.py")).to_be_visible()
+        await page.keyboard.press("a")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_label("Content of src/app.py")).to_contain_text("return 'hello'")
+        await expect(page.locator("#file-text .hljs-keyword").first).to_have_text("def")
+        assert await violations(page) == []
+        await page.get_by_role("button", name="Edit", exact=True).click()
+        editor = page.get_by_role("textbox", name="Editor for src/app.py")
+        await expect(editor).to_be_focused()
+        await page.keyboard.press("Control+End")
+        await page.keyboard.type("# mine\n")
+        (client.workspace / "src/app.py").write_text("theirs\n")
+        await page.keyboard.press("Control+s")
+        await expect(page.get_by_label("Your version").first).to_contain_text("# mine")
+        await expect(page.get_by_label("The file as it is now").first).to_contain_text("theirs")
+        assert await violations(page) == []
+        await page.get_by_role("button", name="Save my version").click()
+        await expect(page.get_by_label("Content of src/app.py")).to_contain_text("# mine")
+        await expect(page.get_by_text("You edited src/app.py")).to_be_visible()
+        assert (client.workspace / "src/app.py").read_text().endswith("# mine\n")
+        await page.keyboard.press("Escape")
+        await expect(tree).to_be_visible()
+        await tree.get_by_role("treeitem", name=".env").click()
+        await expect(page.get_by_text("This file may hold keys or passwords.")).to_be_visible()
+        await page.get_by_role("button", name="Show it").click()
+        await expect(page.get_by_label("Content of .env")).to_contain_text("KEY=secret")
+
+
+@proves("UI-10")
+async def test_net_changes_are_kept_reverted_and_commented_hunk_by_hunk(tmp_path: Path) -> None:
+    async with at_the_page(tmp_path, replies=REPLIES, files=FILES) as (page, client):
+        notes = client.workspace / "src/deep/er/notes.txt"
+        await client.ask("POST", "/rules", ALLOWED, expect=201)
+        await start_chat(page, "Change the notes")
+        await expect(page.get_by_text("Done.", exact=True)).to_be_visible()
+        await page.get_by_role("button", name="src/deep/er/notes.txt", exact=True).first.click()
+        await expect(page.get_by_label("Content of src/deep/er/notes.txt")).to_contain_text("LINE 28")
+        await page.get_by_role("tab", name="Changes").click()
+        first = page.get_by_role("region", name="Line 2", exact=True)
+        await expect(first).to_contain_text("LINE 2")
+        assert await violations(page) == []
+        await first.get_by_role("button", name="Comment to the agent").click()
+        await expect(page.get_by_label("Message", exact=True)).to_have_value(
+            "`src/deep/er/notes.txt:2`\n```\n-line 2\n+LINE 2\n```\n"
+        )
+        second = page.get_by_role("region", name="Lines 28–29", exact=True)
+        await second.get_by_role("button", name="Keep").click()
+        await expect(second.get_by_role("button", name="Kept")).to_have_attribute("aria-pressed", "true")
+        await first.get_by_role("button", name="Revert").click()
+        await expect(page.get_by_text("Reverted src/deep/er/notes.txt.")).to_be_visible()
+        assert notes.read_text() == LONG.replace("line 28\n", "LINE 28\nmore\n")
+        await page.get_by_role("button", name="Undo").click()
+        await expect(page.get_by_role("region", name="Line 2", exact=True)).to_be_visible()
+        await page.get_by_role("button", name="Revert file src/deep/er/notes.txt").click()
+        await expect(page.get_by_text("No file has changed since the chat began.")).to_be_visible()
+        assert notes.read_text() == LONG
+
+
+@proves("UI-10")
+async def test_at_phone_width_the_files_lie_over_the_chat_and_give_it_back(tmp_path: Path) -> None:
+    async with at_the_page(tmp_path, replies=["Hello."], files=FILES, viewport=PHONE, dark=True) as (page, _):
+        await start_chat(page, "Hi")
+        await page.get_by_role("button", name="More about this chat").click()
+        await page.get_by_role("menuitem", name="Files and changes").click()
+        await page.get_by_role("treeitem", name="README.md").click()
+        await expect(page.get_by_label("Content of README.md")).to_contain_text("A small project.")
+        assert await violations(page) == []
+        await page.get_by_role("button", name="Close files").click()
+        await expect(page.get_by_role("complementary", name="Files")).to_have_count(0)
+
+
+def git(folder: Path, *words: str) -> str:
+    names = {f"GIT_{who}_{what}": "t" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    environment = {"HOME": "/nonexistent", "PATH": os.environ["PATH"], **names}
+    command = ["git", "-c", "safe.directory=*", *words]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, timeout=20, check=True
+    ).stdout.decode()
+
+
+@proves("UI-10")
+async def test_a_person_commits_and_branches_beside_the_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/.gitconfig").write_text("[user]\n\tname = A Person\n\temail = person@example.org\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    async with at_the_page(tmp_path, replies=["Hello."], files=FILES) as (page, client):
+        folder = client.workspace
+        git(folder, "init", "-q", "-b", "main")
+        git(folder, "add", ".gitignore", "README.md", "src")
+        git(folder, "commit", "-qm", "First")
+        (folder / "README.md").write_text("# Lion\n")
+        await start_chat(page, "Rename the animal")
+        await open_files(page)
+        await page.get_by_role("tab", name="Git").click()
+        await expect(page.get_by_label("Branch", exact=True)).to_contain_text("main")
+        await expect(page.get_by_label("Include .env in the commit")).not_to_be_checked()
+        await expect(page.get_by_label("Commit message")).to_have_value(re.compile("Rename the animal"))
+        assert await violations(page) == []
+        await page.get_by_role("button", name="New branch").click()
+        await page.keyboard.type("lion")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_label("Branch", exact=True)).to_contain_text("lion")
+        await page.get_by_role("button", name="Commit 1 file").click()
+        await expect(page.get_by_text("You committed 1 file")).to_be_visible()
+        assert git(folder, "log", "-1", "--format=%D|%an|%s") == "HEAD -> lion|A Person|Rename the animal\n"
+        assert git(folder, "show", "--name-only", "--format=") == "README.md\n"

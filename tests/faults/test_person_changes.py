@@ -1,0 +1,54 @@
+"""A person's save when the process dies between any two writes: the old text or the new one, and never an unfinished record."""
+
+import asyncio
+from hashlib import sha256
+from pathlib import Path
+
+from anycowork.chats.file_edit_service import FileEditService
+from anycowork.chats.person_changes import PersonChangeWriter
+from anycowork.chats.recorded_paths import RecordedPathsCache
+from anycowork.files.browser import LocalFileBrowser
+from anycowork.sandbox.workspaces import LocalWorkspaces
+from faults.test_snapshots import each_death
+from support.checkpoints import ANN, CHAT, CLOCK, Recorded, recorded, whole
+from support.spec import proves
+
+
+def edits(server: Recorded) -> FileEditService:
+    database, snapshots = server.database, server.snapshots
+    workspaces = LocalWorkspaces(lambda path: database.leases.take(path, owner="test", seconds=60))
+    writer = PersonChangeWriter(journal=database.journal, workspaces=workspaces, snapshots=snapshots, clock=CLOCK)
+    return FileEditService(
+        store=database.store,
+        rules=database.rules,
+        workspaces=workspaces,
+        snapshots=snapshots,
+        browser=LocalFileBrowser(),
+        recorded=RecordedPathsCache(database.store),
+        writer=writer,
+    )
+
+
+async def save(folder: Path) -> None:
+    async with recorded(folder) as server:
+        await edits(server).save(ANN, CHAT, "a.txt", "edited", expected=sha256(b"new").hexdigest())
+
+
+async def settled(folder: Path) -> None:
+    async with recorded(folder) as server:
+        assert await server.database.store.unfinished_restores() == []
+        assert await server.database.store.verify_chain(CHAT) is None
+
+
+@proves("UI-10")
+def test_a_save_killed_between_any_two_writes_leaves_the_old_or_the_new_text(tmp_path: Path) -> None:
+    folders = each_death(tmp_path, lambda folder: asyncio.run(save(folder)))
+    old, new = whole(tmp_path / "template" / "workspace"), whole(folders[-1] / "workspace")
+    assert new["a.txt"][1] == b"edited" and len(folders) > 5
+    outcomes = []
+    for folder in folders:
+        asyncio.run(settled(folder))
+        outcomes.append(whole(folder / "workspace"))
+        assert outcomes[-1] in (old, new), folder.name
+    assert old in outcomes, "before it was written down nothing had happened"
+    assert new in outcomes[:-1], "once it was written down it is finished"

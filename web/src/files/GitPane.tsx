@@ -1,0 +1,185 @@
+// Git beside the chat: the branch, what differs from the last commit, a commit of what is chosen, and a new branch.
+
+import { GitBranch, GitCommitHorizontal, Plus } from "lucide-react";
+import { type FormEvent, useEffect, useState } from "react";
+import { DiffView } from "../messages/DiffView";
+import { t } from "../texts/git";
+import { Button } from "../ui/Button";
+import { Fold } from "../ui/Fold";
+import { attempt, say } from "../ui/toasts";
+import { useReadAgain } from "./acts";
+import { commit, createBranch, type GitFile, type GitState, useGit, useGitDifference } from "./gitActs";
+import { PathButton } from "./PathLink";
+
+export function GitPane({ chatId }: { chatId: string }) {
+  const { data: state, error } = useGit(chatId);
+  if (error) return <p className="p-4 text-sm text-bad">{error.message}</p>;
+  if (!state) return <p className="p-4 text-sm text-ink-3">{t.reading}</p>;
+  if (state.reason) return <p className="p-6 text-center text-sm text-ink-2">{state.reason}</p>;
+  return (
+    <div className="min-h-0 flex-1 space-y-4 overflow-y-auto p-3">
+      <Branch chatId={chatId} state={state} />
+      {state.files.length === 0 ? (
+        <p className="text-sm text-ink-2">{t.nothingToCommit}</p>
+      ) : (
+        <CommitForm key={state.head ?? ""} chatId={chatId} state={state} />
+      )}
+    </div>
+  );
+}
+
+function Branch({ chatId, state }: { chatId: string; state: GitState }) {
+  const [name, setName] = useState<string | null>(null);
+  const readAgain = useReadAgain();
+  const create = async (event: FormEvent) => {
+    event.preventDefault();
+    if (!name?.trim() || !(await attempt(createBranch(chatId, name.trim())))) return;
+    setName(null);
+    readAgain();
+  };
+  return (
+    <section aria-label={t.branch}>
+      <p className="flex items-center gap-2 text-sm">
+        <GitBranch size={16} aria-hidden className="shrink-0 text-ink-3" />
+        <strong className="min-w-0 truncate">{state.branch ?? t.detached}</strong>
+        {state.head && <code className="font-mono text-xs text-ink-3">{state.head.slice(0, 10)}</code>}
+        {name === null && state.head && (
+          <Button
+            look="quiet"
+            className="ml-auto !min-h-8 !py-0.5"
+            icon={<Plus size={14} aria-hidden />}
+            onClick={() => setName("")}
+          >
+            {t.newBranch}
+          </Button>
+        )}
+      </p>
+      {name !== null && (
+        <form onSubmit={(event) => void create(event)} className="mt-2 flex flex-wrap gap-2">
+          <input
+            aria-label={t.branchName}
+            placeholder={t.branchName}
+            value={name}
+            ref={(node) => node?.focus()}
+            onChange={({ target }) => setName(target.value)}
+            className="min-h-9 min-w-0 flex-1 rounded-lg border border-line-strong bg-surface px-3 text-sm thumb:min-h-11"
+          />
+          <Button type="submit" look="primary" disabled={!name.trim()}>
+            {t.create}
+          </Button>
+          <Button look="quiet" onClick={() => setName(null)}>
+            {t.cancel}
+          </Button>
+        </form>
+      )}
+    </section>
+  );
+}
+
+/** Everything is chosen but what may hold secrets: that a person adds by hand. */
+function CommitForm({ chatId, state }: { chatId: string; state: GitState }) {
+  const [left, setLeft] = useState<ReadonlySet<string>>(
+    () => new Set(state.files.filter(({ protected: why }) => why).map(({ path }) => path)),
+  );
+  const [words, setWords] = useState<string | null>(null);
+  const [sending, setSending] = useState(false);
+  const readAgain = useReadAgain();
+  const message = words ?? state.proposed_message;
+  const chosen = state.files.map(({ path }) => path).filter((path) => !left.has(path));
+  useEffect(() => setWords(null), [state.proposed_message]);
+  const turn = (path: string) =>
+    setLeft((now) => new Set(now.has(path) ? [...now].filter((one) => one !== path) : [...now, path]));
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setSending(true);
+    const done = await attempt(commit(chatId, message, chosen, state.head));
+    setSending(false);
+    readAgain();
+    if (done) say(t.committed(chosen.length));
+  };
+  return (
+    <form onSubmit={(event) => void submit(event)} className="space-y-3">
+      <ul aria-label={t.changedFiles} className="space-y-0.5">
+        {state.files.map((file) => (
+          <FileLine
+            key={file.path}
+            chatId={chatId}
+            file={file}
+            chosen={!left.has(file.path)}
+            onTurn={() => turn(file.path)}
+          />
+        ))}
+      </ul>
+      {!state.complete && <p className="text-xs text-ink-3">{t.notAllListed}</p>}
+      <textarea
+        aria-label={t.message}
+        rows={4}
+        value={message}
+        onChange={({ target }) => setWords(target.value)}
+        className="w-full rounded-lg border border-line-strong bg-surface px-3 py-2 text-sm"
+      />
+      <div className="flex flex-wrap items-center gap-2">
+        <Button
+          type="submit"
+          look="primary"
+          icon={<GitCommitHorizontal size={15} aria-hidden />}
+          disabled={sending || chosen.length === 0 || !message.trim()}
+        >
+          {t.commit(chosen.length)}
+        </Button>
+        <span className="text-xs text-ink-3">{t.committedAsYou}</span>
+      </div>
+    </form>
+  );
+}
+
+function FileLine({
+  chatId,
+  file,
+  chosen,
+  onTurn,
+}: {
+  chatId: string;
+  file: GitFile;
+  chosen: boolean;
+  onTurn: () => void;
+}) {
+  return (
+    <li className="flex items-start gap-2">
+      <input
+        type="checkbox"
+        aria-label={t.include(file.shown)}
+        checked={chosen}
+        onChange={onTurn}
+        className="mt-2 size-4 shrink-0 thumb:mt-3"
+      />
+      <Fold
+        className="min-w-0 flex-1"
+        beside={file.status !== "deleted" && !file.path.endsWith("/") && <PathButton path={file.path} />}
+        summary={
+          <span className="flex min-w-0 flex-1 items-center gap-2 text-[13px]">
+            <code className="min-w-0 truncate font-mono text-ink">{file.shown}</code>
+            <span className="ml-auto shrink-0 text-xs text-ink-3">{t.statuses[file.status]}</span>
+          </span>
+        }
+      >
+        {() => <Difference chatId={chatId} file={file} />}
+      </Fold>
+    </li>
+  );
+}
+
+function Difference({ chatId, file }: { chatId: string; file: GitFile }) {
+  const [reveal, setReveal] = useState(false);
+  const { data, error } = useGitDifference(chatId, file.path, reveal);
+  if (file.status === "untracked") return <p className="text-sm text-ink-3">{t.newFile}</p>;
+  if (error) return <p className="text-sm text-bad">{error.message}</p>;
+  if (!data) return <p className="text-sm text-ink-3">{t.reading}</p>;
+  if (data.diff === null)
+    return (
+      <Button className="!min-h-8" onClick={() => setReveal(true)}>
+        {t.reveal}
+      </Button>
+    );
+  return data.diff ? <DiffView text={data.diff} /> : <p className="text-sm text-ink-3">{t.noDifference}</p>;
+}

@@ -1,0 +1,33 @@
+// Texts of git beside the chat.
+import { translated } from "./language";
+
+export const en = {
+  reading: "Reading…",
+  branch: "Branch",
+  detached: "No branch (detached HEAD)",
+  newBranch: "New branch",
+  branchName: "Name of the new branch",
+  create: "Create",
+  cancel: "Cancel",
+  nothingToCommit: "Nothing differs from the last commit.",
+  changedFiles: "Files that differ from the last commit",
+  include: (path: string) => `Include ${path} in the commit`,
+  notAllListed: "More files changed than are listed here.",
+  message: "Commit message",
+  commit: (count: number) => (count === 1 ? "Commit 1 file" : `Commit ${count} files`),
+  committed: (count: number) => (count === 1 ? "Committed 1 file." : `Committed ${count} files.`),
+  committedAsYou: "Committed in your name. Hooks are not run.",
+  statuses: {
+    added: "new",
+    modified: "changed",
+    deleted: "deleted",
+    untracked: "not tracked",
+    conflicted: "in conflict",
+  },
+  newFile: "A new file. Open it to read it.",
+  reveal: "Show it",
+  noDifference: "No difference in the text.",
+};
+
+export type Texts = typeof en;
+export const t = translated("git", en);
