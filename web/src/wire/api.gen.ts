@@ -890,6 +890,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs/{job_id}/tasks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Tasks
+         * @description In the order of the plan.
+         */
+        get: operations["list_tasks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/{job_id}/tasks/{task_id}": {
         parameters: {
             query?: never;
@@ -1488,6 +1508,26 @@ export interface paths {
          * @description Starts it anew, and answers when it is ready or has failed.
          */
         post: operations["connect_mcp_server"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/mcp/servers/{name}/sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign In To Mcp Server
+         * @description The address at which you log in; open it in a browser on this machine. `sign_in` of the server says how it goes.
+         */
+        post: operations["sign_in_to_mcp_server"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4521,9 +4561,20 @@ export interface components {
             } | null;
             /** Plan Id */
             plan_id: string | null;
-            /** Tasks */
+            /**
+             * Tasks
+             * @description The first 500; `/jobs/{job_id}/tasks` has all, page by page.
+             */
             tasks: components["schemas"]["TaskShape"][];
-            /** Steps */
+            /**
+             * Task Count
+             * @description How many tasks the job has.
+             */
+            task_count: number;
+            /**
+             * Steps
+             * @description Of the same tasks.
+             */
             steps: components["schemas"]["JobStepShape"][];
             /**
              * Current Step Index
@@ -4536,6 +4587,11 @@ export interface components {
              * @description How many tasks may write at the same time, each in its own copy.
              */
             parallel: number;
+            /**
+             * Parallel Tasks
+             * @description How many of its tasks may run at the same time, readers and writers.
+             */
+            parallel_tasks: number;
             commit: components["schemas"]["CommitMode"];
             /** Race */
             race: string[];
@@ -4890,6 +4946,12 @@ export interface components {
              */
             sampling: boolean;
             /**
+             * Sign In
+             * @description Whether a remote server wants somebody to log in, somebody is about to, or has done so.
+             * @enum {string}
+             */
+            sign_in: "none" | "needed" | "open" | "done";
+            /**
              * Problems
              * @description Which of its tools are not offered, and why.
              */
@@ -4911,6 +4973,14 @@ export interface components {
              * @description The prompts that it offers; each is a workflow, `<server>__<prompt>`.
              */
             prompts: string[];
+        };
+        /** McpSignInShape */
+        McpSignInShape: {
+            /**
+             * Address
+             * @description The page at which a person logs in. Their browser then comes back to this server.
+             */
+            address: string;
         };
         /**
          * McpToolShape
@@ -6177,6 +6247,16 @@ export interface components {
             created_at: string | null;
             /** Updated At */
             updated_at: string | null;
+        };
+        /** TaskPageShape */
+        TaskPageShape: {
+            /** Tasks */
+            tasks: components["schemas"]["TaskShape"][];
+            /**
+             * Next
+             * @description The `after` of the next page; missing on the last one.
+             */
+            next?: string | null;
         };
         /** TaskShape */
         TaskShape: {
@@ -17589,6 +17669,158 @@ export interface operations {
             };
         };
     };
+    list_tasks: {
+        parameters: {
+            query?: {
+                /** @description The last answer's `next`. */
+                after?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskPageShape"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     show_task: {
         parameters: {
             query?: never;
@@ -23479,7 +23711,11 @@ export interface operations {
     };
     list_mcp_resources: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only those whose server, name or address holds this. */
+                q?: string;
+                limit?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -23542,6 +23778,24 @@ export interface operations {
                      *       "error": {
                      *         "code": "wrong_host",
                      *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -24063,6 +24317,175 @@ export interface operations {
                      *       "error": {
                      *         "code": "chat_not_found",
                      *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    sign_in_to_mcp_server: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpSignInShape"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A turn is running in this chat. Wait for its end, or stop it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "turn_running",
+                     *         "message": "A turn is running in this chat. Wait for its end, or stop it.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
