@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.checkpoints import snapshots
+from anycowork.checkpoints import restore_preview
 from anycowork.checkpoints.pack import Pack
 from anycowork.domain.errors import NotEnoughSpace, NotKept, ToolFault
 from anycowork.domain.tools import Intent
@@ -152,7 +152,7 @@ async def test_a_disk_that_fills_during_a_restore_leaves_whole_files_and_the_res
     disk: Path, bound: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        snapshots, "_require_disk_space", lambda folder, undos: None
+        restore_preview, "_require_disk_space", lambda folder, undos: None
     )  # somebody fills it after that look
     async with recorded(bound) as server:
         first = await _changed(server)
