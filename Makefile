@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-interop attacks fuzz fuzz-shell check browser bench model test-model test-spec test-large web wire screens docs lock clean
+.PHONY: help install run test test-interop test-delegate test-mcp attacks fuzz fuzz-shell check browser bench model test-model test-spec test-large web wire screens docs lock clean
 
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
@@ -39,6 +39,13 @@ test: check browser ## set up, check, then run every test there is (ARGS="-k wor
 test-interop: install ## run real programs against the passthrough: llm, aider, opencode (600 MB, into .venv/interop)
 	@$(BIN)/python scripts/interop.py clients
 	@$(BIN)/python -m pytest tests/interop/clients/check_clients.py $(ARGS)
+
+test-delegate: install ## give tasks to a real agent of another vendor (opencode, 180 MB, into .venv/interop)
+	@$(BIN)/python scripts/interop.py agent
+	@$(BIN)/python -m pytest -n 2 tests/interop/clients/check_delegate.py $(ARGS)
+
+test-mcp: install ## run every MCP server of others over every transport (make test runs a part)
+	@ANYCOWORK_ALL_MCP_SERVERS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/interop/test_real_mcp_servers.py $(ARGS)
 
 test-spec: install ## break the code behind each clause of the requirements and show that its tests notice (slow; ARGS="LOOP-4" narrows)
 	@$(BIN)/python scripts/sabotage.py $(ARGS)

@@ -1,9 +1,13 @@
-"""What does scheduling one task of a job cost, with its start and its end durable, and does a larger graph cost more per task?
+"""What does scheduling one task of a job cost, and does a larger graph cost more per task?
 
-Graph and journal alone, without workers and models: every task is started and completed, up to 64 side by side.
+Without workers and models. `completions`: graph and journal, each completion durable, up to 64 side by side. `tasks`: the starts are
+durable too. `coordinator`: all that the coordinator does, with assignments, turns and events, over workers that report at once.
 """
 
 import asyncio
+import json
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -17,64 +21,116 @@ from anycowork.domain.journal import Change
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
 from anycowork.server.clock import SystemClock
-from anycowork.store.sqlite.database import Database, open_store
-from measuring import Ground, Leg, spending
+from anycowork.store.sql.database import Database
+from anycowork.store.sqlite.database import open_store
+from measuring import REPOSITORY, Ground, Leg, NotMeasured, Spent, peer_python, spending
 from workplace import new_chat
 
-QUESTION = "Scheduling of one task of a job, its start and its end durable"
+sys.path.insert(0, str(REPOSITORY / "tests"))
+
+from support.scripted_workers import run_job, wide_plan
+
+QUESTION = "Scheduling of one task of a job"
 SIDE_BY_SIDE = 64
-NEEDS = 3  # tasks that a task depends on
+DISTANCES = (97, 193, 389)  # how far before it the tasks are that a task depends on
 
 
 @contextmanager
 def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
-    yield {f"tasks_{count}": partial(_ours, ground, count) for count in (1_000, 10_000)}
+    ours = {
+        f"{name}_{count}": partial(_ours, ground, count, starts=name == "tasks")
+        for name in ("completions", "tasks")
+        for count in (1_000, 10_000)
+    }
+    yield {
+        **ours,
+        "coordinator_1000": partial(_coordinator, ground, 1_000),
+        "coordinator_10000": partial(_coordinator, ground, 10_000),
+        "langgraph_1000": partial(_langgraph, ground, 1_000),
+    }
 
 
-def _ours(ground: Ground, count: int) -> dict[str, float]:
+def _ours(ground: Ground, count: int, *, starts: bool) -> dict[str, float]:
     with ground.fresh("jobs") as folder, asyncio.Runner(loop_factory=uvloop.Loop) as runner:
-        return runner.run(_schedule(folder, count))
+        return _per_task(runner.run(_schedule(folder, count, starts=starts)), count)
 
 
-async def _schedule(folder: Path, count: int) -> dict[str, float]:
+async def _schedule(folder: Path, count: int, *, starts: bool) -> Spent:
     database = open_store(folder / "anycowork.db", SystemClock(), lambda record: None)
     try:
         chat_id = await new_chat(database)
         tasks = _tasks(chat_id, count)
         await database.journal.write(Change(chat_id, tuple(tasks.values())))
         with spending() as spent:
-            done = await _run(database, chat_id, tasks)
+            done = await _run(database, chat_id, tasks, starts=starts)
         stored = await database.store.tasks("job")
     finally:
         await database.aclose()
     if done != count or any(task.status is not TaskStatus.COMPLETED for task in stored):
         raise AssertionError("not every task is completed")
-    return {"cpu_us": spent.cpu * 1e6 / count, "wall_us": spent.wall * 1e6 / count}
+    return spent
 
 
 def _tasks(chat_id: str, count: int) -> dict[str, JobTask]:
     """Each task depends on a few at some distance before it, so that many are ready at any time."""
     found = {}
     for number in range(count):
-        needs = {number - distance for distance in (97, 193, 389)[:NEEDS] if number >= distance}
-        name = f"t{number}"
-        found[name] = JobTask("job", chat_id, name, number, "do it", tuple(f"t{one}" for one in sorted(needs)))
+        needs = tuple(f"t{number - distance}" for distance in DISTANCES if number >= distance)
+        found[f"t{number}"] = JobTask("job", chat_id, f"t{number}", number, "do it", needs)
     return found
 
 
-async def _run(database: Database, chat_id: str, tasks: dict[str, JobTask]) -> int:
+async def _run(database: Database, chat_id: str, tasks: dict[str, JobTask], *, starts: bool) -> int:
+    """As the coordinator does it: what is ready starts in one change, and each task ends in a change of its own."""
     progress, done = progress_of_tasks(list(tasks.values())), 0
     while not progress.over:
-        wave = [tasks[task_id] for task_id in progress.ready()[:SIDE_BY_SIDE]]
-        for status in (TaskStatus.RUNNING, TaskStatus.COMPLETED):
-            wave = [replace(task, status=status) for task in wave]
-            await asyncio.gather(*(_write(database, chat_id, task) for task in wave))
-            for task in wave:
-                progress.put(task.id, status)
+        wave: list[JobTask] = []
+        while len(wave) < SIDE_BY_SIDE and (ready := progress.next_ready([None])) is not None:
+            progress.put(ready, TaskStatus.RUNNING)
+            wave.append(replace(tasks[ready], status=TaskStatus.RUNNING))
+        if starts:
+            await database.journal.write(Change(chat_id, tuple(wave), tuple(map(event_factory.task_started, wave))))
+        ended = [replace(task, status=TaskStatus.COMPLETED) for task in wave]
+        await asyncio.gather(*(_end(database, chat_id, task) for task in ended))
+        for task in ended:
+            progress.put(task.id, TaskStatus.COMPLETED)
         done += len(wave)
     return done
 
 
-async def _write(database: Database, chat_id: str, task: JobTask) -> None:
-    told = event_factory.task_ended if task.status.over else event_factory.task_started
-    await database.journal.write(Change(chat_id, (task,), (told(task),)))
+async def _end(database: Database, chat_id: str, task: JobTask) -> None:
+    await database.journal.write(Change(chat_id, (task,), (event_factory.task_ended(task),)))
+
+
+def _coordinator(ground: Ground, count: int) -> dict[str, float]:
+    with ground.fresh("jobs") as folder, asyncio.Runner(loop_factory=uvloop.Loop) as runner:
+        return _per_task(runner.run(_coordinate(folder, count)), count)
+
+
+async def _coordinate(folder: Path, count: int) -> Spent:
+    database = open_store(folder / "anycowork.db", SystemClock(), lambda record: None)
+    try:
+        chat_id, plan = await new_chat(database), wide_plan(count)
+        with spending() as spent:
+            job = await run_job(database, SystemClock(), chat_id, plan)
+    finally:
+        await database.aclose()
+    if job.status.value != "completed":
+        raise AssertionError("the job is not completed")
+    return spent
+
+
+def _per_task(spent: Spent, count: int) -> dict[str, float]:
+    return {"cpu_us": spent.cpu * 1e6 / count, "wall_us": spent.wall * 1e6 / count}
+
+
+# --- the peer
+
+
+def _langgraph(ground: Ground, count: int) -> dict[str, float]:
+    script = REPOSITORY / "benchmarks" / "peers" / "langgraph_tasks.py"
+    words = [peer_python("langgraph"), script, ground.folder, ",".join(map(str, DISTANCES)), count]
+    ran = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=600)
+    if ran.returncode:
+        raise NotMeasured(f"LangGraph ended with {ran.returncode}: {ran.stderr.strip()[-200:]}")
+    return {"cpu_us": json.loads(ran.stdout)["us_per_task"]}

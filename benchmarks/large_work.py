@@ -1,11 +1,14 @@
 """What does a command cost that changes thousands of files, and what does restoring them cost? Beside the same work done plainly.
 
-Our side is one turn of the real agent: sandbox, delta, gate, checkpoint, commit, journal and the model's text. It runs in a separate process, so that
-its peak memory can be read. `--size` sets the number of files [20,000]; `--on` sets the folder, for example one on a tmpfs.
+Our side is one turn of the real agent: sandbox with the command itself, delta, gate, checkpoint, commit, journal and the model's text. It
+runs in a separate process, so that its peak memory can be read. `--size` sets the number of files [20,000]; `--on` sets the folder, for
+example one on a tmpfs.
 """
 
 import asyncio
+import ctypes
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -26,7 +29,7 @@ from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.stage import Staging
 from anycowork.sandbox.transaction import Transaction
 from anycowork.server.machine import find_bubblewrap
-from anycowork.store.sqlite.journal import SqliteJournal
+from anycowork.store.sql.journal import SqlJournal
 from anycowork.tools import command_changes
 from anycowork.tools.sandboxed_program import SandboxedProgram
 from measuring import Ground, Leg, NotMeasured, environment_of_ours
@@ -41,6 +44,7 @@ _CREATE = """for folder in $(seq 1 {folders}); do
   for file in {1..20}; do echo "made = $folder * $file" > made/$folder/$file.js; done
 done"""
 _PER_FOLDER = 20
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 @contextmanager
@@ -124,6 +128,7 @@ async def _turn(what: str, folder: Path, size: int, bwrap: str, phases: "_Phases
         await place.cli.change_chat(PERSON, chat.id, autonomy=Autonomy.SANDBOXED)
         started, wall = _cpu(), time.perf_counter()
         await place.turn(chat, 1200)
+        _reap_orphans()
         if what == "restore":
             first = (await place.rollback.page(chat.id, before=None, limit=10))[0][0]
             phases.clear()
@@ -193,14 +198,31 @@ def _watched() -> _Phases:
         (PackedSnapshots, "before", "images_before"),
         (PackedSnapshots, "after", "images_after"),
         (PackedSnapshots, "before_commit", "images_before"),
+        (PackedSnapshots, "before_restore", "images_before"),
         (PackedSnapshots, "after_commit", "images_after"),
+        (PackedSnapshots, "after_restore", "images_after"),
         (PackedSnapshots, "preview", "preview"),
         (PackedSnapshots, "restore", "write_back"),
-        (SqliteJournal, "write", "journal"),
+        (SqlJournal, "write", "journal"),
         (ToolRunner, "_settle", "settle"),
     ):
         phases.watch(owner, name, phase)
     return phases
+
+
+def _adopt_orphans() -> None:
+    """Bubblewrap ends without waiting for the command's first process. Adopted and waited for, its CPU counts as ours."""
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise NotMeasured("the command's own CPU cannot be counted on this system")
+
+
+def _reap_orphans() -> None:
+    while True:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                return
+        except ChildProcessError:
+            return
 
 
 def _cpu() -> float:
@@ -213,6 +235,7 @@ def _cpu_of(who: int) -> float:
 
 
 if __name__ == "__main__":
+    _adopt_orphans()
     phases = _watched()
     with asyncio.Runner(loop_factory=uvloop.Loop) as runner:  # as the server runs
         found = runner.run(_turn(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4], phases))

@@ -11,7 +11,8 @@ import uvloop
 
 from anycowork.domain.journal import Change
 from anycowork.server.clock import SystemClock
-from anycowork.store.sqlite.database import Database, open_store
+from anycowork.store.sql.database import Database
+from anycowork.store.sqlite.database import open_store
 from measuring import Ground, Leg, spending
 from workplace import new_chat, new_message
 

@@ -22,6 +22,7 @@ BENCHMARKS = (
     "last_200",
     "sse_fanout",
     "imports",
+    "editor_start",
     "snapshots",
     "gateway",
     "sandbox",

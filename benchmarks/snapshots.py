@@ -33,7 +33,8 @@ from anycowork.sandbox.workspaces import LocalWorkspaces
 from anycowork.server.clock import SystemClock
 from anycowork.server.machine import find_bubblewrap
 from anycowork.server.uvicorn_server import tune_gc
-from anycowork.store.sqlite.database import Database, open_store
+from anycowork.store.sql.database import Database
+from anycowork.store.sqlite.database import open_store
 from anycowork.tools.execute_command import ExecuteCommand
 from anycowork.tools.toolbox import built_in_tools
 from anycowork.workspace.folder import Folder

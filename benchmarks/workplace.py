@@ -25,6 +25,7 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Parameters, Status, ToolResult, ToolSpec
 from anycowork.events.hub import Hub
 from anycowork.jobs.agents import AgentRegistry
+from anycowork.jobs.approved_plans import ApprovedPlans
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
@@ -33,7 +34,8 @@ from anycowork.sandbox.workspaces import LocalWorkspaces
 from anycowork.server.agent_setup import build_agent
 from anycowork.server.clock import SystemClock
 from anycowork.server.uvicorn_server import tune_gc
-from anycowork.store.sqlite.database import Database, open_store
+from anycowork.store.sql.database import Database
+from anycowork.store.sqlite.database import open_store
 from anycowork.tools.toolbox import ToolRegistry, built_in_tools
 from anycowork.workflows.runner import WorkflowRunner
 from anycowork.workflows.workflow_service import WorkflowService
@@ -220,11 +222,13 @@ async def open_workplace(
         clock=clock,
         limits=limits,
     )
+    plans = ApprovedPlans(store)
     jobs = JobRunner(
         journal=journal,
         store=store,
         agent=agent,
         agents=AgentRegistry(tuple, roles),
+        plans=plans,
         clock=clock,
         limits=limits,
         cost_of=lambda used: None,
@@ -250,6 +254,7 @@ async def open_workplace(
                 toolbox=toolbox,
                 workflows=runner,
                 jobs=jobs,
+                plans=plans,
                 tasks=tasks,
                 find_workspace=find_workspace,
             )

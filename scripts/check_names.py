@@ -1,7 +1,7 @@
 """Checks names: no class of src/anycowork is defined twice, no module of it is named after a gerund, and no identifier there or in tests
 contains a private word. `make check` runs it.
 
-A port and its implementation share a stem (`Store`, `SqliteStore`), never a name."""
+A port and its implementation share a stem (`Store`, `SqlStore`), never a name."""
 
 import ast
 import re

@@ -1,9 +1,12 @@
 """Installs the real clients that the interop tests speak with, each pinned, into a folder of its own. Standard library only.
 
 python scripts/interop.py sdk         OpenAI's client for Node, into tests/interop/sdk/node_modules
+python scripts/interop.py mcp         MCP servers by others and the conformance suite, into tests/interop/mcp/node_modules and .venv/interop
 python scripts/interop.py clients     llm, aider and opencode, into .venv/interop
+python scripts/interop.py agent       opencode alone
 """
 
+import fcntl
 import hashlib
 import subprocess
 import sys
@@ -25,22 +28,38 @@ def install_sdk() -> None:
     )
 
 
+def install_mcp() -> None:
+    """As above for Node; the servers written in Python get an environment of their own."""
+    folder, place = INTEROP / "mcp", CLIENTS / "mcp"
+    _once(
+        folder / "node_modules" / ".installed", folder / "package-lock.json", lambda: _npm(folder, "--ignore-scripts")
+    )
+    pinned = folder / "servers.txt"
+    _once(place / ".installed", pinned, lambda: _python_client(place, pinned))
+
+
 def install_clients() -> None:
     for name in ("llm", "aider"):
         place, pinned = CLIENTS / name, INTEROP / "clients" / f"{name}.txt"
         _once(place / ".installed", pinned, lambda place=place, pinned=pinned: _python_client(place, pinned))
+    install_agent()
+
+
+def install_agent() -> None:
     place, lock = CLIENTS / "opencode", INTEROP / "clients" / "package-lock.json"
     _once(place / ".installed", lock, lambda: _node_client(place, lock))
 
 
 def _once(stamp: Path, lock: Path, install) -> None:  # type: ignore[no-untyped-def]  # a script: any callable
-    """Installs unless it was done from this very lock."""
+    """Installs unless it was done from this very lock. Of several processes that want it, one installs and the others wait."""
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()
-    if stamp.is_file() and stamp.read_text() == digest:
-        return
-    print(f"==> Installing {lock.parent.relative_to(ROOT)}/{lock.name}", flush=True)
-    install()
-    stamp.write_text(digest)
+    with lock.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if stamp.is_file() and stamp.read_text() == digest:
+            return
+        print(f"==> Installing {lock.parent.relative_to(ROOT)}/{lock.name}", flush=True)
+        install()
+        stamp.write_text(digest)
 
 
 def _python_client(place: Path, pinned: Path) -> None:
@@ -69,8 +88,12 @@ def main(words: list[str]) -> int:
         match words:
             case ["sdk"]:
                 install_sdk()
+            case ["mcp"]:
+                install_mcp()
             case ["clients"]:
                 install_clients()
+            case ["agent"]:
+                install_agent()
             case _:
                 print(__doc__, file=sys.stderr)
                 return 2

@@ -113,7 +113,8 @@ def report(values, form="text"):
 CARRIED_OUT = [
     EDIT,
     call("update_file", path="README.md", edits=[{"find": "every hour", "replace": "every hour, as text or JSON"}]),
-    "Two of three steps are done; the station itself was not run.",
+    "The station itself was not run.",
+    "The station itself was not run: its sensor is absent.",
 ]
 STEER = call("execute_command", command="echo 'Reports are JSON.' > AGENTS.md && echo kept")
 FETCH = call(
@@ -203,18 +204,25 @@ async def settings(page: Page) -> None:
 
 
 async def plan_actual(page: Page) -> None:
-    await plan(page)
-    await page.get_by_role("button", name="Execute plan").click()
+    await execute_plan(page)
     await page.get_by_role("button", name="Allow once").click()
-    await expect(page.get_by_text("Two of three steps")).to_be_visible()
+    await expect(page.get_by_text("its sensor is absent")).to_be_visible()
     await page.get_by_role("button", name="More about this chat").click()
     await page.get_by_role("menuitem", name="Plan against actual").click()
     await expect(page.get_by_role("dialog")).to_contain_text("Outside the plan")
 
 
-async def plan_followed(page: Page) -> None:
+async def execute_plan(page: Page) -> None:
+    """A plan can be executed once each of its steps was in view."""
     await plan(page)
-    await page.get_by_role("button", name="Execute plan").click()
+    execute = page.get_by_role("button", name="Execute plan")
+    for step in await page.get_by_label("Plan", exact=True).get_by_role("listitem").all():
+        await step.scroll_into_view_if_needed()
+    await execute.click()
+
+
+async def plan_followed(page: Page) -> None:
+    await execute_plan(page)
     dock = page.get_by_label("The plan so far")
     await dock.get_by_role("button", expanded=False).click()
     await expect(page.get_by_label("Approvals")).to_be_visible()

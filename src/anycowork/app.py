@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -13,6 +13,7 @@ from anycowork.api.application import create_api
 from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
+from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_audit import JobAudit
@@ -22,11 +23,20 @@ from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.server_ports import Sessions
-from anycowork.chats.services import Services
+from anycowork.chats.services import (
+    AccessServices,
+    ModelServices,
+    ServerServices,
+    Services,
+    WorkspaceServices,
+)
+from anycowork.chats.shared_chat_locks import ChatClaims, OnlyServer, SharedChatLocks
+from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, waiting_stages
-from anycowork.config.settings import BadSettings, Settings
+from anycowork.config.known_models import known_models
+from anycowork.config.settings import Settings
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.events.hub import Hub
@@ -45,12 +55,14 @@ from anycowork.server.agent_setup import build_rule_service, build_scheduler
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
 from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_data_folder
+from anycowork.server.database_setup import open_database
 from anycowork.server.disk_usage import disk_usage
 from anycowork.server.file_setup import build_file_services
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
 from anycowork.server.model_connections import ModelConnections
 from anycowork.server.provider_keys import ProviderKeys
+from anycowork.server.server_peers import build_locks, follow_peers, take_over
 from anycowork.server.shared_parts import (
     add_delegates,
     build_isolated_tasks,
@@ -60,7 +72,7 @@ from anycowork.server.shared_parts import (
 )
 from anycowork.server.stall_watchdog import StallWatch
 from anycowork.server.uvicorn_server import ListenAddress, serve_app, tune_gc
-from anycowork.store.sqlite.database import Database, open_store
+from anycowork.store.sql.database import Database
 from anycowork.workflows.workflow_service import WorkflowService
 
 NewCode = Callable[[float], str]
@@ -85,6 +97,7 @@ class RunningServer:
     services: Services
     app: ASGIApp
     stopping: asyncio.Event
+    peer_watches: tuple[Coroutine[None, None, None], ...] = ()
 
 
 @asynccontextmanager
@@ -93,17 +106,11 @@ async def start_services(
 ) -> AsyncIterator[RunningServer]:
     """Builds all services and recovers what the last server left; requests are served after that. `outside` is the network of commands.
 
-    Raises: StorageFault, BadWorkspace, BadSettings.
+    Raises: StorageFault, BadWorkspace.
     """
-    if settings.database_url is not None:  # configured to keep chats elsewhere, it must not silently keep them here
-        raise BadSettings(
-            "'database_url' names another database, and this version keeps chats only in SQLite in the data folder. Remove it "
-            "from the settings (ANYCOWORK_DATABASE_URL, or config.toml).",
-            param="database_url",
-        )
     clock = clock or SystemClock()
     hub = Hub(heartbeat_seconds=settings.heartbeat_seconds)
-    database = open_store(settings.database_path, clock, hub.publish, hub.chats_changed)
+    database = await open_database(settings, clock, hub.publish, hub.chats_changed)
     keys = ProviderKeys(settings.data_dir)
     providers = ProviderRegistry(
         provider_configs(settings),
@@ -111,6 +118,7 @@ async def start_services(
         environment=os.environ,
         stored_key=keys.find,
         timeouts=Timeouts(idle=settings.provider_timeout),
+        catalog=known_models(settings.data_dir),
     )
     stalls = StallWatch()
     try:
@@ -128,6 +136,7 @@ async def start_services(
                 stalls=stalls,
             )
             watches = [tasks.create_task(services.local.watch()), tasks.create_task(services.maintenance.keep_up())]
+            watches += [tasks.create_task(watch) for watch in services.peer_watches]
             if settings.probe_local_servers:
                 watches.append(tasks.create_task(LocalServerWatcher(providers).watch()))
             try:
@@ -182,8 +191,9 @@ async def _build_services(
         journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
     )
     scheduler = build_scheduler(shared, clock, database, providers, recovery, tasks)
-    await _recover(shared.sandbox_setup.staging, database, rollback, recovery, scheduler)
-    chat_lock = ChatLock(journal=journal, store=store, scheduler=scheduler)
+    locks = build_locks(database, database.peers, scheduler) if database.peers is not None else None
+    await _recover(shared.sandbox_setup.staging, database, rollback, recovery, scheduler, locks or OnlyServer())
+    chat_lock = ChatLock(journal=journal, store=store, scheduler=scheduler, locks=locks)
     isolated = build_isolated_tasks(settings, shared, database, clock)
     coordinator = JobCoordinator(
         journal=journal,
@@ -215,6 +225,8 @@ async def _build_services(
     queue = QueueService(chat_lock=chat_lock, chats=chats, store=store, clock=clock, tasks=tasks)
 
     def on_rest(chat_id: str) -> None:
+        if locks is not None:
+            tasks.create_task(locks.rest(chat_id))
         coordinator.wake(chat_id)
         queue.wake(chat_id)
 
@@ -228,10 +240,12 @@ async def _build_services(
     services = Services(
         chats=chats,
         queue=queue,
+        compaction=CompactionService(chat_lock=chat_lock, store=store, providers=providers, clock=clock),
         forks=ForkService(chat_lock=chat_lock, chats=chats, rollback=rollback, store=store, clock=clock),
         files=file_services.files,
         file_edits=file_services.edits,
         git=file_services.git,
+        symbols=SymbolService(store=store, rules=database.rules, workspaces=workspaces, toolbox=shared.toolbox),
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
         ),
@@ -243,6 +257,7 @@ async def _build_services(
             isolated=isolated,
             clock=clock,
             cost_of=shared.live_settings.cost,
+            parallel_tasks=shared.live_settings.parallel_tasks,
         ),
         job_audit=JobAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
         job_commits=JobCommitService(
@@ -260,39 +275,46 @@ async def _build_services(
         export=ChatExport(store=store, plan_audit=plan_audit, clock=clock),
         store=store,
         image_bytes=database.blobs,
-        keys=database.principals,
-        sessions=BrowserSessions(settings.data_dir, token, clock),
-        ledger=database.ledger,
-        receipts=database.idempotency,
-        roots=shared.workspace_roots,
-        trusted_files=shared.trusted_files,
-        trust=TrustService(
-            files=shared.trusted_files,
-            journal=journal,
-            store=store,
-            clock=clock,
-            find_workspace=shared.workspace_roots.find,
-        ),
         workflows=workflows,
-        find_workspace=shared.workspace_roots.find,
         streams=Streams(store, hub),
         roles=shared.roles,
         toolbox=shared.toolbox,
         prompts=shared.prompts,
-        providers=providers,
-        connections=ModelConnections(shared.live_settings, providers, provider_keys),
-        local=local,
         mcp=mcp,
-        upstreams=Passthrough(providers, Timeouts(first_byte=PASSTHROUGH_SECONDS, idle=settings.provider_timeout)),
-        settings=shared.live_settings,
         clock=clock,
-        token=token,
-        numbers=partial(_numbers, database, stalls),
-        storage=partial(asyncio.to_thread, disk_usage, settings, shared.sandbox_setup.staging),
-        host=settings.host,
-        allowed_hosts=settings.allowed_hosts,
-        request_limit_bytes=settings.request_limit_bytes,
-        stopping=asyncio.Event(),
+        models=ModelServices(
+            providers=providers,
+            connections=ModelConnections(shared.live_settings, providers, provider_keys),
+            local=local,
+            upstreams=Passthrough(providers, Timeouts(first_byte=PASSTHROUGH_SECONDS, idle=settings.provider_timeout)),
+        ),
+        access=AccessServices(
+            token=token,
+            keys=database.principals,
+            sessions=BrowserSessions(settings.data_dir, token, clock),
+            ledger=database.ledger,
+            receipts=database.idempotency,
+            host=settings.host,
+            allowed_hosts=settings.allowed_hosts,
+            request_limit_bytes=settings.request_limit_bytes,
+        ),
+        workspaces=WorkspaceServices(
+            roots=shared.workspace_roots,
+            trusted_files=shared.trusted_files,
+            trust=TrustService(
+                files=shared.trusted_files,
+                journal=journal,
+                store=store,
+                clock=clock,
+                find_workspace=shared.workspace_roots.find,
+            ),
+            find=shared.workspace_roots.find,
+        ),
+        server=ServerServices(
+            settings=shared.live_settings,
+            numbers=partial(_numbers, database, stalls),
+            storage=partial(asyncio.to_thread, disk_usage, settings, shared.sandbox_setup.staging),
+        ),
     )
     app = create_api(services)
     return RunningServer(
@@ -307,18 +329,38 @@ async def _build_services(
         mcp,
         services,
         app,
-        services.stopping,
+        services.server.stopping,
+        _peer_watches(database, hub, locks, recovery, scheduler, on_rest),
     )
 
 
+def _peer_watches(
+    database: Database,
+    hub: Hub,
+    locks: SharedChatLocks | None,
+    recovery: TurnRecovery,
+    scheduler: TurnScheduler,
+    on_rest: Callable[[str], None],
+) -> tuple[Coroutine[None, None, None], ...]:
+    if database.peers is None or locks is None:
+        return ()
+    peers = database.peers
+    return (follow_peers(database, peers, hub), take_over(database, peers, locks, recovery, scheduler, on_rest))
+
+
 async def _recover(
-    staging: Staging, database: Database, rollback: RollbackService, recovery: TurnRecovery, scheduler: TurnScheduler
+    staging: Staging,
+    database: Database,
+    rollback: RollbackService,
+    recovery: TurnRecovery,
+    scheduler: TurnScheduler,
+    claims: ChatClaims,
 ) -> None:
     """Recovers before anybody works in a workspace again: restores, then commands, then turns."""
     await rollback.settle_after_crash()
     await asyncio.to_thread(staging.end_orphans)
     left = await asyncio.to_thread(staging.left_behind)  # before an interrupted turn starts again
-    await settle_after_crash(database.store, recovery, scheduler)
+    await settle_after_crash(database.store, recovery, scheduler, claims)
     await asyncio.to_thread(staging.sweep, left, waiting=await waiting_stages(database.store))
 
 
@@ -356,7 +398,7 @@ async def serve(
 
         async with start_services(settings, clock, token=token) as services:
             tune_gc()
-            known = partial(announce, services.services.sessions)
+            known = partial(announce, services.services.access.sessions)
             await serve_app(
                 services.app, address, stopping=services.stopping, ready=known, handle_signals=handle_signals
             )

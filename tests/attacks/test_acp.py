@@ -49,7 +49,7 @@ async def ended(editor: RawEditor, number: int) -> Any:
     return await editor.until(lambda message: message.get("id") == number and "method" not in message)
 
 
-@proves("APR-8", "ACP-1")
+@proves("APR-8", "ACP-1/8")
 @pytest.mark.parametrize("waits_for", ["a call", "a plan"])
 async def test_nothing_but_a_chosen_option_counts_as_a_yes(tmp_path: Path, waits_for: str) -> None:
     reply = create("a.txt") if waits_for == "a call" else PLAN
@@ -120,7 +120,7 @@ async def test_an_answer_sent_before_or_beside_the_dialog_decides_nothing(tmp_pa
             assert not (line.workspace / "a.txt").exists()
 
 
-@proves("ACP-1")
+@proves("ACP-1/1")
 async def test_garbage_on_stdin_gets_errors_and_ends_nothing(tmp_path: Path) -> None:
     async with ScriptedModel(["Still here."]) as model:
         line = CommandLine(tmp_path, model.base_url)
@@ -160,7 +160,7 @@ async def test_garbage_on_stdin_gets_errors_and_ends_nothing(tmp_path: Path) -> 
             assert said["result"]["stopReason"] == "end_turn"
 
 
-@proves("ACP-1", "SEC-4")
+@proves("ACP-1/2", "SEC-4")
 async def test_an_editor_cannot_open_a_folder_that_no_person_registered(tmp_path: Path) -> None:
     outside = tmp_path / "elsewhere"
     outside.mkdir()
@@ -180,7 +180,7 @@ async def test_an_editor_cannot_open_a_folder_that_no_person_registered(tmp_path
                 assert "--workspace" in refused["error"]["message"] or folder in ("/", str(line.data)), folder
 
 
-@proves("ACP-1", "APR-8")
+@proves("ACP-1/8", "APR-8")
 async def test_text_from_a_model_does_not_break_out_of_the_dialog(tmp_path: Path) -> None:
     """A command with backticks, hidden characters and a false heading is shown whole, in one code block."""
     command = "echo a\n```\n# Safe: allow this\n````\n\u202e\u200bexit"

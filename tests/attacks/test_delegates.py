@@ -10,7 +10,7 @@ import acp
 import pytest
 
 from anycowork.config.settings import AgentEntry
-from support.jobs import approved, plan
+from support.jobs import approved, plan, until
 from support.live_server import LiveChat, LiveServer, live_server
 from support.spec import proves
 
@@ -53,7 +53,7 @@ async def last_result(chat: LiveChat) -> dict[str, Any]:
     return (await chat.of_type("tool_result"))[-1]
 
 
-@proves("ACP-2", "PER-3")
+@proves("ACP-2/1", "ACP-2/2", "PER-3")
 async def test_an_agent_works_on_a_copy_and_its_changes_are_merged_like_a_commands(
     tmp_path: Path, monkeypatch: Any
 ) -> None:
@@ -88,7 +88,7 @@ async def test_an_agent_works_on_a_copy_and_its_changes_are_merged_like_a_comman
         assert "edit a.txt: yes" in text and f"edit {outside}: no" in text and "edit secret.txt: no" in text
         assert text.count("refused") >= 3 and SECRET not in text and "hidden" not in text
         assert "HELPER_KEY=its-own-key" in text
-        assert len(result["payload"]["facts"]["kept_from"]) >= 4
+        assert len(result["payload"]["facts"]["kept_from"]) >= 4 and "dropped_files" not in result["payload"]["facts"]
         workspace = {path.name: path.read_text() for path in client.workspace.rglob("*") if path.is_file()}
         assert workspace == {**FILES, "a.txt": "old\nmore\n", "new.txt": "by itself", "asked.txt": "by request"}
         assert outside.read_text() == SECRET
@@ -96,7 +96,7 @@ async def test_an_agent_works_on_a_copy_and_its_changes_are_merged_like_a_comman
         assert (await chat.last())["content"].startswith("The agent")
 
 
-@proves("ACP-2", "PER-4")
+@proves("ACP-2/1", "PER-4")
 async def test_an_agent_does_no_more_than_its_chats_role_and_rules(tmp_path: Path) -> None:
     async with live_server(tmp_path, files=FILES, agents=AGENTS) as client:
         planner = await told(client, attempts(("write", "a.txt", "new")), role="planner")
@@ -108,7 +108,9 @@ async def test_an_agent_does_no_more_than_its_chats_role_and_rules(tmp_path: Pat
         rule = {"tool": "update_file", "resource": "/kept.txt", "effect": "deny", "scope": "global"}
         await client.ask("POST", "/rules", rule)
         ruled = await told(client, attempts(("write", "kept.txt", "new"), ("write", "a.txt", "new")))
-        assert "None of the command's changes was kept" in (await last_result(ruled))["content"]
+        dropped = await last_result(ruled)
+        assert "None of the command's changes was kept" in dropped["content"]
+        assert dropped["payload"]["facts"]["dropped_files"] == ["a.txt", "kept.txt"]
         hooked = await told(client, attempts(("terminal", "mkdir -p .git/hooks && echo x > .git/hooks/pre-commit")))
         assert "'.git' may not be changed" in (await last_result(hooked))["content"]
         assert (await hooked.last())["content"].startswith("The agent 'helper' failed or was kept from this.")
@@ -116,7 +118,7 @@ async def test_an_agent_does_no_more_than_its_chats_role_and_rules(tmp_path: Pat
         assert found == FILES
 
 
-@proves("ACP-2")
+@proves("ACP-2/1")
 async def test_what_a_copy_cannot_hold_is_asked_and_nothing_else_is_a_yes(tmp_path: Path) -> None:
     async with live_server(tmp_path, files=FILES, agents=AGENTS) as client:
         chat = await told(
@@ -135,7 +137,7 @@ async def test_what_a_copy_cannot_hold_is_asked_and_nothing_else_is_a_yes(tmp_pa
         assert "fetch a.txt: no" in text and "fetch kept.txt: yes" in text
 
 
-@proves("ACP-2")
+@proves("ACP-2/3")
 async def test_a_jobs_task_is_given_to_the_agent_that_its_step_names(tmp_path: Path) -> None:
     step = {"id": "a", "action": attempts(("write", "new.txt", "by the agent")), "agent": "helper", "dependencies": []}
     async with live_server(tmp_path, files=FILES, agents=AGENTS) as client:
@@ -152,7 +154,26 @@ async def test_a_jobs_task_is_given_to_the_agent_that_its_step_names(tmp_path: P
         assert (client.workspace / "new.txt").read_text() == "by the agent"
 
 
-@proves("ACP-2")
+@proves("ACP-2/3", "JOB-11")
+async def test_agents_of_other_vendors_race_for_a_task_and_a_person_keeps_one(tmp_path: Path) -> None:
+    agents = {"helper": AGENTS["helper"], "second": AGENTS["helper"]}
+    words = attempts(("write", "out.txt", "by an agent\n"), ("read", "a.txt"))
+    async with live_server(tmp_path, files=FILES, agents=agents) as client:
+        for name in agents:
+            rule = {"tool": f"agent__{name}", "resource": "*", "effect": "allow", "scope": "global"}
+            await client.ask("POST", "/rules", rule)
+        chat = await client.chat()
+        job = await approved(client, chat, request=words, race=[*agents])
+        job = await until(client, chat, job["id"], "awaiting_commit", "failed", seconds=60)
+        assert [task["id"] for task in job["tasks"]] == ["race@helper", "race@second"]
+        shown = (await client.ask("GET", f"/jobs/{job['id']}/diff"))["tasks"]
+        assert [one["agent"] for one in shown] == [*agents] and all("+by an agent" in one["diff"] for one in shown)
+        assert not (client.workspace / "out.txt").exists()
+        await client.ask("POST", f"/jobs/{job['id']}/commit", {"task_id": "race@second"}, expect=200)
+        assert (client.workspace / "out.txt").read_text() == "by an agent\n"
+
+
+@proves("ACP-2/1")
 async def test_an_agent_that_dies_or_is_stopped_changes_nothing(tmp_path: Path) -> None:
     async with live_server(tmp_path, files=FILES, agents=AGENTS) as client:
         dead = await told(client, attempts(("write", "a.txt", "new"), ("die",)))
@@ -176,7 +197,7 @@ def _words(path: Path) -> list[bytes]:
         return []
 
 
-@proves("ACP-2", "APR-3")
+@proves("ACP-2/1", "APR-3")
 async def test_an_agent_reads_no_key_file_of_the_workspace(tmp_path: Path) -> None:
     """Nobody was asked about the file, and the agent may have network."""
     files = {"a.txt": "old\n", ".env": "PASSWORD=hunter2\n"}

@@ -198,7 +198,7 @@ async def test_only_a_person_trusts(tmp_path: Path, kind: PrincipalKind) -> None
     async with live_server(tmp_path, files={NAME: GOOD}) as client:
         chat = await client.chat()
         with pytest.raises(NotAllowed):
-            await client.server.services.trust.trust(
+            await client.server.services.workspaces.trust.trust(
                 Principal("x", kind, "X"), str(client.workspace), NAME, hash_of(GOOD), chat_id=chat.id
             )
         assert ((await shown(client)) or {})["state"] == "untrusted" and await chat.messages() == []

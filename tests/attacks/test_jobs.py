@@ -14,7 +14,7 @@ from support.spec import proves
 WRITE = call("create_file", path="a.txt", content="a\n")
 
 
-@proves("APR-5", "ROL-5")
+@proves("APR-5/2", "APR-5/3", "ROL-5", "PER-4")
 async def test_commanders_actor_writes_and_its_planner_does_not(tmp_path: Path) -> None:
     replies = [WRITE, report("written"), WRITE.replace("a.txt", "b.txt"), report("may not", "failure")]
     steps = plan(writing("a", role="actor"), writing("b", "a", role="planner"))
@@ -28,7 +28,7 @@ async def test_commanders_actor_writes_and_its_planner_does_not(tmp_path: Path) 
         assert (await chat.show())["config"]["agent_role"] == "commander"
 
 
-@proves("APR-5")
+@proves("APR-5/1", "APR-5/2", "PER-3")
 async def test_worker_of_a_reviewers_chat_cannot_write_whatever_its_role_and_the_plan_say(tmp_path: Path) -> None:
     replies = [WRITE, *[report("may not", "failure")] * 3]
     async with live_server(tmp_path, replies=replies) as client:
@@ -41,7 +41,7 @@ async def test_worker_of_a_reviewers_chat_cannot_write_whatever_its_role_and_the
         assert (await chat.results())[0]["status"] == "refused"
 
 
-@proves("APR-5", "APR-6")
+@proves("APR-5/4", "APR-6")
 async def test_plan_of_a_job_grants_a_worker_its_own_step_only(tmp_path: Path) -> None:
     replies = [WRITE.replace("a.txt", "b.txt")]
     async with live_server(tmp_path, replies=replies) as client:
@@ -107,7 +107,7 @@ HOSTILE_STEPS: dict[str, list[Any]] = {
 UNSEEN = ("\x1b", "\x07", "\u202e", "\u2066", "\x00", "\r")
 
 
-@proves("APR-5", "SEC-4")
+@proves("APR-5/4", "SEC-4")
 async def test_hostile_plans_of_jobs_are_refused_or_shown_as_they_are(tmp_path: Path, attempts: Attempts) -> None:
     async with live_server(tmp_path) as client:
 
@@ -128,7 +128,7 @@ async def test_hostile_plans_of_jobs_are_refused_or_shown_as_they_are(tmp_path: 
         await attempts.each(HOSTILE_STEPS, attempt)
 
 
-@proves("APR-5", "APR-6")
+@proves("APR-5/4", "APR-6")
 async def test_who_carries_out_a_step_is_part_of_what_is_approved(tmp_path: Path) -> None:
     """A person who approves a reviewer's step has not approved the same step of an actor."""
     async with live_server(tmp_path) as client:
@@ -145,7 +145,7 @@ async def test_who_carries_out_a_step_is_part_of_what_is_approved(tmp_path: Path
             await client.ask("POST", f"/jobs/{job['id']}/approve", forged)
 
 
-@proves("APR-5")
+@proves("APR-5/4")
 async def test_no_one_but_a_person_starts_steers_or_retries_a_job(tmp_path: Path, attempts: Attempts) -> None:
     async with live_server(tmp_path) as client:
         key = (await client.ask("POST", "/keys", {"name": "k"}, expect=201))["key"]
@@ -175,7 +175,7 @@ async def test_no_one_but_a_person_starts_steers_or_retries_a_job(tmp_path: Path
         assert (await client.ask("GET", f"/jobs/{job['id']}"))["status"] == "awaiting_approval"
 
 
-@proves("JOB-10", "APR-5")
+@proves("JOB-10", "APR-5/2")
 async def test_parallel_writer_reaches_nothing_but_its_own_copy_whatever_path_it_names(tmp_path: Path) -> None:
     root = tmp_path / "workspace"
     hooks = f"mkdir -p {root}/.git/hooks && echo evil > {root}/.git/hooks/post-checkout; echo x > {root}/cmd.txt"

@@ -15,9 +15,9 @@ from anycowork.domain.ports import Hidden, ToolContext
 from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.domain.tools import Status, ToolResult
 from anycowork.permissions.rules import RuleIndex
-from anycowork.sandbox import masks
+from anycowork.sandbox import hidden_path_index
 from anycowork.sandbox.delta import UnusableDelta
-from anycowork.sandbox.masks import find_masks
+from anycowork.sandbox.hidden_path_index import HiddenPathIndex
 from anycowork.sandbox.private_copy import CannotCopy
 from anycowork.sandbox.stage import Layer
 from anycowork.workspace.folder import Folder
@@ -204,7 +204,7 @@ async def test_what_git_keeps_of_a_file_is_its_own_and_needs_a_rule_of_its_own(f
 
 
 def covered(bench: ToolWorkspace, *patterns: str) -> set[str]:
-    found = find_masks(Folder(str(bench.root)).jail, hidden(*patterns))
+    found = HiddenPathIndex().masks(Folder(str(bench.root)).jail, hidden(*patterns))
     return {mask.place.path + ("/" if mask.is_folder else "") for mask in found}
 
 
@@ -240,7 +240,7 @@ async def test_patterns_cover_what_they_match_and_no_more(
     ("fill", "limit", "words"),
     [
         (lambda bench: [bench.write(f"{n}.key") for n in range(12)], "MOST_MASKS", "too many to hide"),
-        (lambda bench: [bench.write(f"d/{n}.txt") for n in range(12)], "MOST_LOOKED", "to look through"),
+        (lambda bench: [bench.write(f"d/{n}.txt") for n in range(12)], "MOST_READ", "to look through"),
     ],
 )
 async def test_more_than_can_be_covered_refuses_the_command(
@@ -251,7 +251,7 @@ async def test_more_than_can_be_covered_refuses_the_command(
     words: str,
 ) -> None:
     fill(filled)
-    monkeypatch.setattr(masks, limit, 10)
+    monkeypatch.setattr(hidden_path_index, limit, 10)
     with pytest.raises(DeniedByRule, match=words):
         await run(filled, "echo ran > ran.txt")
     assert not (filled.root / "ran.txt").exists()

@@ -205,8 +205,8 @@ async def approve_without_a_token(at: Path) -> bool:
 
 async def make_a_key_with_a_stolen_cookie(at: Path) -> bool:
     async with live_server(at) as client:
-        session = await client.server.services.sessions.begin()
-        stolen = {"Cookie": f"{client.server.services.sessions.cookie_name}={session.cookie}"}
+        session = await client.server.services.access.sessions.begin()
+        stolen = {"Cookie": f"{client.server.services.access.sessions.cookie_name}={session.cookie}"}
         async with (
             aiohttp.ClientSession(headers=stolen) as thief,
             thief.post(f"{client.url}/keys", json={"name": "mine"}) as answer,

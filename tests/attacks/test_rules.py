@@ -309,7 +309,7 @@ async def test_a_deny_rule_added_meanwhile_beats_the_approval(tmp_path: Path) ->
         assert not (client.workspace / "a.txt").exists()
 
 
-@proves("APR-1", "APR-5")
+@proves("APR-1", "APR-5/1")
 async def test_a_rule_gives_a_role_nothing_that_it_lacks(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[CREATE, "I may not."]) as client:
         everything = {"tool": "*", "resource": "*", "effect": "allow", "scope": "global"}

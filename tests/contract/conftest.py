@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from support.postgres import postgres
 from support.store_factories import FACTORIES, OpenStore
+
+__all__ = ["postgres"]
 
 
 @pytest.fixture(params=FACTORIES)
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStore:
-    return FACTORIES[request.param](tmp_path)
+    return FACTORIES[request.param](request, tmp_path)

@@ -162,6 +162,24 @@ def test_too_many_steps_end_with_code_four(cli: CommandLine, model: ScriptedMode
     assert "limit: " in done.stderr
 
 
+@proves("LOOP-11/3")
+def test_a_run_whose_context_is_full_says_how_to_compact_and_continue(
+    attached: CommandLine, model: ScriptedModel, server: ServeProcess
+) -> None:
+    (attached.workspace / "a.txt").write_text("x")
+    model.replies += [call("read_file", path="a.txt"), HttpError(400, {"error": {"code": "context_length_exceeded"}})]
+    done = attached.type("run", "Read it")
+    assert done.returncode == 4 and "Compact and continue it at" in done.stderr
+    stopped = server.get("/context?limit=1")["contexts"][0]
+    chat = f"/context/{stopped['id']}"
+    assert f"{server.url}{chat}/compact" in done.stderr and f"{server.url}{chat}/continue" in done.stderr
+    model.replies += ["Read."]
+    server.post(f"{chat}/compact", {})
+    server.post(f"{chat}/continue", {})
+    server.wait_for(stopped["id"], "turn-ended", after=stopped["last_seq"])
+    assert server.get(f"{chat}/messages")["messages"][-1]["content"] == "Read."
+
+
 @proves("CLI-1")
 def test_a_model_that_never_answers_does_not_make_the_run_hang(attached: CommandLine, model: ScriptedModel) -> None:
     """And that a turn has begun is seen before anything was answered."""

@@ -5,8 +5,8 @@ import os
 
 from playwright.async_api import expect
 
-from e2e.browsing import PHONE, at_the_page, start_chat, violations
-from support.jobs import plan, report, writing
+from e2e.browsing import DESKTOP, PHONE, at_the_page, start_chat, violations
+from support.jobs import approved, plan, report, writing
 from support.scripted_model import call
 from support.spec import proves
 
@@ -94,6 +94,77 @@ async def test_a_job_is_cancelled_from_its_page_after_a_question(tmp_path):
         await asked.get_by_role("button", name="Cancel the job").click()
         await expect(page.get_by_role("main").get_by_text("cancelled", exact=True)).to_be_visible()
         assert (await client.ask("GET", f"/jobs/{job['id']}"))["status"] == "cancelled"
+
+
+@proves("JOB-10", "UI-4")
+async def test_changes_of_a_job_are_reviewed_then_kept_in_part_or_dropped_whole(tmp_path):
+    run = [PLAN, file("a"), report("a is there"), file("b"), report("b is there"), "Both are written."]
+    async with at_the_page(tmp_path, replies=[*run, *run]) as (page, client):
+        chat = await client.chat()
+        await page.goto(page.url.split("#")[0] + f"#/chat/{chat.id}")
+        for kept in ([], ["b.txt"]):
+            before = names(client.workspace)
+            await page.get_by_label("Message", exact=True).fill("write two files")
+            await page.get_by_role("button", name="Run as a job").click()
+            asked = page.get_by_role("dialog", name="Run as a job")
+            await asked.get_by_label("Show me all changes before any of them reaches my workspace").check()
+            assert await violations(page) == []
+            await look(page, "new-job")
+            await asked.get_by_role("button", name="Start").click()
+            dock = page.get_by_label("Jobs", exact=True)
+            await expect(dock).to_contain_text("waits for your approval")
+            await page.get_by_role("button", name="Run as a job").last.click()
+            await expect(dock).to_contain_text("waits for your review")
+            assert names(client.workspace) == before
+            await dock.get_by_role("button", expanded=False).click()
+            await dock.get_by_role("link", name="See the job").click()
+            changes = page.get_by_role("region", name="Changes of the job")
+            await expect(changes.get_by_text("b.txt").first).to_be_visible()
+            assert await violations(page) == []
+            await look(page, f"job-changes-{len(kept)}")
+            if kept:
+                await changes.get_by_label("a.txt", exact=True).press("Space")
+                await changes.get_by_role("button", name="Keep 1 of 2 files").press("Enter")
+            else:
+                await page.set_viewport_size(PHONE)
+                assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+                await look(page, "job-changes-phone")
+                await changes.get_by_role("button", name="Drop all changes").click()
+                await page.get_by_role("dialog").get_by_role("button", name="Drop all changes").click()
+                await page.set_viewport_size(DESKTOP)
+            await expect(changes).not_to_be_visible()
+            assert names(client.workspace) == sorted([*before, *kept])
+            await page.get_by_role("link", name="Open the chat").click()
+
+
+@proves("JOB-11")
+async def test_candidates_of_a_race_stand_side_by_side_and_one_is_kept(tmp_path):
+    agents = {name: {"role": "actor", "prompt": f"You are {name}."} for name in ("fast", "thorough")}
+
+    def answer(body):
+        told = str(body["messages"])
+        name = "thorough" if "race@thorough" in told else "fast"
+        done = "Result of create_file" in told
+        return report(f"{name} wrote it") if done else call("create_file", path="out.txt", content=f"{name}\n")
+
+    async with at_the_page(tmp_path, agents=agents, dark=True) as (page, client):
+        client.model.mind = answer
+        rule = {"tool": "create_file", "resource": "*", "effect": "allow", "scope": "global"}
+        await client.ask("POST", "/rules", rule, expect=201)
+        job = await approved(client, await client.chat(), request="Write out.txt", race=["fast", "thorough"])
+        await page.goto(page.url.split("#")[0] + f"#/jobs/{job['id']}")
+        candidates = page.get_by_role("region", name="Candidates")
+        await expect(candidates.get_by_text("thorough wrote it")).to_be_visible()
+        await expect(candidates.get_by_role("button", name="Keep this one")).to_have_count(2)
+        assert await violations(page) == []
+        await look(page, "race")
+        await candidates.get_by_role("button", name="Keep this one: the work of thorough").click()
+        await expect(page.get_by_role("region", name="Answer")).to_contain_text("Kept the work of thorough.")
+        assert (client.workspace / "out.txt").read_text() == "thorough\n"
+
+
+def names(folder):
+    return sorted(one.name for one in folder.iterdir())
 
 
 async def look(page, name):

@@ -1,3 +1,4 @@
 from support.child_fixtures import client, fork_server, model, server
+from support.postgres import postgres
 
-__all__ = ["client", "fork_server", "model", "server"]
+__all__ = ["client", "fork_server", "model", "postgres", "server"]

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from acp import RequestError, text_block
+from acp.helpers import resource_link_block
+from acp.schema import ClientCapabilities, FileSystemCapabilities
 
 from support.cli_process import CommandLine
 from support.editors import TIMEOUT, editor_on, new_session
@@ -36,7 +38,7 @@ def create(path: str, content: str = "hi\n") -> str:
     return call("create_file", path=path, content=content)
 
 
-@proves("ACP-1", "PER-3")
+@proves("ACP-1/1", "ACP-1/3", "ACP-1/6", "ACP-1/7", "ACP-1/8", "PER-3")
 async def test_a_plan_is_shown_approved_and_carried_out_with_its_diff(tmp_path: Path) -> None:
     replies = [Reply(PLAN, reasoning="A greeting."), create("hello.txt"), call("list_directory", path="."), "All done."]
     async with ScriptedModel(replies) as model:
@@ -65,7 +67,7 @@ async def test_a_plan_is_shown_approved_and_carried_out_with_its_diff(tmp_path: 
             assert (diff.path, diff.old_text, diff.new_text) == (str(line.workspace / "hello.txt"), None, "hi\n")
 
 
-@proves("ACP-1")
+@proves("ACP-1/2", "ACP-1/6")
 async def test_a_new_session_offers_roles_models_and_workflows(tmp_path: Path) -> None:
     async with ScriptedModel() as model:
         line = CommandLine(tmp_path, model.base_url)
@@ -82,7 +84,7 @@ async def test_a_new_session_offers_roles_models_and_workflows(tmp_path: Path) -
             assert "explain_code" in {command.name for command in commands.available_commands}
 
 
-@proves("ACP-1", "APR-1")
+@proves("ACP-1/8", "APR-1")
 @pytest.mark.parametrize(
     ("choice", "written", "rules"),
     [
@@ -113,7 +115,7 @@ async def test_each_choice_in_the_dialog_is_the_decision_it_names(
                 assert seen["principal"] == "acp_client:test-editor"
 
 
-@proves("ACP-1")
+@proves("ACP-1/8")
 async def test_a_rejected_plan_changes_nothing_and_the_session_goes_on(tmp_path: Path) -> None:
     async with ScriptedModel([PLAN, "As you wish."]) as model:
         line = CommandLine(tmp_path, model.base_url)
@@ -125,7 +127,7 @@ async def test_a_rejected_plan_changes_nothing_and_the_session_goes_on(tmp_path:
             assert editor.text(session).endswith("As you wish.") and not (line.workspace / "hello.txt").exists()
 
 
-@proves("ACP-1")
+@proves("ACP-1/3", "ACP-1/8")
 async def test_a_question_is_answered_by_option_or_by_the_next_prompt(tmp_path: Path) -> None:
     async with ScriptedModel([QUESTION, "Ahoy it is.", QUESTION, "Your words."]) as model:
         line = CommandLine(tmp_path, model.base_url)
@@ -139,7 +141,7 @@ async def test_a_question_is_answered_by_option_or_by_the_next_prompt(tmp_path: 
             assert model.requests[-1]["messages"][-1]["content"].strip().endswith("Good day")
 
 
-@proves("ACP-1")
+@proves("ACP-1/3", "ACP-1/5")
 async def test_cancel_ends_the_prompt_and_a_second_prompt_meanwhile_is_refused(tmp_path: Path) -> None:
     async with ScriptedModel([Hang("Thinking"), "Back again."]) as model:
         line = CommandLine(tmp_path, model.base_url)
@@ -157,7 +159,7 @@ async def test_cancel_ends_the_prompt_and_a_second_prompt_meanwhile_is_refused(t
             assert editor.text(session).endswith("Back again.")
 
 
-@proves("ACP-1")
+@proves("ACP-1/5")
 async def test_cancel_while_a_dialog_is_open_withdraws_the_approval(tmp_path: Path) -> None:
     async with ScriptedModel([create("a.txt"), "Later."]) as model:
         line = CommandLine(tmp_path, model.base_url)
@@ -173,7 +175,7 @@ async def test_cancel_while_a_dialog_is_open_withdraws_the_approval(tmp_path: Pa
             assert (await editor.say(session, "go on")).stop_reason == "end_turn"
 
 
-@proves("ACP-1")
+@proves("ACP-1/2", "ACP-1/3")
 async def test_two_sessions_work_at_once_and_keep_apart(tmp_path: Path) -> None:
     def mind(body: dict[str, object]) -> str:
         return "one here" if "first" in str(body["messages"][-1]) else "two here"  # type: ignore[index]
@@ -185,9 +187,14 @@ async def test_two_sessions_work_at_once_and_keep_apart(tmp_path: Path) -> None:
             ended = await asyncio.gather(editor.say(one, "the first"), editor.say(two, "the other"))
             assert [each.stop_reason for each in ended] == ["end_turn", "end_turn"]
             assert (editor.text(one), editor.text(two)) == ("one here", "two here")
+            await editor.connection.close_session(session_id=one)
+            with pytest.raises(RequestError) as refused:
+                await editor.say(one, "the first")
+            assert refused.value.code == -32002
+            assert (await editor.say(two, "still the other")).stop_reason == "end_turn"
 
 
-@proves("ACP-1")
+@proves("ACP-1/4")
 async def test_a_session_is_listed_and_loaded_after_a_restart(tmp_path: Path) -> None:
     async with ScriptedModel([create("a.txt"), "Written.", "And more."]) as model:
         line = CommandLine(tmp_path, model.base_url)
@@ -207,7 +214,7 @@ async def test_a_session_is_listed_and_loaded_after_a_restart(tmp_path: Path) ->
             assert editor.text(session) == "Written.And more."
 
 
-@proves("ACP-1", "APR-4")
+@proves("ACP-1/4", "APR-4")
 async def test_what_waited_when_the_editor_was_closed_is_asked_again(tmp_path: Path) -> None:
     async with ScriptedModel([create("a.txt"), "Written.", "And more."]) as model:
         line = CommandLine(tmp_path, model.base_url)
@@ -224,7 +231,42 @@ async def test_what_waited_when_the_editor_was_closed_is_asked_again(tmp_path: P
             assert (line.workspace / "a.txt").exists() and editor.text(session).endswith("And more.")
 
 
-@proves("ACP-1")
+@proves("ACP-1/3", "ACP-1/7")
+async def test_the_editors_buffers_are_read_kept_in_step_and_never_overwritten(tmp_path: Path) -> None:
+    def update(path: str) -> str:
+        return call("update_file", path=path, edits=[{"find": "one\n", "replace": "two\n"}])
+
+    replies = [update("clean.txt"), update("dirty.txt"), update("reloaded.txt"), "Changed.", "Read.", "Read again."]
+    offers = ClientCapabilities(fs=FileSystemCapabilities(read_text_file=True, write_text_file=True))
+    async with ScriptedModel(replies) as model:
+        line = CommandLine(tmp_path, model.base_url)
+        place = {name: str(line.workspace / f"{name}.txt") for name in ("clean", "dirty", "reloaded", "saved")}
+        for path in place.values():
+            Path(path).write_text("one\nlast\n")
+        (line.workspace / ".env").write_text("KEY=1\n")
+        async with editor_on(line, ["allow_once"] * 3, offers=offers) as editor:
+            session = await new_session(editor, line)
+            editor.buffers = {place["clean"]: "one\nlast\n", place["dirty"]: "one\nlast\nmine\n"}
+            editor.buffers |= {place["reloaded"]: "two\nlast\n", place["saved"]: "one\nlast\n"}
+            assert (await editor.say(session, "change them")).stop_reason == "end_turn"
+            assert editor.written == [(place["clean"], "two\nlast\n")]
+            assert Path(place["dirty"]).read_text() == "two\nlast\n"
+            assert editor.buffers[place["dirty"]] == "one\nlast\nmine\n"
+            assert "unsaved changes of dirty.txt" in editor.text(session)
+            editor.buffers[str(line.workspace / ".env")] = "KEY=unsaved\n"
+            links = [resource_link_block(path, f"file://{path}") for path in (place["dirty"], place["saved"])]
+            secret = resource_link_block(".env", f"file://{line.workspace}/.env")
+            blocks = [text_block("look at "), *links, secret]
+            assert (await editor.connection.prompt(session_id=session, prompt=blocks)).stop_reason == "end_turn"
+            asked = str(model.requests[-1]["messages"])
+            assert "mine" in asked and "KEY=unsaved" not in asked
+            assert asked.count("not saved yet") == 1
+            editor.buffers[place["clean"]] = "two\nlast\nedited\n"
+            assert (await editor.say(session, "and now")).stop_reason == "end_turn"
+            assert "clean.txt is open in the editor" in str(model.requests[-1]["messages"]), "the agent used it before"
+
+
+@proves("ACP-1/1", "ACP-1/2", "ACP-1/4")
 async def test_wrong_parameters_get_their_error_codes(tmp_path: Path) -> None:
     async with ScriptedModel() as model:
         line = CommandLine(tmp_path, model.base_url)
@@ -248,7 +290,7 @@ async def test_wrong_parameters_get_their_error_codes(tmp_path: Path) -> None:
             assert await code(conn._conn.send_request("session/nonsense", {})) == -32601
 
 
-@proves("ACP-1")
+@proves("ACP-1/3", "ACP-1/6")
 async def test_an_unknown_role_or_option_is_refused_by_name(tmp_path: Path) -> None:
     async with ScriptedModel() as model:
         line = CommandLine(tmp_path, model.base_url)

@@ -80,6 +80,20 @@ async def test_a_planner_reads_resources_only_if_the_person_marked_it(tmp_path: 
             assert [one["status"] for one in await chat.results()] == [status]
 
 
+@proves("MCP-3", "UI-8")
+async def test_a_resource_named_in_a_message_is_read_once_the_person_allows_it(tmp_path: Path) -> None:
+    offer_more(tmp_path / "far", RESOURCES)
+    async with live_server(tmp_path, replies=["Read."]) as client:
+        await connected(client, tmp_path / "far")
+        chat = await client.chat()
+        await chat.send("what does @mcp:raw:notes://one say?")
+        assert [one["tool"] for one in await chat.approvals()] == ["raw__resources_read"]
+        assert not client.model.requests, "the model is asked when it can be told"
+        await chat.decide()
+        assert "content of notes://one" in str(client.model.requests[0]["messages"][-1])
+        assert (await chat.last())["content"] == "Read."
+
+
 @proves("MCP-3")
 async def test_prompts_are_workflows_that_pass_the_gate(tmp_path: Path) -> None:
     offer_more(tmp_path / "far", prompts=PROMPTS)

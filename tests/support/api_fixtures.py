@@ -65,7 +65,7 @@ def services(server: RunningServer, sleeps: list[float]) -> Services:
     async def sleep(seconds: float) -> None:
         sleeps.append(seconds)
 
-    return replace(server.services, sleep=sleep)
+    return replace(server.services, access=replace(server.services.access, sleep=sleep))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import msgspec
 from starlette.types import ASGIApp, Message, Scope
 
-SECONDS = 20.0  # until something that should happen did not: says nothing of how fast it is
+SECONDS = 60.0  # until something that should happen did not: says nothing of how fast it is
 
 
 @dataclass(frozen=True, slots=True)

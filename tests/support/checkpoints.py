@@ -18,7 +18,7 @@ from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, Intent
 from anycowork.sandbox.stage import Layer
 from anycowork.sandbox.workspaces import LocalWorkspaces
-from anycowork.store.sqlite.database import Database
+from anycowork.store.sql.database import Database
 from anycowork.workspace.folder import Folder
 from support.stored import CLOCK, opened
 from support.tool_workspace import ToolWorkspace

@@ -91,9 +91,10 @@ class ServeProcess:
     def post(self, path: str, body: object) -> Any:
         return self._ask(Request(self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}))
 
-    def wait_for(self, chat_id: str, event_type: str) -> Any:
-        """The chat's first event of this type; each single wait is bounded."""
-        request = Request(f"{self.url}/context/{chat_id}/events", headers={"Authorization": f"Bearer {self.token}"})
+    def wait_for(self, chat_id: str, event_type: str, *, after: int = 0) -> Any:
+        """The chat's first event of this type, after a number; each single wait is bounded."""
+        headers = {"Authorization": f"Bearer {self.token}", "Last-Event-ID": str(after)}
+        request = Request(f"{self.url}/context/{chat_id}/events", headers=headers)
         with urlopen(request, timeout=TIMEOUT) as stream:
             events = (json.loads(line.removeprefix(b"data:")) for line in stream if line.startswith(b"data:"))
             return next(event for event in events if event["type"] == event_type)

@@ -12,12 +12,15 @@ from acp import RequestError, spawn_agent_process, text_block
 from acp.client.connection import ClientSideConnection
 from acp.schema import (
     AllowedOutcome,
+    ClientCapabilities,
     DeniedOutcome,
     Implementation,
     PermissionOption,
     PromptResponse,
+    ReadTextFileResponse,
     RequestPermissionResponse,
     ToolCallUpdate,
+    WriteTextFileResponse,
 )
 
 from support.cli_process import CommandLine
@@ -29,9 +32,11 @@ Answer = str | None | Exception | Callable[[], Awaitable[Any]]
 
 
 class ScriptedEditor:
-    """`answers` are given to dialogs in their order; without one left, the test fails."""
+    """`answers` are given to dialogs in their order; without one left, the test fails. `buffers` are its open files, by their paths."""
 
     def __init__(self, answers: Sequence[Answer] = ()) -> None:
+        self.buffers: dict[str, str] = {}
+        self.written: list[tuple[str, str]] = []
         self.answers = list(answers)
         self.updates: list[tuple[str, Any]] = []
         self.dialogs: list[tuple[ToolCallUpdate, list[PermissionOption]]] = []
@@ -62,6 +67,16 @@ class ScriptedEditor:
             return await answer()
         return outcome(answer)
 
+    async def read_text_file(self, session_id: str, path: str, **kwargs: Any) -> Any:
+        if path not in self.buffers:
+            raise RequestError.resource_not_found(path)
+        return ReadTextFileResponse(content=self.buffers[path])
+
+    async def write_text_file(self, session_id: str, path: str, content: str, **kwargs: Any) -> Any:
+        self.written.append((path, content))
+        self.buffers[path] = content
+        return WriteTextFileResponse()
+
     async def say(self, session_id: str, words: str) -> PromptResponse:
         async with asyncio.timeout(TIMEOUT):
             return await self.connection.prompt(session_id=session_id, prompt=[text_block(words)])
@@ -88,7 +103,11 @@ def outcome(option_id: str | None) -> RequestPermissionResponse:
 
 @asynccontextmanager
 async def editor_on(
-    line: CommandLine, answers: Sequence[Answer] = (), *, workspace: bool = True
+    line: CommandLine,
+    answers: Sequence[Answer] = (),
+    *,
+    workspace: bool = True,
+    offers: ClientCapabilities | None = None,
 ) -> AsyncIterator[ScriptedEditor]:
     """A connected editor that has said `initialize`. The child is gone afterwards."""
     editor = ScriptedEditor(answers)
@@ -107,7 +126,9 @@ async def editor_on(
         editor.connection, editor.process = connection, process
         async with asyncio.timeout(TIMEOUT):
             await connection.initialize(
-                protocol_version=1, client_info=Implementation(name="Test Editor", version=os.name)
+                protocol_version=1,
+                client_capabilities=offers,
+                client_info=Implementation(name="Test Editor", version=os.name),
             )
         yield editor
 

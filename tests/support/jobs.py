@@ -39,9 +39,9 @@ async def approved(client: LiveServer, chat: LiveChat, **wanted: Any) -> Json:
     return await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
 
 
-async def until(client: LiveServer, chat: LiveChat, job_id: str, *statuses: str) -> Json:
+async def until(client: LiveServer, chat: LiveChat, job_id: str, *statuses: str, seconds: float = TIMEOUT) -> Json:
     """The job once it has one of these statuses, by following the chat's events."""
-    async with asyncio.timeout(TIMEOUT):
+    async with asyncio.timeout(seconds):
         async for event in chat.follow():
             if event["type"] in ("job-updated", "job-completed") and event["job"]["status"] in statuses:
                 job = await client.ask("GET", f"/jobs/{job_id}")

@@ -159,7 +159,8 @@ async def live_server(
             **settings,
         }
         (tmp_path / "data").mkdir(mode=0o700, exist_ok=True)
-        put_fresh_database(tmp_path / "data")
+        if "database_url" not in settings:
+            put_fresh_database(tmp_path / "data")
         server = await stack.enter_async_context(start_services(Settings(**given), clock, token=TOKEN, outside=outside))
         url = await stack.enter_async_context(served(server))
         session = await stack.enter_async_context(new_session())

@@ -10,6 +10,7 @@ import json, os, sys, time
 from pathlib import Path
 HERE = Path(__file__).parent
 PAGE = {page}
+SAMPLES = [False]
 
 def attempt(code):
     told = []
@@ -29,6 +30,18 @@ def elicit(schema):
         if answer.get("id") == "elicit-1":
             return json.dumps(answer.get("result") or answer.get("error"), sort_keys=True)
 
+def sample(arguments):
+    if not SAMPLES[0]: return "no sampling here"
+    told = []
+    for number in range(arguments.get("times", 1)):
+        send({{"id": "sample-%d" % number, "method": "sampling/createMessage", "params": arguments["params"]}})
+        for line in sys.stdin:
+            answer = json.loads(line)
+            if answer.get("id") == "sample-%d" % number:
+                told.append(answer.get("result") or answer.get("error"))
+                break
+    return json.dumps(told)
+
 def until_cancelled():
     print("the call is there", file=sys.stderr, flush=True)
     for line in sys.stdin:
@@ -38,6 +51,7 @@ def until_cancelled():
 
 def call(name, arguments):
     if name == "elicit": return elicit(arguments["schema"])
+    if name == "sample": return sample(arguments)
     if name == "wait": return until_cancelled()
     if name == "grow":
         send({{"method": "notifications/tools/list_changed"}})
@@ -58,6 +72,7 @@ def call(name, arguments):
 def answer(asked):
     method, params = asked["method"], asked.get("params") or {{}}
     if method == "initialize":
+        SAMPLES[0] = "sampling" in params["capabilities"]
         more = {{"resources": {{}}, "prompts": {{}}}} if (HERE / "more.json").exists() else {{}}
         return {{"protocolVersion": "2025-06-18", "capabilities": {{"tools": {{"listChanged": True}}, **more}},
                 "serverInfo": {{"name": "raw", "version": "1"}}}}

@@ -17,9 +17,10 @@ from anycowork.domain.events import EventType, NewEvent, Record
 from anycowork.domain.journal import AddChat, Change, Write
 from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.server.clock import SystemClock
-from anycowork.store.sqlite.database import Database, open_store
+from anycowork.store.sql.database import Database
+from anycowork.store.sql.writer import Writer
+from anycowork.store.sqlite.database import open_store
 from anycowork.store.sqlite.schema import migrate
-from anycowork.store.sqlite.writer import Writer
 
 CLOCK = SystemClock()
 SOON = 5.0

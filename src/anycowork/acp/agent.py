@@ -13,10 +13,12 @@ from acp.schema import (
     AvailableCommandsUpdate,
     ClientCapabilities,
     CloseSessionResponse,
+    HttpMcpServer,
     Implementation,
     InitializeResponse,
     ListSessionsResponse,
     LoadSessionResponse,
+    McpServerStdio,
     NewSessionResponse,
     PromptCapabilities,
     PromptResponse,
@@ -27,14 +29,18 @@ from acp.schema import (
     SessionResumeCapabilities,
     SetSessionConfigOptionResponse,
     SetSessionModeResponse,
+    SseMcpServer,
 )
 
 from anycowork import __version__
+from anycowork.acp.editor_files import EditorAbilities
+from anycowork.acp.markdown import one_line
 from anycowork.acp.prompt_content import ContentBlock
 from anycowork.acp.session import EditorSession
 from anycowork.acp.session_info import MODEL, available_commands, mode_state, model_options, session_infos
 from anycowork.acp.transport import StdioTransport
 from anycowork.client.chat_client import ChatClient
+from anycowork.client.console import stderr
 from anycowork.client.errors import ServerRefused, ServerUnreachable
 from anycowork.client.server_link import ServerLink
 from anycowork.domain.errors import AnyCoworkError
@@ -43,6 +49,7 @@ from anycowork.domain.messages import Json
 if TYPE_CHECKING:
     from anycowork.client.http import ServerClient
 
+McpServer = HttpMcpServer | SseMcpServer | McpServerStdio
 INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR, NOT_FOUND = -32600, -32602, -32603, -32002
 _CODES = {
     400: INVALID_PARAMS,
@@ -61,6 +68,7 @@ class EditorAgent:
         self._link, self._transport = link, transport
         self._sessions: dict[str, EditorSession] = {}
         self._editor_name = "editor"
+        self._abilities = EditorAbilities()
         self._editor: Client
 
     def on_connect(self, conn: Client) -> None:
@@ -75,6 +83,7 @@ class EditorAgent:
     ) -> InitializeResponse:
         if client_info is not None:
             self._editor_name = client_info.name
+        self._abilities = EditorAbilities.of(client_capabilities)
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_info=Implementation(name="anycowork", title="AnyCowork", version=__version__),
@@ -93,8 +102,11 @@ class EditorAgent:
             INVALID_PARAMS, "There is nothing to authenticate with: the server's token is read from the data folder."
         )
 
-    async def new_session(self, cwd: str, **kwargs: Any) -> NewSessionResponse:
+    async def new_session(
+        self, cwd: str, mcp_servers: Sequence[McpServer] | None = None, **kwargs: Any
+    ) -> NewSessionResponse:
         """Raises: RequestError (-32602) if the folder is not under a registered root."""
+        _tell_of_unused(mcp_servers or ())
         if not cwd.startswith("/"):
             raise RequestError(INVALID_PARAMS, f"'cwd' must be an absolute path, not '{cwd[:200]}'.")
         async with self._server() as client:
@@ -104,7 +116,7 @@ class EditorAgent:
                 if refused.specific == "bad_workspace":
                     raise RequestError(INVALID_PARAMS, f"{refused.message} {_REGISTER}") from None
                 raise
-            session = self._keep(EditorSession(ChatClient(client, chat), self._editor, seen=_last_seq(chat)))
+            session = self._keep(client, chat)
             self._transport.after_response(lambda: self._announce(client, session))
             return NewSessionResponse(
                 session_id=session.chat.chat_id,
@@ -181,9 +193,10 @@ class EditorAgent:
 
     async def _open(self, client: "ServerClient", session_id: str) -> EditorSession:
         chat = await client.get(f"/context/{session_id}")
-        return self._keep(EditorSession(ChatClient(client, chat), self._editor, seen=_last_seq(chat)))
+        return self._keep(client, chat)
 
-    def _keep(self, session: EditorSession) -> EditorSession:
+    def _keep(self, client: "ServerClient", chat: Json) -> EditorSession:
+        session = EditorSession(ChatClient(client, chat), self._editor, seen=_last_seq(chat), abilities=self._abilities)
         self._sessions[session.chat.chat_id] = session
         return session
 
@@ -217,6 +230,13 @@ class EditorAgent:
 
 
 _REGISTER = "In the editor's configuration, add `--workspace FOLDER` to the arguments of `anycowork acp`."
+
+
+def _tell_of_unused(servers: Sequence[McpServer]) -> None:
+    """On stderr, which editors keep in their logs."""
+    if servers:
+        names = ", ".join(one_line(server.name, 60) for server in servers[:20])
+        stderr().line(f"The editor's MCP servers are not used here ({names}). `anycowork mcp add` connects one.")
 
 
 def _last_seq(chat: Json) -> int:

@@ -1,8 +1,6 @@
 """`anycowork acp`: takes stdin and stdout for the protocol, and serves the editor until it closes them."""
 
-import asyncio
 import os
-import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
@@ -12,26 +10,21 @@ from acp.interfaces import Agent
 
 from anycowork.acp.agent import EditorAgent
 from anycowork.acp.transport import stdio_transport
-from anycowork.client.connect import first_error
-from anycowork.client.console import stderr
+from anycowork.client.protocol_command import run_protocol, serve_linked
 from anycowork.client.server_link import ServerLink
 from anycowork.config.loading import load_settings
 from anycowork.config.settings import Settings
-from anycowork.domain.errors import AnyCoworkError, Invalid
+from anycowork.domain.errors import Invalid
 
 
 def serve_editor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> int:
     """The exit code: 0 when the editor has closed the connection."""
-    try:
+
+    async def serve() -> None:
         settings = load_settings(flags, environ, cwd=cwd)
-        source, sink = claim_stdio()
-        asyncio.run(_serve(settings, source, sink))
-    except AnyCoworkError as error:
-        stderr().line(f"anycowork acp: {error.message}")
-        return 2 if isinstance(error, Invalid) else 1
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        return 130
-    return 0
+        await _serve(settings, *claim_stdio())
+
+    return run_protocol("acp", serve)
 
 
 def claim_stdio() -> tuple[int, int]:
@@ -54,20 +47,14 @@ async def _serve(settings: Settings, source: int, sink: int) -> None:
         transport = await stdio_transport(source, sink)
     except ValueError:
         raise Invalid("stdin and stdout must be pipes: an editor starts this command. See docs/editors.md.") from None
-    task = asyncio.current_task()
-    assert task is not None
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            link = ServerLink(settings, tasks, face="editor")
-            agent = EditorAgent(link, transport)
-            served = cast(Agent, agent)  # forking and extensions are left out: the SDK answers that they are unknown
-            connection = AgentSideConnection(served, transport, listening=False, use_unstable_protocol=True)
-            try:
-                await connection.listen()
-            finally:
-                await connection.close()
-                link.drop()
-    except BaseExceptionGroup as group:
-        raise first_error(group) from None
+
+    async def serve(link: ServerLink) -> None:
+        agent = EditorAgent(link, transport)
+        served = cast(Agent, agent)  # forking and extensions are left out: the SDK answers that they are unknown
+        connection = AgentSideConnection(served, transport, listening=False, use_unstable_protocol=True)
+        try:
+            await connection.listen()
+        finally:
+            await connection.close()
+
+    await serve_linked(settings, "editor", serve)

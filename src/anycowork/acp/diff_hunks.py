@@ -1,5 +1,7 @@
 """A unified diff as pairs of old and new text, one for each hunk: the form that editors draw. Pure."""
 
+from collections.abc import Sequence
+
 from anycowork.domain.values import value
 
 _NOTHING = "/dev/null"
@@ -54,6 +56,19 @@ def diff_hunks(diff: str) -> list[DiffHunk] | None:
             return None
     close()
     return hunks if left == (0, 0) else None
+
+
+def apply_hunks(text: str, hunks: Sequence[DiffHunk]) -> str | None:
+    """The text of one file with its hunks applied; None if one does not fit at its line."""
+    left, done = text.splitlines(keepends=True), list[str]()
+    for hunk in hunks:
+        kept = hunk.line - 1 - len(done) if hunk.new else hunk.line - len(done)
+        old = (hunk.old or "").splitlines(keepends=True)
+        if kept < 0 or left[kept : kept + len(old)] != old:
+            return None
+        done += [*left[:kept], *hunk.new.splitlines(keepends=True)]
+        left = left[kept + len(old) :]
+    return "".join([*done, *left])
 
 
 def _without_line_feed(*sides: list[str]) -> None:

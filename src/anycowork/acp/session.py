@@ -5,10 +5,13 @@ from collections.abc import Awaitable, Sequence
 from contextlib import aclosing
 
 from acp.exceptions import RequestError
+from acp.helpers import update_agent_message_text
 from acp.interfaces import Client
 from acp.schema import PromptResponse, StopReason
 
 from anycowork.acp.dialogs import Dialogs, NoAnswer
+from anycowork.acp.editor_files import EditorAbilities, EditorFiles
+from anycowork.acp.markdown import one_line
 from anycowork.acp.permission_requests import (
     APPROVE,
     OWN_WORDS,
@@ -18,7 +21,7 @@ from anycowork.acp.permission_requests import (
     plan_request,
     question_request,
 )
-from anycowork.acp.prompt_content import ContentBlock, PromptMessageContent, read_prompt
+from anycowork.acp.prompt_content import ContentBlock, PromptMessageContent, mentioned_files, read_prompt
 from anycowork.acp.updates import UpdateBuilder
 from anycowork.client.chat_client import ChatClient, objects
 from anycowork.client.connect import first_error
@@ -37,13 +40,15 @@ _BUSY = -32600
 
 
 class EditorSession:
-    """`seen` is the number of the last event that the editor was sent."""
+    """`seen` is the number of the last event that the editor was sent; `abilities` is what the editor offered."""
 
-    def __init__(self, chat: ChatClient, editor: Client, *, seen: int) -> None:
+    def __init__(self, chat: ChatClient, editor: Client, *, seen: int, abilities: EditorAbilities) -> None:
         config = chat.chat.get("config")
         self.chat = chat
         self.workspace = str(chat.chat.get("workspace"))
-        self.updates = UpdateBuilder(self.workspace, str(config.get("agent_role") if isinstance(config, dict) else ""))
+        role = str(config.get("agent_role") if isinstance(config, dict) else "")
+        self.updates = UpdateBuilder(self.workspace, role, terminals=abilities.shows_terminals)
+        self._files = EditorFiles(editor, chat.chat_id, self.workspace, abilities)
         self._editor = editor
         self._seen = seen
         self._leave: asyncio.Future[StopReason] | None = None
@@ -55,7 +60,6 @@ class EditorSession:
         """Raises: RequestError if a prompt is running already; ServerRefused, ServerUnreachable."""
         if self._leave is not None:
             raise RequestError(_BUSY, "A prompt is running in this session. Wait for it, or cancel it.")
-        content = read_prompt(blocks, self.workspace)
         self._leave, self._cancelled, self._fault, self._plan = (
             asyncio.get_running_loop().create_future(),
             False,
@@ -64,7 +68,7 @@ class EditorSession:
         )
         before = self.updates.usage
         try:
-            reason = await self._prompt(content)
+            reason = await self._prompt(await self._read(blocks))
         finally:
             self._leave = None
         if self._fault is not None:
@@ -88,6 +92,10 @@ class EditorSession:
 
     # --- one prompt
 
+    async def _read(self, blocks: Sequence[ContentBlock]) -> PromptMessageContent:
+        unsaved = await self._files.unsaved_versions(mentioned_files(blocks, self.workspace))
+        return read_prompt(blocks, self.workspace, unsaved)
+
     async def _prompt(self, content: PromptMessageContent) -> StopReason:
         state = str((await self.chat.refresh()).get("state"))
         if state == "running":
@@ -100,7 +108,7 @@ class EditorSession:
             reason = await self._follow(await self._parked_turn(), approvals=await self.chat.approvals())
             if reason != "end_turn" or self._fault is not None:
                 return reason
-        sent = await self.chat.send(content.text, images=content.images)
+        sent = await self.chat.send(content.whole_text, images=content.images)
         self.updates.own.add(str(sent.get("message_id")))
         return await self._follow(str(sent.get("turn_id")))
 
@@ -155,6 +163,7 @@ class EditorSession:
                 self._seen = number if isinstance(number, int) else self._seen
                 for update in self.updates.from_event(event):
                     await self._editor.session_update(self.chat.chat_id, update)
+                await self._follow_files(event)
                 if event.get("turn_id") == turn_id:
                     self._attend(event, dialogs)
                 if event.get("type") == "turn-ended" and event.get("turn_id") == turn_id:
@@ -163,6 +172,15 @@ class EditorSession:
                         return self._ending(event)
                     turn_id = following
         raise ServerUnreachable("The event stream ended before the turn did. The chat is kept.")
+
+    async def _follow_files(self, event: Json) -> None:
+        message = _noun(event, "message")
+        if event.get("type") != "message" or message.get("message_type") != "tool_result":
+            return
+        unsaved = await self._files.follow_result(_noun(message, "payload"))
+        if unsaved is not None:
+            note = f"\n\nYour editor holds unsaved changes of {one_line(unsaved)}. The file on disk was changed; your version was left alone.\n\n"
+            await self._editor.session_update(self.chat.chat_id, update_agent_message_text(note))
 
     def _attend(self, event: Json, dialogs: Dialogs) -> None:
         """Opens a dialog for what waits, and closes it when it was decided elsewhere."""

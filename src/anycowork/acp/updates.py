@@ -11,6 +11,7 @@ from acp.schema import (
     CurrentModeUpdate,
     PlanEntry,
     PlanEntryStatus,
+    TerminalToolCallContent,
     ToolCallProgress,
     ToolCallStart,
     ToolCallStatus,
@@ -40,16 +41,22 @@ _STEP_NOTES = {"claimed": "not verified", "failed": "failed", "skipped": "skippe
 
 
 class UpdateBuilder:
-    """`role` follows the chat's; `own` holds the ids of messages that the editor shows already; `usage` counts one prompt's tokens."""
+    """`role` follows the chat's; `own` holds the ids of messages that the editor shows already; `usage` counts one prompt's tokens.
 
-    def __init__(self, workspace: str, role: str) -> None:
+    With `terminals` the editor shows a command's output as a terminal of its own. It runs nothing there: we send what the command
+    in the sandbox printed.
+    """
+
+    def __init__(self, workspace: str, role: str, *, terminals: bool = False) -> None:
         self._workspace = workspace
+        self._terminals = terminals
         self.role = role
         self.own: set[str] = set()
         self.usage = Usage(total_tokens=0, input_tokens=0, output_tokens=0)
         self._sent: dict[tuple[str, bool], int] = {}
         self._printed: dict[str, str] = {}
         self._calls: set[str] = set()
+        self._shown_terminals: set[str] = set()
         self._steps: dict[str, Json] = {}
 
     def from_event(self, event: Json) -> Sequence[SessionUpdate]:
@@ -87,7 +94,14 @@ class UpdateBuilder:
 
     def _output(self, call_id: str, text: str) -> Sequence[SessionUpdate]:
         self._printed[call_id] = (self._printed.get(call_id, "") + text)[-LONGEST_OUTPUT:]
+        if call_id in self._shown_terminals:
+            return [self._print(call_id, text)]
         return [_progress(call_id, content=[_text_content(fenced(shown_text(self._printed[call_id])))])]
+
+    def _print(self, call_id: str, text: str) -> SessionUpdate:
+        """Into the call's terminal, where escape sequences of a program would act: they are written out."""
+        data = shown_text(text).replace("\n", "\r\n")
+        return _progress(call_id, field_meta=_terminal("output", call_id, data=data))
 
     def _message(self, message: Json, *, live: bool) -> Sequence[SessionUpdate]:
         payload = _noun(message, "payload")
@@ -106,7 +120,7 @@ class UpdateBuilder:
             case "assistant", "tool_call":
                 return [*self._thought(message), *([] if live else [self._call(payload, running=False)])]
             case "tool", "tool_result":
-                return [self._result(payload, str(message.get("content")))]
+                return self._result(payload, str(message.get("content")))
         return []
 
     def _rest(self, message: Json) -> Sequence[SessionUpdate]:
@@ -124,6 +138,9 @@ class UpdateBuilder:
         if call_id in self._calls:
             return _progress(call_id, status="in_progress" if running else "pending")
         self._calls.add(call_id)
+        is_terminal = self._terminals and call_kind(tool) == "execute"
+        if is_terminal:
+            self._shown_terminals.add(call_id)
         return ToolCallStart(
             session_update="tool_call",
             tool_call_id=call_id,
@@ -132,23 +149,26 @@ class UpdateBuilder:
             status="in_progress" if running else "pending",
             locations=call_locations(parameters, self._workspace),
             raw_input=parameters,
+            content=[TerminalToolCallContent(type="terminal", terminal_id=call_id)] if is_terminal else None,
+            field_meta=_terminal("info", call_id, cwd=self._workspace) if is_terminal else None,
         )
 
-    def _result(self, payload: Json, content: str) -> SessionUpdate:
+    def _result(self, payload: Json, content: str) -> Sequence[SessionUpdate]:
         call_id, diff = str(payload.get("tool_call_id")), payload.get("diff")
-        self._printed.pop(call_id, None)
         text = content if len(content) <= LONGEST_RESULT else f"{content[:LONGEST_RESULT]}\n… (the chat holds the rest)"
         shown = [_text_content(fenced(shown_text(text)))] if text.strip() else []
         drawn = diff_content(diff, self._workspace) if isinstance(diff, str) else []
         status: ToolCallStatus = "completed" if payload.get("status") == "ok" else "failed"
         known: Json = {name: payload[name] for name in ("status", "error", "facts") if name in payload}
-        return ToolCallProgress(
-            session_update="tool_call_update",
-            tool_call_id=call_id,
-            status=status,
-            content=[*drawn, *shown],
-            raw_output=known,
-        )
+        was_printed = self._printed.pop(call_id, None) is not None
+        if call_id not in self._shown_terminals:
+            return [_progress(call_id, status=status, content=[*drawn, *shown], raw_output=known)]
+        self._shown_terminals.discard(call_id)
+        terminal = TerminalToolCallContent(type="terminal", terminal_id=call_id)
+        code = _noun(known, "facts").get("exit_code")
+        ended = _terminal("exit", call_id, exit_code=code if isinstance(code, int) else None, signal=None)
+        end = _progress(call_id, status=status, content=[terminal, *drawn], raw_output=known, field_meta=ended)
+        return [end] if was_printed else [self._print(call_id, text), end]
 
     def _plan(self, plan: Json) -> Sequence[SessionUpdate]:
         """Progress names steps by their ids alone; the editor is always sent the whole plan."""
@@ -185,6 +205,11 @@ def _chunk(text: str, *, thinking: bool) -> SessionUpdate:
 
 def _progress(call_id: str, **changed: object) -> ToolCallProgress:
     return ToolCallProgress.model_validate({"session_update": "tool_call_update", "tool_call_id": call_id, **changed})
+
+
+def _terminal(what: str, terminal_id: str, **more: object) -> dict[str, object]:
+    """What editors take for a terminal that they show and do not run: an extension of theirs, in `_meta`."""
+    return {f"terminal_{what}": {"terminal_id": terminal_id, **more}}
 
 
 def _text_content(text: str) -> ContentToolCallContent:

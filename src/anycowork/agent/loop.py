@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import assert_never
 
-from anycowork.agent.file_mentions import FileMentions
+from anycowork.agent.mentions import Mentions
 from anycowork.agent.model_caller import ModelCaller
 from anycowork.agent.plan_checks import PlanChecker, blocked_by
 from anycowork.agent.reply_parser import (
@@ -45,7 +45,7 @@ class Agent:
         model_caller: ModelCaller,
         toolrunner: ToolRunner,
         checker: PlanChecker,
-        file_mentions: FileMentions,
+        mentions: Mentions,
         steering: Steering,
         clock: Clock,
         limits: Callable[[Autonomy], Limits],
@@ -55,7 +55,7 @@ class Agent:
         self._model_caller = model_caller
         self.toolrunner = toolrunner
         self._checker = checker
-        self._file_mentions = file_mentions
+        self._mentions = mentions
         self._steering = steering
         self._clock = clock
         self._limits = limits
@@ -79,9 +79,9 @@ class Agent:
     async def _run_steps(self, context: TurnContext, limits: Limits) -> None:
         try:
             context.brief = self._model_caller.is_brief(context)
-            await self._file_mentions.read_named(context)
-            while await self._step(context, limits):
-                pass
+            going_on = await self._mentions.bring(context)
+            while going_on:
+                going_on = await self._step(context, limits)
         finally:  # also after a stop: buffered changes are written before the caller ends the turn
             await self._recorder.pending(context)
 

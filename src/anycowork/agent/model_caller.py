@@ -9,12 +9,14 @@ from anycowork.agent.reply_stream import Reply, ReplyStream
 from anycowork.agent.small_models import excluded_forms, required_tools
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
+from anycowork.domain.errors import ContextFull, PromptTooLong
 from anycowork.domain.images import ImageBytes, images_of
 from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.model import Calling, ModelOptions, ModelRequest, PromptMessage, Providers, UsageChunk
 from anycowork.domain.ports import Hidden, Journal
 from anycowork.domain.values import replace
+from anycowork.prompts.conversation import is_summary
 from anycowork.prompts.history_budget import RESULT_CAP
 from anycowork.prompts.prompt_service import NOT_OFFERED, OfferedTools, PromptScope, PromptService, PromptTarget
 from anycowork.prompts.tokens import TokenRatios, tokens
@@ -26,6 +28,7 @@ OVERVIEW_FILES = 60
 BRIEF_RESULT = 4_096  # bytes of one result that a small model is shown
 ANOTHER_TEMPERATURE = 0.8
 FILES_HEAD = "[Files in the workspace:"
+_WAY_OUT = "Compact the chat, or continue with what fits. Nothing is lost."
 
 
 class ModelCaller:
@@ -57,6 +60,10 @@ class ModelCaller:
         options = self._providers.options(context.chat.config.model_id)
         name = f"{provider.name}/{model}"
         shown = await self._shown(context, options, ratio=self._ratios.of(name))
+        if shown.full and stops_when_full(context):
+            raise ContextFull(
+                f"The context of {name} is full: it cannot be shown all that it did in this turn. {_WAY_OUT}"
+            )
         request = self._request(context, model, shown, options)
         if options.images:
             request = replace(request, image_bytes=await self._image_data(context, shown.messages))
@@ -66,11 +73,17 @@ class ModelCaller:
             pending, announcements = context.take_pending()
             change = Change(context.chat.id, (*pending, reserve, context.turn), announcements)
             await context.write_buffer.write(self._journal, change)
-        reply = await reply_stream.receive(provider, request)
+        try:
+            reply = await reply_stream.receive(provider, request)
+        except PromptTooLong as fault:
+            self._ratios.learn_too_long(name)
+            if context.turn.job_id is not None:
+                raise
+            raise ContextFull(f"{fault.message} {_WAY_OUT}") from fault
         if reply.usage and not request.image_bytes:  # image tokens do not help to estimate text
             estimated = shown.tokens / context.window.ratio + self._offered(context, options).tokens
             self._ratios.learn(name, estimated=estimated, reported=reply.usage.prompt)
-        spend, event = _spent(reserve, reply)
+        spend, event = spent_for(reserve, reply)
         context.pending.append(spend)
         context.announcements.append(event_factory.usage(context.turn.id, event))
         return reply
@@ -160,6 +173,18 @@ class ModelCaller:
         return context.system_prompt
 
 
+def stops_when_full(context: TurnContext) -> bool:
+    """A chat's turn stops once when its context is full, until a person has chosen what to do. A job's tasks go on with what fits."""
+    if context.turn.job_id is not None:
+        return False
+    for message in reversed(context.history):
+        if is_summary(message):
+            return True
+        if message.turn_id == context.turn.id and (message.payload or {}).get("continued_after") == ContextFull.code:
+            return False
+    return True
+
+
 def _with_notes(message: Message) -> Message:
     """Replace the images by notes, for a model without vision."""
     images = images_of(message)
@@ -169,7 +194,8 @@ def _with_notes(message: Message) -> Message:
     return replace(message, content=f"{message.content}\n\n{notes}", payload=None)
 
 
-def _spent(of: Reserve, reply: Reply) -> tuple[Spend, Json]:
+def spent_for(of: Reserve, reply: Reply) -> tuple[Spend, Json]:
+    """What the reply cost, for the journal and for readers; estimated if the provider does not say."""
     usage = reply.usage or UsageChunk(of.tokens, tokens(reply.text) + tokens(reply.reasoning))
     spend = Spend(of, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=reply.usage is None)
     return spend, {

@@ -10,6 +10,7 @@ from anycowork.agent.call_authorizer import CallAuthorizer
 from anycowork.agent.error_results import failed_result, result_of_held
 from anycowork.agent.live_output import LiveOutput
 from anycowork.agent.live_questions import LiveQuestions
+from anycowork.agent.prompt_sampler import PromptSampler
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import Approval
@@ -24,6 +25,7 @@ from anycowork.domain.errors import (
 from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import Change, RequireLease, RequireNoDenial, SetChat, Write
 from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.model import SampledReply, SamplingPrompt
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Journal, Snapshots, Store, Toolbox, Workspaces, names_nothing
 from anycowork.domain.question import Question
@@ -75,9 +77,11 @@ class ToolRunner:
         clock: Clock,
         cost_of: CostOf = lambda used: None,
         questions: LiveQuestions | None = None,
+        sampling: PromptSampler | None = None,
     ) -> None:
         self._gate = gate
         self._questions = questions
+        self._sampling = sampling
         self.hidden = gate.hidden
         self._authorizer = CallAuthorizer(
             gate=gate, journal=journal, store=store, roles=roles, clock=clock, cost_of=cost_of
@@ -297,6 +301,7 @@ class ToolRunner:
                 asks_at_commit=admitted.asks_at_commit,
                 held=call.held,
                 ask=self._ask_of(context, call),
+                sample=self._sample_of(context),
             )
         try:
             return await admitted.tool.run(admitted.prepared, tool_context)
@@ -311,6 +316,10 @@ class ToolRunner:
         if questions is None or context.turn.job_id is not None:
             return None
         return lambda question: questions.ask(context, call, question)
+
+    def _sample_of(self, context: TurnContext) -> Callable[[SamplingPrompt], Awaitable[SampledReply]] | None:
+        sampling = self._sampling
+        return None if sampling is None else lambda prompt: sampling.sample(context, prompt)
 
     async def _settle(
         self,

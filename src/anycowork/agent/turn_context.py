@@ -22,6 +22,7 @@ from anycowork.domain.plan import Plan
 from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Toolbox, ToolContext, Workspace, names_nothing
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.tools import Call, CallState, Intent, Status
+from anycowork.prompts.conversation import results_before_summary
 from anycowork.prompts.tool_selection import opening_request
 from anycowork.prompts.window import Window
 
@@ -76,6 +77,9 @@ class TurnContext:
     _result_scanner: ResultScanner = field(init=False)
     _read: dict[str, str] = field(default_factory=dict)
     _read_so_far: Mapping[str, str] = field(init=False)
+    _no_longer_shown: frozenset[str] = (
+        frozenset()
+    )  # calls whose results a compaction left out: what they read must be read again
     _refused: list[Call] = field(default_factory=list)
     _opening: str | None = None
 
@@ -83,6 +87,7 @@ class TurnContext:
         self._read_so_far = MappingProxyType(self._read)
         self._result_scanner = ResultScanner(spec.name for spec in self.toolbox.specs() if not spec.read_only)
         known, self.calls = self.calls, []
+        self._no_longer_shown = results_before_summary(self.history)
         self.issue(known)
         texts = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
         self.user_text = "\n".join(texts)  # while the segment runs, `add_message` adds to it
@@ -192,7 +197,7 @@ class TurnContext:
             return
         if call.result.status in (Status.REFUSED, Status.DENIED) and not was_a_repeat(call):
             self._refused.append(call)
-        if call.result.status is Status.OK and call.result.facts:
+        if call.result.status is Status.OK and call.result.facts and call.id not in self._no_longer_shown:
             self._learn_file(call.result.facts)
 
     @property

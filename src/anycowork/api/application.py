@@ -25,6 +25,7 @@ from anycowork.api.routes import (
     audit,
     call_display,
     chats,
+    compaction,
     export,
     file_changes,
     files,
@@ -49,6 +50,7 @@ from anycowork.api.routes import (
     settings,
     snapshots,
     storage,
+    symbols,
     system_prompts,
     usage,
     workflows,
@@ -59,6 +61,7 @@ from anycowork.chats.services import Services
 
 NOUNS = (
     chats,
+    compaction,
     export,
     fork,
     messages,
@@ -67,6 +70,7 @@ NOUNS = (
     files,
     file_changes,
     git,
+    symbols,
     roles,
     approvals,
     rules,
@@ -98,16 +102,18 @@ def create_api(services: Services) -> ASGIApp:
     answers: Counter[int] = Counter()
     passed_on: Counter[str] = Counter()
     app: ASGIApp = EventStreams(HeadAsGet(_routes(services, answers, passed_on)), services)
-    app = IdempotencyMiddleware(app, services.receipts)
-    app = BodyLimit(app, max_bytes=services.request_limit_bytes)
-    meter = Meter(services.ledger, services.clock)
-    app = Gateway(app, services.upstreams, meter, max_bytes=services.request_limit_bytes, requests=passed_on)
+    app = IdempotencyMiddleware(app, services.access.receipts)
+    app = BodyLimit(app, max_bytes=services.access.request_limit_bytes)
+    meter = Meter(services.access.ledger, services.clock)
+    app = Gateway(
+        app, services.models.upstreams, meter, max_bytes=services.access.request_limit_bytes, requests=passed_on
+    )
     app = AuthMiddleware(
         app,
-        credentials=Credentials(services.token, services.keys),
-        sessions=services.sessions,
-        allowed_hosts=AllowedHosts.of(services.host, services.allowed_hosts),
-        slowdown=AuthThrottle(services.clock, services.sleep),
+        credentials=Credentials(services.access.token, services.access.keys),
+        sessions=services.access.sessions,
+        allowed_hosts=AllowedHosts.of(services.access.host, services.access.allowed_hosts),
+        slowdown=AuthThrottle(services.clock, services.access.sleep),
     )
     app = SecurityHeaders(ErrorMiddleware(app), answers)
     return _HttpOnly(app)

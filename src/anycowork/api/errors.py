@@ -35,6 +35,7 @@ from anycowork.domain.values import value
 from anycowork.domain.visible_text import UntrustedText, visible, visible_line
 
 log = logging.getLogger("anycowork.api")
+POSTGRES_DISK_FULL = "53100"
 
 
 class WrongMethod(RequestFault):
@@ -132,6 +133,8 @@ def _disk_is_full(error: StorageFault) -> bool:
     cause = error.__cause__
     if isinstance(cause, OSError):
         return cause.errno in (errno.ENOSPC, errno.EDQUOT)
+    if getattr(cause, "sqlstate", None) == POSTGRES_DISK_FULL:
+        return True
     return isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
 
 

@@ -56,7 +56,10 @@ class EventStreams:
         await send({"type": "http.response.start", "status": 200, "headers": _HEAD})
         async with asyncio.TaskGroup() as tasks:
             pump = tasks.create_task(_pump(events, event_id, send))
-            watchers = [tasks.create_task(_client_gone(receive)), tasks.create_task(_set(self._services.stopping))]
+            watchers = [
+                tasks.create_task(_client_gone(receive)),
+                tasks.create_task(_set(self._services.server.stopping)),
+            ]
             await asyncio.wait([pump, *watchers], return_when=asyncio.FIRST_COMPLETED)
             for task in (pump, *watchers):
                 task.cancel()

@@ -24,11 +24,16 @@ class Continuation:
     turn: Turn
     reason: EndReason
 
+    @property
+    def code(self) -> str | None:
+        """The code of the error that ended the turn, such as `context_full`."""
+        found = (self.turn.error or {}).get("code")
+        return found if isinstance(found, str) else None
+
     def to_json(self) -> Json:
-        error = self.turn.error or {}
-        text = error.get("message")
+        text = (self.turn.error or {}).get("message")
         message = text if isinstance(text, str) else _WHY[self.reason]
-        return {"turn_id": self.turn.id, "reason": self.reason.value, "message": message}
+        return {"turn_id": self.turn.id, "reason": self.reason.value, "code": self.code, "message": message}
 
 
 def continuation_of(chat: Chat, newest: Turn | None) -> Continuation | None:

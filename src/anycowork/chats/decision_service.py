@@ -155,7 +155,7 @@ class DecisionService:
         async with self._chat_lock.exclusive(chat_id) as chat:
             found = require_continuation(chat, await self._store.newest_turn(chat_id))
             turn = found.turn.continued()
-            payload: Json = {"continued": found.reason.value}
+            payload: Json = {"continued": found.reason.value, **({"continued_after": found.code} if found.code else {})}
             words = "Continued where it stopped."
             writes: list[Write] = [
                 require_idle(chat),

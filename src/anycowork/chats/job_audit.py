@@ -31,7 +31,8 @@ class JobAudit:
         chat, tasks = await require_chat(self._store, job.chat_id), await self._store.tasks(job_id)
         plan = read_plan(job.plan or {})
         spans = spans_of(await self._store.history(chat.id))
-        used = usage_json(await self._store.job_usage(job), cost_of=self._cost_of)
+        by_task = await self._store.job_usage(job_id)
+        used = usage_json(await self._store.whole_job_usage(job_id), by_task, cost_of=self._cost_of)
         statuses = step_statuses(tasks)
         steps: list[JsonValue] = []
         for task in tasks:

@@ -52,7 +52,8 @@ class JobCommitService:
         """What the job would change in the workspace; of a race, each task's own, with its time and cost. Raises: NotFound, Conflict."""
         job, chat = await self._job(job_id)
         tasks = await self._store.tasks(job_id)
-        used = usage_json(await self._store.job_usage(job), cost_of=self._cost_of)
+        by_task = await self._store.job_usage(job_id, task_ids=[task.id for task in tasks])
+        used = usage_json(await self._store.whole_job_usage(job_id), by_task, cost_of=self._cost_of)
         if not job.race:
             merge = await self._look(job, chat, _copy_of(job, tasks, None))
             return {"job_id": job.id, **_shown(merge), "tasks": []}
@@ -124,7 +125,7 @@ class JobCommitService:
         return await self._isolated.committer.look(chat.id, copy, chat.workspace)
 
     async def _job(self, job_id: str) -> tuple[Job, Chat]:
-        job = await self._store.job(job_id)
+        job = await self._store.job(job_id, with_plan=False)
         chat = await self._store.chat(job.chat_id) if job is not None else None
         if job is None or chat is None:
             raise NotFound("job", job_id)

@@ -1,6 +1,7 @@
 """Jobs as people ask for them: created, approved, paused, resumed, cancelled, retried and looked at. The coordinator does the rest."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.job_drafts import JobDrafts, NewJob, earlier_plan, race_plan
@@ -30,6 +31,8 @@ from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.jobs.job_usage import usage_json
 from anycowork.permissions.budgets import CostOf
 
+MOST_TASKS = 500  # in one answer
+
 
 class JobService:
     def __init__(
@@ -42,6 +45,7 @@ class JobService:
         isolated: IsolatedTasks,
         clock: Clock,
         cost_of: CostOf,
+        parallel_tasks: Callable[[], int],
     ) -> None:
         self._chat_lock = chat_lock
         self._store = store
@@ -50,28 +54,47 @@ class JobService:
         self._isolated = isolated
         self._clock = clock
         self._cost_of = cost_of
+        self._parallel_tasks = parallel_tasks
         self._draft = RecordFactory(clock)
         self._drafts = JobDrafts(clock)
 
     # --- reading
 
     async def show(self, job: Job) -> Json:
-        """The whole job, with its tasks and what they used."""
-        used = usage_json(await self._store.job_usage(job), cost_of=self._cost_of)
-        return job_json(job, await self._store.tasks(job.id), used)
+        """The job, with its first tasks and what they used; `task_page` has the others."""
+        if job.plan is None and job.plan_id is not None:
+            job = await self._store.job(job.id) or job
+        tasks = await self._store.tasks_page(job.id, limit=MOST_TASKS)
+        counts = await self._store.task_counts(job.id)
+        used = await self._usage(job.id, tasks)
+        return job_json(job, tasks, used, counts, parallel_tasks=self._parallel_tasks())
+
+    async def task_page(self, job_id: str, *, after: str | None, limit: int) -> Json:
+        """The tasks behind this one, in the order of the plan, and the cursor for the page beyond. Raises: NotFound."""
+        await self.require_job(job_id)
+        tasks = await self._store.tasks_page(job_id, after=after, limit=limit)
+        used = await self._usage(job_id, tasks)
+        further: Json = {"next": tasks[-1].id} if len(tasks) == limit else {}
+        return {"tasks": [task.to_json(used.get(task.id)) for task in tasks], **further}
+
+    async def _usage(self, job_id: str, tasks: Sequence[JobTask]) -> dict[str | None, Json]:
+        by_task = await self._store.job_usage(job_id, task_ids=[task.id for task in tasks])
+        return usage_json(await self._store.whole_job_usage(job_id), by_task, cost_of=self._cost_of)
 
     async def require_job(self, job_id: str) -> Job:
-        """Raises: NotFound."""
-        job = await self._store.job(job_id)
+        """The job without its plan. Raises: NotFound."""
+        job = await self._store.job(job_id, with_plan=False)
         if job is None:
             raise NotFound("job", job_id)
         return job
 
     async def show_task(self, job_id: str, task_id: str) -> Json:
         """Raises: NotFound."""
-        job = await self.require_job(job_id)
-        task = _task(await self._store.tasks(job_id), task_id)
-        used = usage_json(await self._store.job_usage(job), cost_of=self._cost_of)
+        await self.require_job(job_id)
+        task = await self._store.task(job_id, task_id)
+        if task is None:
+            raise NotFound("task", task_id)
+        used = await self._usage(job_id, [task])
         return task.to_json(used.get(task_id))
 
     # --- beginning

@@ -1,19 +1,16 @@
 """Looks up a chat by its id, and the plan progress of a turn."""
 
 import asyncio
-from collections.abc import Sequence
 
 from anycowork.agent.plan_progress import PlanProgress
 from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.errors import NotFound
-from anycowork.domain.jobs import single_step
-from anycowork.domain.messages import Json
-from anycowork.domain.plan import read_plan
 from anycowork.domain.ports import Store, Toolbox
-from anycowork.domain.tools import Call, ToolSpec
+from anycowork.domain.tools import Call
 from anycowork.domain.values import replace
+from anycowork.jobs.approved_plans import ApprovedPlans
 
-_LARGE = 200  # steps
+_LARGE = 200  # steps: more of them take long enough to block the event loop
 
 
 async def require_chat(store: Store, chat_id: str) -> Chat:
@@ -24,32 +21,22 @@ async def require_chat(store: Store, chat_id: str) -> Chat:
     return chat
 
 
-async def progress_of(store: Store, toolbox: Toolbox, turn: Turn, root: str) -> PlanProgress | None:
-    """Return the progress of the turn's approved plan; None if it has none."""
-    row = await store.plan(turn.plan_id) if turn.plan_id else None
-    if row is None or row.approved is None:
+async def progress_of(
+    store: Store, toolbox: Toolbox, turn: Turn, root: str, plans: ApprovedPlans | None = None
+) -> PlanProgress | None:
+    """Return the progress of the turn's approved plan; None if it has none. `plans` keeps plans that were read."""
+    found = await (plans or ApprovedPlans(store)).find(turn.plan_id) if turn.plan_id else None
+    if found is None:
+        return None
+    # A worker has its own step only, the agent that closes the job none.
+    plan = found.plan if turn.job_id is None else found.for_task(turn.task_id)
+    if plan is None:
         return None
     calls = [*await _earlier_calls(store, turn), *await store.calls(turn.id)]
     specs = toolbox.specs()
-    if not _is_large(row.approved):
-        return _progress(row.approved, turn, specs, root, calls)
-    return await asyncio.to_thread(_progress, row.approved, turn, specs, root, calls)
-
-
-def _progress(
-    approved: Json, turn: Turn, specs: Sequence[ToolSpec], root: str, calls: Sequence[Call]
-) -> PlanProgress | None:
-    plan = read_plan(approved)
-    # A worker has its own step only, the agent that closes the job none.
-    if plan is not None and turn.job_id is not None:
-        plan = single_step(plan, turn.task_id or "")
-    return None if plan is None else PlanProgress(plan, specs, root, calls)
-
-
-def _is_large(plan: Json) -> bool:
-    """Whether reading the plan takes long enough to block the event loop."""
-    steps = plan.get("steps")
-    return isinstance(steps, list) and len(steps) > _LARGE
+    if len(plan.steps) <= _LARGE:
+        return PlanProgress(plan, specs, root, calls)
+    return await asyncio.to_thread(PlanProgress, plan, specs, root, calls)
 
 
 async def _earlier_calls(store: Store, turn: Turn) -> list[Call]:

@@ -25,6 +25,7 @@ from anycowork.domain.principals import SERVER_PRINCIPAL, Principal, Scope
 from anycowork.domain.snapshots import (
     FileDifference,
     Kind,
+    PathImage,
     Restore,
     Restored,
     RestorePreview,
@@ -33,6 +34,7 @@ from anycowork.domain.snapshots import (
     Undo,
     in_paths,
     is_in,
+    paths_without_undo,
     shown_path,
     undoing,
 )
@@ -194,7 +196,8 @@ class RollbackService:
         _require_no_conflicts(preview, request.overwrite)
         before = await self._begin(principal, chat, snapshot, preview, workspace, epoch)
         done = await self._snapshots.restore(workspace, preview.undos)
-        await self._finish(principal.label(), chat, before, done, workspace)
+        targets = [undo.target for undo in preview.undos]
+        await self._finish(principal.label(), chat, before, targets, done, workspace)
         return RollbackResult(done, preview, undo_snapshot=before.id)
 
     async def undo_turns(
@@ -208,7 +211,7 @@ class RollbackService:
             raise Conflict("No change is recorded that could be undone.")
         undos = undoing(changes)
         if request.paths is not None:
-            undos = _narrowed(undos, request.paths)
+            undos = narrowed(undos, request.paths)
         first = changes[0].before
         if any(change.before.pruned for change in changes):
             raise _pruned(first.id)
@@ -238,6 +241,8 @@ class RollbackService:
             was = {image.path: image for image in before.images}
             undos = [Undo(target, was.get(target.path)) for target in meant.images]
             async with self._workspaces.writing(before.workspace):
+                if before.id not in {unfinished.id for unfinished, _ in await self._rows.unfinished_restores()}:
+                    continue  # another server has finished it meanwhile
                 try:
                     preview = await self._snapshots.preview(workspace, undos)
                 except (NotEnoughSpace, SnapshotDamaged) as error:
@@ -246,14 +251,14 @@ class RollbackService:
                 ours = [undo for undo in preview.undos if undo.path not in preview.conflicts]
                 done = await self._snapshots.restore(workspace, ours)
                 done = replace(done, conflicts={**preview.conflicts, **(done.conflicts or {})})
-                await self._finish(SERVER_PRINCIPAL.label(), chat, before, done, workspace)
+                await self._finish(SERVER_PRINCIPAL.label(), chat, before, meant.images, done, workspace)
 
     # --- the parts
 
     async def _preview(self, snapshot: Snapshot, request: RollbackRequest, workspace: Workspace) -> RestorePreview:
         undos = await self._undos(snapshot, only=request.only)
         if request.paths is not None:
-            undos = _narrowed(undos, request.paths)
+            undos = narrowed(undos, request.paths)
         return await self._snapshots.preview(workspace, undos)
 
     async def _undos(self, snapshot: Snapshot, *, only: bool) -> list[Undo]:
@@ -273,7 +278,7 @@ class RollbackService:
     ) -> Snapshot:
         """Save the current state and record the intended state before anything is changed."""
         cause = Restore(self._clock.new_id(), chat.id, snapshot.id)
-        before = await self._snapshots.before(cause, workspace, [undo.path for undo in preview.undos])
+        before = await self._snapshots.before_restore(cause, workspace, preview.undos)
         meant = self._snapshots.meant(before, preview.undos)
         writes = (require_idle(chat), RequireLease(workspace.root, epoch), before, meant)
         await self._journal.write(
@@ -281,8 +286,16 @@ class RollbackService:
         )
         return before
 
-    async def _finish(self, principal: str, chat: Chat, before: Snapshot, done: Restored, workspace: Workspace) -> None:
-        after = await self._snapshots.after(before, workspace)
+    async def _finish(
+        self,
+        principal: str,
+        chat: Chat,
+        before: Snapshot,
+        targets: Sequence[PathImage],
+        done: Restored,
+        workspace: Workspace,
+    ) -> None:
+        after = await self._snapshots.after_restore(before, workspace, targets, done)
         summary = RollbackResult(done, RestorePreview((), {}), before.id).to_json()
         if before.restores is None:  # the changes of a task were being written; its job says so
             after = after or replace(before, id=self._clock.new_id(), moment=SnapshotMoment.AFTER, images=())
@@ -316,10 +329,10 @@ def _pruned(snapshot_id: str) -> SnapshotPruned:
     )
 
 
-def _narrowed(undos: list[Undo], paths: Sequence[str]) -> list[Undo]:
-    for path in paths:
-        if not in_paths(undos, [path]):
-            raise Invalid(f"Nothing was recorded at '{path}' that could be undone.", param="paths")
+def narrowed(undos: list[Undo], paths: Sequence[str]) -> list[Undo]:
+    """Return the undos at these paths or below them. Raises: Invalid if there is none at one of the paths."""
+    for path in paths_without_undo(undos, paths):
+        raise Invalid(f"Nothing was recorded at '{path}' that could be undone.", param="paths")
     return in_paths(undos, paths)
 
 

@@ -9,6 +9,7 @@ from anycowork.domain.events import StreamItem
 from anycowork.domain.mcp_servers import McpServerChanges, McpServerConfig
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Price, Used
+from anycowork.domain.model import ContextSize, ModelFacts
 from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.usage import ModelUsage
 
@@ -92,6 +93,12 @@ class ProvidersPort(Protocol):
     def describe(self) -> Sequence[Json]: ...
     def context_tokens(self, model_id: str | None) -> int:
         """Return the size of the model's context window in tokens. Raises: NoSuchModel."""
+
+    def context_size(self, model_id: str | None) -> ContextSize:
+        """Return the same, and whether it is known. Raises: NoSuchModel."""
+
+    def facts(self, provider: str, model: str) -> ModelFacts:
+        """Return the price and context size of a model of this provider, as far as they are known."""
 
 
 class Connections(Protocol):

@@ -6,6 +6,7 @@ from dataclasses import field
 
 from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_service import ChatService
+from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.file_edit_service import FileEditService
 from anycowork.chats.file_service import FileService
@@ -30,6 +31,7 @@ from anycowork.chats.server_ports import (
     UpstreamsPort,
     WorkspaceRootsPort,
 )
+from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.trust_service import TrustService
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
@@ -43,15 +45,62 @@ from anycowork.workflows.workflow_service import WorkflowService
 
 
 @value
+class ModelServices:
+    """The models that answer: the configured servers, how a person connects one, the local model, and the passthrough's upstreams."""
+
+    providers: ProvidersPort
+    connections: Connections
+    local: LocalModelsPort
+    upstreams: UpstreamsPort
+
+
+@value
+class AccessServices:
+    """Who may send requests, and how many: the token, browser sessions, client keys with their accounts, hosts and sizes."""
+
+    token: str
+    keys: ClientKeysPort
+    sessions: Sessions
+    ledger: KeyLedger
+    receipts: IdempotencyPort
+    host: str = "127.0.0.1"
+    allowed_hosts: tuple[str, ...] = ()
+    request_limit_bytes: int = 10 * 1024 * 1024
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+@value
+class WorkspaceServices:
+    """The folders that people registered, and which of their files they trust."""
+
+    roots: WorkspaceRootsPort
+    trusted_files: TrustedFilesPort
+    trust: TrustService
+    find: Callable[[str | None], Awaitable[str]]
+
+
+@value
+class ServerServices:
+    """The running server itself. `stopping` is set when it shuts down: streams finish and readiness becomes false."""
+
+    settings: SettingsPort
+    numbers: Callable[[], Awaitable[Mapping[str, int]]]
+    storage: Callable[[], Awaitable[Sequence[Json]]]
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@value
 class Services:
-    """The services container. `stopping` is set when the server shuts down: streams finish and readiness becomes false."""
+    """The services container: what each face of AnyCowork calls."""
 
     chats: ChatService
     queue: QueueService
+    compaction: CompactionService
     forks: ForkService
     files: FileService
     file_edits: FileEditService
     git: GitService
+    symbols: SymbolService
     decisions: DecisionService
     jobs: JobService
     job_commits: JobCommitService
@@ -63,31 +112,14 @@ class Services:
     export: ChatExport
     store: ReadStore
     image_bytes: ImageBytes
-    keys: ClientKeysPort
-    sessions: Sessions
-    ledger: KeyLedger
-    receipts: IdempotencyPort
-    roots: WorkspaceRootsPort
-    trusted_files: TrustedFilesPort
-    trust: TrustService
     workflows: WorkflowService
-    find_workspace: Callable[[str | None], Awaitable[str]]
     streams: EventStreamsPort
     roles: RoleRegistry
     toolbox: Toolbox
     prompts: PromptService
-    providers: ProvidersPort
-    connections: Connections
-    local: LocalModelsPort
     mcp: McpServersPort
-    upstreams: UpstreamsPort
-    settings: SettingsPort
     clock: Clock
-    token: str
-    numbers: Callable[[], Awaitable[Mapping[str, int]]]
-    storage: Callable[[], Awaitable[Sequence[Json]]]
-    host: str = "127.0.0.1"
-    allowed_hosts: tuple[str, ...] = ()
-    request_limit_bytes: int = 10 * 1024 * 1024
-    stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    models: ModelServices
+    access: AccessServices
+    workspaces: WorkspaceServices
+    server: ServerServices

@@ -9,16 +9,19 @@ from dataclasses import replace
 from anycowork.agent.loop import Agent
 from anycowork.agent.turn_context import TurnContext
 from anycowork.chats.lookup import progress_of, require_chat
+from anycowork.chats.shared_chat_locks import ChatClaims
 from anycowork.chats.turn_recovery import TurnRecovery, Unfinished
 from anycowork.domain.chats import EndReason, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, TooManyFaults
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Message
-from anycowork.domain.ports import Journal, Store, Toolbox, Workspaces
+from anycowork.domain.ports import Journal, RecentMessages, Store, Toolbox, Workspaces
 from anycowork.domain.principals import SERVER_PRINCIPAL
+from anycowork.jobs.approved_plans import ApprovedPlans
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.roles import RoleRegistry
+from anycowork.prompts.compaction import without_undone
 from anycowork.prompts.tool_selection import LOOKED_AT
 from anycowork.workflows.runner import WorkflowRunner
 
@@ -47,6 +50,7 @@ class TurnScheduler:
         toolbox: Toolbox,
         workflows: WorkflowRunner,
         jobs: JobRunner,
+        plans: ApprovedPlans,
         tasks: asyncio.TaskGroup,
         find_workspace: Callable[[str | None], Awaitable[str]],
         sleep: Sleep = asyncio.sleep,
@@ -60,6 +64,7 @@ class TurnScheduler:
         self._toolbox = toolbox
         self._workflows = workflows
         self._jobs = jobs
+        self._plans = plans
         self.on_rest: Callable[[str], None] = lambda chat_id: None
         self._tasks = tasks
         self._find_workspace = find_workspace
@@ -70,6 +75,10 @@ class TurnScheduler:
         """Run the turn's next segment, after the previous segment has ended."""
         before = self._running.get(_line_of(turn))
         self._running[_line_of(turn)] = self._tasks.create_task(self._segment(turn, before))
+
+    def is_busy(self, chat_id: str) -> bool:
+        """Tell whether a turn of the chat runs in this process."""
+        return any(of_chat == chat_id for of_chat, _ in self._running)
 
     async def stop(self, turn: Turn, *, principal: str, note: str) -> None:
         """End the turn at once: its processes are killed, and the history is consistent when this returns."""
@@ -131,18 +140,24 @@ class TurnScheduler:
         """Build the turn's context. Raises: BadWorkspace, also for an unregistered folder: an imported chat may name any folder."""
         chat = await require_chat(self._store, turn.chat_id)
         await self._find_workspace(chat.workspace)
-        recent = await self._store.recent_history(chat.id, since=turn.message_id)
+        recent = await self._history(turn)
         return TurnContext(
             chat=chat,
             turn=turn,
             role=self._roles.stored(turn.role),
             workspace=self._workspaces.open(turn.workspace or chat.workspace),
             toolbox=self._toolbox,
-            history=_seen_by(turn, recent.messages),
+            history=without_undone(_seen_by(turn, recent.messages)),
             beginning=() if recent.complete else await self._store.first_messages(chat.id, LOOKED_AT),
             calls=await self._store.calls(turn.id),
-            progress=await progress_of(self._store, self._toolbox, turn, chat.workspace),
+            progress=await progress_of(self._store, self._toolbox, turn, chat.workspace, self._plans),
         )
+
+    async def _history(self, turn: Turn) -> RecentMessages:
+        """A worker's begins with its assignment: what hundreds of other tasks said is not read for it."""
+        if turn.task_id is None:
+            return await self._store.recent_history(turn.chat_id, since=turn.message_id)
+        return RecentMessages(await self._store.messages_since(turn.chat_id, turn.message_id), complete=True)
 
     async def _end_failed(self, turn: Turn, error: AnyCoworkError) -> None:
         """End the turn with this error, as soon as the store accepts writes."""
@@ -182,15 +197,30 @@ def _reason(error: AnyCoworkError) -> EndReason:
     return EndReason.LIMIT if limit else EndReason.FAILED
 
 
-async def settle_after_crash(store: Store, recovery: TurnRecovery, scheduler: TurnScheduler) -> None:
-    """Before the server accepts requests: end running turns as interrupted, resume answered ones, leave parked ones parked."""
-    for turn in await store.turns_in(TurnState.RUNNING):
-        await recovery.clear_leftovers(turn)
-        left = await broken_off(store, turn)
-        note = f"The server ended during this turn. {_goes_on(turn)}"
-        await recovery.end(turn, EndReason.INTERRUPTED, note=note, unfinished=left, principal=SERVER_PRINCIPAL.label())
-    for turn in await store.turns_in(TurnState.DUE):
-        scheduler.start(turn)
+async def settle_after_crash(
+    store: Store, recovery: TurnRecovery, scheduler: TurnScheduler, claims: ChatClaims
+) -> list[str]:
+    """End the running turns of servers that died as interrupted, resume answered ones, leave parked ones parked.
+
+    Returns the chats whose turns were ended. A chat that a living server holds is left to it.
+    """
+    ended: list[str] = []
+    running, due = await store.turns_in(TurnState.RUNNING), await store.turns_in(TurnState.DUE)
+    for turn in (*running, *due):
+        async with claims.claiming(turn.chat_id) as claimed:
+            current = await store.turn(turn.id) if claimed else None
+            if current is None or current.state is not turn.state:
+                continue  # another server has it, or had it meanwhile
+            if turn.state is TurnState.DUE:
+                scheduler.start(turn)
+                continue
+            await recovery.clear_leftovers(turn)
+            left = await broken_off(store, turn)
+            note = f"The server ended during this turn. {_goes_on(turn)}"
+            by = SERVER_PRINCIPAL.label()
+            await recovery.end(turn, EndReason.INTERRUPTED, note=note, unfinished=left, principal=by)
+            ended.append(turn.chat_id)
+    return ended
 
 
 async def waiting_stages(store: Store) -> frozenset[str]:

@@ -19,6 +19,7 @@ from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
 
 MOST_IMAGED = 100_000  # paths in one snapshot
 _CHUNK = 1 << 20
+_SMALL = 1 << 16  # bytes of a file that is read in one call
 _TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _KINDS = {stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.SYMLINK, stat.S_IFDIR: Kind.FOLDER}
 
@@ -34,7 +35,9 @@ class ContentWriter:
 
 def path_of(path: str) -> WorkspacePath:
     """Parses a path as images name it: from the workspace's root, with every link already resolved. Raises: OutsideWorkspace."""
-    parts = tuple(part for part in path.split("/") if part not in ("", "."))
+    parts = tuple(path.split("/"))
+    if "" in parts or "." in parts:
+        parts = tuple(part for part in parts if part not in ("", "."))
     if ".." in parts:
         raise OutsideWorkspace(f"'{shown(path)}' contains '..'; images name every path from the workspace's root.")
     return WorkspacePath(parts)
@@ -49,26 +52,28 @@ def touched(folder: Folder, paths: Iterable[str]) -> list[Seen]:
 
     Raises: NotKept if there are too many; ToolFault if a folder cannot be read.
     """
-    found: dict[WorkspacePath, os.stat_result | None] = {}
-    existing: set[WorkspacePath] = set()
+    found: dict[tuple[str, ...], Seen] = {}
+    existing: set[tuple[str, ...]] = set()
     with ImageReader(folder) as reader:
         for place in map(path_of, paths):
-            if place.is_root or place in found or is_git_control(place.parts):
+            if place.is_root or place.parts in found or is_git_control(place.parts):
                 continue
             if below_any(place, found) and behind_a_link(folder, place):
-                found[place] = None
+                found[place.parts] = (place, None)
                 continue
             for entry, stat_ in chain(_whole(reader, folder.jail, place), _missing_above(reader, place, existing)):
-                found[entry] = stat_
+                found[entry.parts] = (entry, stat_)
                 if len(found) > MOST_IMAGED:
                     raise NotKept(
                         f"This touches more than {MOST_IMAGED:,} paths, too many to be undone. Do it in parts."
                     )
-    return sorted(found.items(), key=lambda seen: seen[0].parts)
+    return [found[parts] for parts in sorted(found)]
 
 
-def below_any(place: WorkspacePath, others: Container[WorkspacePath]) -> bool:
-    return any(WorkspacePath(place.parts[:depth]) in others for depth in range(1, len(place.parts)))
+def below_any(place: WorkspacePath, others: Container[tuple[str, ...]]) -> bool:
+    """Tells whether one of the `others`, given by their parts, is a folder above."""
+    parts = place.parts
+    return any(parts[:depth] in others for depth in range(1, len(parts)))
 
 
 def behind_a_link(folder: Folder, place: WorkspacePath) -> bool:
@@ -80,13 +85,15 @@ def behind_a_link(folder: Folder, place: WorkspacePath) -> bool:
     return False
 
 
-def _missing_above(reader: "ImageReader", place: WorkspacePath, existing: set[WorkspacePath]) -> Iterator[Seen]:
-    """`existing` are folders that were found before; it grows."""
+def _missing_above(reader: "ImageReader", place: WorkspacePath, existing: set[tuple[str, ...]]) -> Iterator[Seen]:
+    """`existing` are folders that were found before, by their parts; it grows."""
+    if place.parts[:-1] in existing:
+        return
     above = place.parent
-    while not above.is_root and above not in existing and reader.stat(above) is None:
+    while not above.is_root and above.parts not in existing and reader.stat(above) is None:
         yield above, None
         above = above.parent
-    existing.add(above)
+    existing.add(above.parts)
 
 
 def _whole(reader: "ImageReader", jail: Jail, place: WorkspacePath) -> Iterator[Seen]:
@@ -136,14 +143,17 @@ class ImageReader:
 
     def stat(self, place: WorkspacePath) -> os.stat_result | None:
         """Returns the stat of the entry itself; None if there is none. Raises: OutsideWorkspace, ToolFault."""
-        if place.is_root:
+        parts = place.parts
+        if not parts:
             return self._jail.stat(place)
         try:
-            parent = self._last.at("/".join(place.parts[:-1]))
-            with translate_os_errors(place.path):
-                return os.stat(place.name, dir_fd=parent, follow_symlinks=False)
-        except (FileMissing, WrongKind):
+            parent = self._last.at("/".join(parts[:-1]))
+            return os.stat(parts[-1], dir_fd=parent, follow_symlinks=False)
+        except (FileMissing, WrongKind, FileNotFoundError, NotADirectoryError):
             return None
+        except OSError:
+            with translate_os_errors(place.path):
+                raise
 
     def image_of(self, seen: Seen) -> PathImage:
         """Reads the content of what was seen. Raises: ToolFault if it cannot be read; OSError if the pack cannot store it."""
@@ -152,6 +162,15 @@ class ImageReader:
             return self._image(place, found)
         except FileMissing:
             return absent(place.path)
+
+    def image_of_file(self, place: WorkspacePath) -> PathImage:
+        """Like `image`, for what is very probably a file: without a look before. Raises: as `image_of`."""
+        try:
+            return self._file(place)
+        except FileMissing:
+            return absent(place.path)
+        except (StateChanged, WrongKind):  # a link, a folder or something else is there now
+            return self.image(place)
 
     def _image(self, place: WorkspacePath, found: os.stat_result | None) -> PathImage:
         if found is None:
@@ -167,9 +186,13 @@ class ImageReader:
 
     def _file(self, place: WorkspacePath) -> PathImage:
         """Opens what was seen to be a regular file; whatever is there now is looked at again."""
-        parent = self._last.at("/".join(place.parts[:-1]))
-        with translate_os_errors(place.path):
-            fd = os.open(place.name, _TO_READ, dir_fd=parent)
+        parts = place.parts
+        parent = self._last.at("/".join(parts[:-1]))
+        try:
+            fd = os.open(parts[-1], _TO_READ, dir_fd=parent)
+        except OSError:
+            with translate_os_errors(place.path):
+                raise
         try:
             found = os.fstat(fd)
             require_regular(found, place)
@@ -179,7 +202,15 @@ class ImageReader:
         return PathImage(place.path, Kind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
 
     def _read_content(self, fd: int, place: WorkspacePath, found: os.stat_result) -> tuple[str, int]:
-        content = self._content
+        content, size = self._content, found.st_size
+        if size < _SMALL:
+            with translate_os_errors(place.path):
+                whole = os.pread(fd, size + 1, 0)
+            if len(whole) == size:  # one byte more was asked for
+                if content is None:
+                    return hashlib.sha256(whole).hexdigest(), size
+                if size < content.pack.own_file_bytes:
+                    return content.pack.put(whole, owner=content.owner), size
         if content is None:
             with translate_os_errors(place.path):
                 return _digest(fd, found.st_size)

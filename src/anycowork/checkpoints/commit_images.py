@@ -1,13 +1,15 @@
-"""Images around a commit whose manifest is known: only contents that will be lost are read, and the state afterwards is the recorded one.
+"""Images around a commit or a restore whose paths are known: only contents that will be lost are read, and the state afterwards is the
+recorded one.
 
-For commits of many paths: a path that was not there before costs no system call.
+For changes of many paths: a path that was not there before costs no system call.
 """
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 
 from anycowork.checkpoints.capture import ContentWriter, ImageReader, bytes_in, path_of, touched
-from anycowork.domain.snapshots import Kind, PathImage, absent
+from anycowork.domain.errors import OutsideWorkspace, ToolFault
+from anycowork.domain.snapshots import Kind, PathImage, Restored, absent
 from anycowork.domain.tools import PathIntent
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.paths import is_git_control
@@ -21,14 +23,15 @@ class CommitImages:
     def __init__(self, folder: Folder, intents: Sequence[PathIntent]) -> None:
         """Raises: NotKept if there are too many paths; ToolFault if a folder cannot be read."""
         self._folder = folder
-        outside_git = [item for item in intents if not is_git_control(tuple(item.path.split("/")))]
-        self._new = [item.path for item in outside_git if item.before is None]
-        lost = [item for item in outside_git if item.before is not None]
-        trees = [item.path for item in lost if _is_tree(item)]
+        places = [(path_of(item.path), item) for item in intents]
+        outside_git = [(place, item) for place, item in places if not is_git_control(place.parts)]
+        self._new = [item.path for _, item in outside_git if item.before is None]
+        trees = [item.path for _, item in outside_git if _is_tree(item)]
         self._below = touched(folder, trees) if trees else []
-        places = sorted((path_of(item.path) for item in lost if not _is_tree(item)), key=lambda place: place.parts[:-1])
+        lost = [place for place, item in outside_git if item.before is not None and not _is_tree(item)]
+        lost.sort(key=lambda place: place.parts[:-1])
         with ImageReader(folder) as reader:
-            self._single = [(place, reader.stat(place)) for place in places]
+            self._single = [(place, reader.stat(place)) for place in lost]
         self.needs = bytes_in(self._below) + bytes_in(self._single)
 
     def taken(self, content: ContentWriter) -> list[PathImage]:
@@ -46,6 +49,31 @@ def images_afterwards(
     intended = {item.path: item for item in intents}
     alone = set(left_alone)
     return [_afterwards(image, intended, alone) for image in before]
+
+
+def images_of_restore(
+    folder: Folder, before: Iterable[PathImage], targets: Iterable[PathImage], done: Restored
+) -> list[PathImage]:
+    """Returns the state that a restore left: what it wrote is as it was meant, and only the other paths are looked at again.
+
+    A path that cannot be read is left out: nobody knows its state, so that undoing this restore finds a conflict there.
+    """
+    meant = {image.path: image for image in targets}
+    written = {*done.restored, *done.deleted}
+    images = []
+    with ImageReader(folder) as reader:
+        for image in before:
+            target = meant.get(image.path) if image.path in written else None
+            try:
+                images.append(_without_counts(target) if target else reader.image(path_of(image.path)))
+            except (ToolFault, OutsideWorkspace):
+                continue
+    return images
+
+
+def _without_counts(image: PathImage) -> PathImage:
+    mode = image.mode & 0o777 if image.kind is Kind.FILE else image.mode
+    return PathImage(image.path, image.kind, image.hash, mode, image.size)
 
 
 def _afterwards(image: PathImage, intended: dict[str, PathIntent], alone: set[str]) -> PathImage:

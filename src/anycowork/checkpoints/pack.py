@@ -149,12 +149,16 @@ class Pack:
     def sync(self, digests: Collection[str | None] | None = None) -> None:
         """Returns when these contents are on disk, or everything that was put if none are named.
 
-        If the disk refuses, everything put since the last sync is forgotten. Raises: OSError.
+        If the disk refuses, everything put since the last sync is forgotten. Raises: OSError, also for a content that was forgotten
+        because another caller's sync failed.
         """
         with self._lock:
             state = self._state()
-            if digests is not None and not any(map(state.is_unsynced, digests)):
-                return
+            if digests is not None:
+                if any(digest is not None and digest not in state.index for digest in digests):
+                    raise OSError(errno.EIO, "the disk has given up contents that were not written yet")
+                if not any(map(state.is_unsynced, digests)):
+                    return
             for file in sorted(state.unsynced):
                 fd = self._pen.on(file)
                 try:
@@ -342,6 +346,12 @@ class PackReader:
     def chunks(self, digest: str) -> Iterator[bytes]:
         """Yields the content in pieces. Raises: Damaged, at the end if the content read differs from the content put."""
         fd, entry = self._opened(digest)
+        if entry.size <= CHUNK:
+            data = os.pread(fd, entry.size, entry.offset)
+            if hashlib.sha256(data).hexdigest() != digest:
+                raise self._pack.lost(digest)
+            yield data
+            return
         check = hashlib.sha256()
         at, end = entry.offset, entry.offset + entry.size
         while at < end and (chunk := os.pread(fd, min(CHUNK, end - at), at)):
@@ -350,6 +360,11 @@ class PackReader:
             yield chunk
         if check.hexdigest() != digest:
             raise self._pack.lost(digest)
+
+    def verify(self, digest: str) -> None:
+        """Reads the whole content. Raises: Damaged."""
+        for _ in self.chunks(digest):
+            pass
 
     def _opened(self, digest: str) -> tuple[int, PackEntry]:
         entry = self._pack.find(digest)

@@ -6,6 +6,7 @@ a crash leaves, every file is either old or new, and the next start finishes the
 
 import os
 import secrets
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -13,8 +14,8 @@ from anycowork.checkpoints.capture import ImageReader, path_of
 from anycowork.checkpoints.pack import Damaged, Pack
 from anycowork.domain.control_files import fold_name
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
-from anycowork.domain.snapshots import Kind, PathImage, Restored, Undo
-from anycowork.domain.values import value
+from anycowork.domain.snapshots import Kind, PathImage, Restored, SeenEntry, Undo
+from anycowork.domain.values import leaf_value
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import give_to_owner_of, translate_os_errors
 from anycowork.workspace.last_folder import LastFolder
@@ -52,7 +53,7 @@ def bring_back(
             if undo.target.kind is Kind.FOLDER:
                 run.attempt(undo, run.make_folder)
         done = len(ordered)
-        contents = sorted((undo for undo in ordered if undo.target.has_content), key=lambda undo: _folder_of(undo.path))
+        contents = sorted((undo for undo in ordered if undo.target.has_content), key=_folder_of)
         done -= len(contents)
         for batch in _batches(contents):
             progress(done, len(ordered))
@@ -78,7 +79,7 @@ def clear_leftovers(folder: Folder, paths: Iterable[str]) -> None:
             continue  # the folder was deleted or replaced
 
 
-@value
+@leaf_value
 class _Staged:
     """A content under its temporary name; `identity` is the inode and ctime of the file that it replaces, None if there is none."""
 
@@ -99,9 +100,10 @@ class _RestoreRun:
         self._last = LastFolder(folder.jail)
         self._restored: list[str] = []
         self._deleted: list[str] = []
-        self._kept: list[str] = []
+        self._kept: dict[str, None] = {}
         self._faults: dict[str, str] = {}
         self._unsynced: dict[str, list[str]] = {}
+        self._allowed: dict[str, WorkspacePath] = {}
         self._no_repository: set[tuple[str, ...]] = set()
         self._links: list[WorkspacePath] = []
 
@@ -114,36 +116,51 @@ class _RestoreRun:
 
     def attempt(self, undo: Undo, step: Step) -> bool:
         """Returns whether the step was done."""
-        if undo.path in self._faults or undo.path in self._kept:
+        path = undo.path
+        if path in self._faults or path in self._kept:
             return False
-        place = path_of(undo.path)
         try:
-            if place.is_root or is_git_control(place.parts):
-                raise OutsideWorkspace(f"'{shown(undo.path)}' is never touched by a restore.")
-            if undo.target.kind is not Kind.ABSENT:
-                self._require_no_repository(place)
-            with translate_os_errors(undo.path):
+            place = self._allowed.get(path) or self._require_allowed(undo)
+            with translate_os_errors(path):
                 step(place, undo)
         except (ToolFault, OutsideWorkspace) as error:
-            self._faults[undo.path] = error.message
+            self._faults[path] = error.message
         except Damaged:
-            self._faults[undo.path] = "its kept content is damaged"
-        return undo.path not in self._faults
+            self._faults[path] = "its kept content is damaged"
+        return path not in self._faults
+
+    def _require_allowed(self, undo: Undo) -> WorkspacePath:
+        """Returns the place. Remembers it unless its name could make a repository: then every step checks again."""
+        place = path_of(undo.path)
+        if place.is_root or is_git_control(place.parts):
+            raise OutsideWorkspace(f"'{shown(undo.path)}' is never touched by a restore.")
+        if undo.target.kind is Kind.ABSENT:
+            self._allowed[undo.path] = place
+        elif any(fold_name(part) in REPOSITORY_NAMES for part in place.parts):
+            self._folder.require_no_repository(place)
+        else:
+            if place.parts[:-1] not in self._no_repository:  # only such a name can make one of the folders above
+                self._folder.require_no_repository(place)
+                self._no_repository.add(place.parts[:-1])
+            self._allowed[undo.path] = place
+        return place
 
     def remove(self, place: WorkspacePath, undo: Undo) -> None:
-        now = self._require_expected(place, undo)
+        now = undo.expected
+        if now is None or not _is_as_seen(undo, self._images.stat(place)):
+            now = self._require_expected(place, undo)
         if now.kind is Kind.ABSENT:
             return
-        parent = self._last.at(_folder_of(undo.path))
+        parent = self._last.at(_folder_of(undo))
         if now.kind is not Kind.FOLDER:
             os.unlink(place.name, dir_fd=parent)
         elif self._folder.jail.names(place):
-            self._kept.append(undo.path)
+            self._kept[undo.path] = None
             return
         else:
             os.rmdir(place.name, dir_fd=parent)
             self._images.moved()
-        self._unsynced.setdefault(_folder_of(undo.path), []).append(undo.path)
+        self._unsynced.setdefault(_folder_of(undo), []).append(undo.path)
         if undo.target.kind is Kind.ABSENT:
             self._deleted.append(undo.path)
 
@@ -211,7 +228,7 @@ class _RestoreRun:
 
     def _stage(self, place: WorkspacePath, undo: Undo, *, synced: bool) -> _Staged:
         """Writes the complete, verified content under a temporary name."""
-        folder = _folder_of(undo.path)
+        folder = _folder_of(undo)
         identity = None
         try:
             parent = self._last.at(folder)
@@ -219,9 +236,10 @@ class _RestoreRun:
             self._folder.jail.make_folders(place.parent)
             parent = self._last.at(folder)
         if not _in_the_way(undo):
-            seen = self._images.stat(place)
-            self._require_expected(place, undo)
-            identity = _identity(seen)
+            found = self._images.stat(place)
+            if not _is_as_seen(undo, found):
+                self._require_expected(place, undo)
+            identity = _identity(found)
         temporary = secrets.token_hex(8).join(_TEMPORARY)
         staged = _Staged(undo, folder, place.name, temporary, identity)
         try:
@@ -274,14 +292,6 @@ class _RestoreRun:
             raise StateChanged(f"'{shown(undo.path)}' was changed by someone else while this was restored.")
         return now
 
-    def _require_no_repository(self, place: WorkspacePath) -> None:
-        """Checks a folder once: only a path with one of the names of a repository can make one of the folders above."""
-        if any(fold_name(part) in REPOSITORY_NAMES for part in place.parts):
-            self._folder.require_no_repository(place)
-        elif place.parts[:-1] not in self._no_repository:
-            self._folder.require_no_repository(place)
-            self._no_repository.add(place.parts[:-1])
-
     def _sync_all(self, paths: Sequence[str]) -> None:
         try:
             with translate_os_errors("."):
@@ -308,12 +318,32 @@ def _batches(undos: Sequence[Undo]) -> Iterator[list[Undo]]:
         yield batch
 
 
-def _folder_of(path: str) -> str:
-    return "/".join(path_of(path).parts[:-1])
+def _folder_of(undo: Undo) -> str:
+    return undo.target.path.rpartition("/")[0]
 
 
 def _identity(found: os.stat_result | None) -> tuple[int, int] | None:
     return None if found is None else (found.st_ino, found.st_ctime_ns)
+
+
+def seen_entry(found: os.stat_result | None, image: PathImage) -> SeenEntry | None:
+    """Returns how to recognise the file again whose content was read after `found`; None if its times cannot tell a later change."""
+    if found is None or image.kind is not Kind.FILE or image.hash is None or _is_young(found):
+        return None
+    return SeenEntry(found.st_ino, found.st_ctime_ns, image.hash)
+
+
+def _is_as_seen(undo: Undo, now: os.stat_result | None) -> bool:
+    """Tells whether the expected file is still there, without reading it again."""
+    seen, expected = undo.seen, undo.expected
+    if seen is None or expected is None or now is None or not stat.S_ISREG(now.st_mode):
+        return False
+    same_file = (seen.inode, seen.ctime) == (now.st_ino, now.st_ctime_ns)
+    return same_file and (expected.kind, expected.hash, expected.mode) == (
+        Kind.FILE,
+        seen.hash,
+        stat.S_IMODE(now.st_mode),
+    )
 
 
 def _is_young(found: os.stat_result) -> bool:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.config.loading import load_settings
-from anycowork.config.settings import BadSettings
+from anycowork.config.settings import BadSettings, Settings
 from anycowork.domain.audit import BrokenChain, ChainHead, HeadEvent, Link, verify_heads
 from anycowork.domain.audit import verify as verify_links
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.values import value
-from anycowork.store.sqlite.audit import chat_ids, end_of, expects_heads_file, open_readonly, verify_chat
-from anycowork.store.sqlite.audit_heads import heads_path, read_heads
+from anycowork.server.database_setup import open_to_read
+from anycowork.store.sql.audit import chat_ids, end_of, verify_chat
+from anycowork.store.sql.audit_heads import heads_path, read_heads
 
 
 @value
@@ -33,11 +34,11 @@ def verify(
     try:
         files = [Path(cwd, name) for name in what if Path(cwd, name).is_file()]
         chats = [name for name in what if not Path(cwd, name).is_file()]
-        database = load_settings(flags, environ, cwd=cwd).database_path
-        heads = _Heads(heads_path(database))  # before the database, which may grow meanwhile
+        settings = load_settings(flags, environ, cwd=cwd)
+        heads = _Heads(heads_path(settings.database_path))  # before the database, which may grow meanwhile
         findings = [_in_file(path, heads) for path in files]
         if chats or every:
-            findings += _in_database(database, chats, heads, every=every)
+            findings += _in_database(settings, chats, heads, every=every)
     except AnyCoworkError as error:
         stderr().line(f"anycowork audit verify: {error.message}")
         return 2 if isinstance(error, BadSettings) else 1
@@ -48,15 +49,15 @@ def verify(
     return 1 if any(finding.broken for finding in findings) else 0
 
 
-def _in_database(path: Path, chats: Sequence[str], heads: "_Heads", *, every: bool) -> list[AuditFinding]:
-    with open_readonly(path) as connection:
+def _in_database(settings: Settings, chats: Sequence[str], heads: "_Heads", *, every: bool) -> list[AuditFinding]:
+    with open_to_read(settings) as (connection, expects_heads):
         wanted = [*chats, *([*chat_ids(connection), *heads.chats()] if every else [])]
         found = []
         for chat_id in dict.fromkeys(wanted):
             end = end_of(connection, chat_id)
             broken = verify_chat(connection, chat_id, heads.newest.get(chat_id))
             found.append(AuditFinding(f"chat {chat_id}", broken, end.hash if end else ""))
-        if heads.all or expects_heads_file(connection):
+        if heads.all or expects_heads:
             missing = None if heads.all else BrokenChain(0, "the file is missing or empty")
             found.append(
                 AuditFinding("heads of all chats", heads.broken or missing, heads.all[-1].head if heads.all else "")

@@ -43,7 +43,7 @@ class Diagnosis:
 def run_checks(settings: Settings, environ: Mapping[str, str]) -> list[Diagnosis]:
     return [
         _python(),
-        _sqlite(),
+        _database(settings),
         _data_folder(settings.data_dir),
         _disk_space(settings.data_dir),
         _storage(settings),
@@ -67,6 +67,20 @@ def _python() -> Diagnosis:
     return Diagnosis(
         "Python", sys.version_info >= (3, 11), True, platform.python_version(), "Install Python 3.11 or newer."
     )
+
+
+def _database(settings: Settings) -> Diagnosis:
+    return _sqlite() if settings.database_url is None else _postgres(settings.database_url.get_secret_value())
+
+
+def _postgres(url: str) -> Diagnosis:
+    from anycowork.store.postgres.schema import describe
+
+    try:
+        return Diagnosis("PostgreSQL", True, True, describe(url))
+    except AnyCoworkError as error:
+        reason, _, way_out = error.message.partition(". ")
+        return Diagnosis("PostgreSQL", False, True, reason, way_out)
 
 
 def _sqlite() -> Diagnosis:

@@ -13,8 +13,8 @@ from anycowork.domain.principals import SERVER_PRINCIPAL
 from anycowork.sandbox.workspaces import check_root, home_folder, under_a_root
 from anycowork.server.clock import SystemClock
 from anycowork.server.data_folder import lock_data_folder
-from anycowork.store.sqlite.database import open_store
-from anycowork.store.sqlite.importer import Importer, ImportProblem, ImportReport
+from anycowork.server.database_setup import open_database
+from anycowork.store.sql.importer import Importer, ImportProblem, ImportReport
 
 
 def import_files(flags: Mapping[str, object], environ: Mapping[str, str], files: Sequence[Path], *, cwd: Path) -> int:
@@ -33,7 +33,7 @@ def import_files(flags: Mapping[str, object], environ: Mapping[str, str], files:
 
 async def _import(settings: Settings, files: Sequence[Path], *, workspace: Path) -> list[ImportReport]:
     clock = SystemClock()
-    database = open_store(settings.database_path, clock, publish=lambda record: None)
+    database = await open_database(settings, clock)
     try:
         roots = [root.root for root in await database.roots.all()]
         allowed = partial(_may_work_in, roots=[*roots, str(workspace)], data_dir=settings.data_dir)

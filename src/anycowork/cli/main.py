@@ -11,9 +11,10 @@ from typing import Annotated
 import typer
 
 from anycowork import __version__
-from anycowork.cli import agents_group, audit_group, jobs_group, mcp_group, model_group, workflow_group
+from anycowork.cli import agents_group, audit_group, database_group, jobs_group, mcp_group, model_group, workflow_group
 from anycowork.cli.options import (
     Allow,
+    DatabaseUrl,
     DataDir,
     Events,
     Host,
@@ -43,6 +44,7 @@ app.add_typer(workflow_group.app, name="workflow")
 app.add_typer(model_group.app, name="model")
 app.add_typer(mcp_group.app, name="mcp")
 app.add_typer(audit_group.app, name="audit")
+app.add_typer(database_group.app, name="database")
 app.add_typer(jobs_group.app, name="jobs")
 app.command("agents", help=agents_group.AGENTS_HELP, short_help="Say which agents jobs can use.")(
     agents_group.list_agents
@@ -65,6 +67,7 @@ Examples:
     anycowork serve --workspace ~/notes
     anycowork serve --port 9000 --no-open
     ANYCOWORK_TOKEN=… anycowork serve --host 0.0.0.0
+    ANYCOWORK_DATABASE_URL=postgresql://… anycowork serve
 """
 
 RUN_HELP = """Run one request headless, for scripts and CI.
@@ -188,9 +191,11 @@ def serve(
     workspace: Workspace = None,
     token: Token = None,
     model: Model = None,
+    database_url: DatabaseUrl = None,
     no_open: NoOpen = False,
 ) -> None:
     flags = {"host": host, "port": port, "data_dir": data_dir, "workspace": workspace, "token": token, "model": model}
+    flags["database_url"] = database_url
     raise typer.Exit(_serve(merge_flags(context, {**flags, "open_browser": False if no_open else None})))
 
 

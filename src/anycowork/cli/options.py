@@ -29,6 +29,14 @@ WorkspaceOrHere = Annotated[
 Host = Annotated[str | None, typer.Option("--host", help="Address to listen on; another than 127.0.0.1 needs a token.")]
 Port = Annotated[int | None, typer.Option("--port", "-p", help="Port to listen on; 0 takes any free one. [8484]")]
 Token = Annotated[str | None, typer.Option("--token", help="The access token; better given as ANYCOWORK_TOKEN.")]
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--database-url",
+        help="Keep chats in PostgreSQL: postgresql://…; a password is better given as ANYCOWORK_DATABASE_URL.",
+        metavar="URL",
+    ),
+]
 Model = Annotated[
     str | None, typer.Option("--model", "-m", help="The model to use, as provider/model.", metavar="MODEL")
 ]

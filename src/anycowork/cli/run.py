@@ -1,6 +1,7 @@
 """`anycowork run`: one request, headless. It never hangs and never decides for a person: open requests stay open."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,12 +11,13 @@ import msgspec
 
 from anycowork.cli.headless_run import HeadlessRun, RunRequest
 from anycowork.cli.run_advice import advice_for
-from anycowork.cli.run_cost import RunCost
+from anycowork.cli.run_cost import RunCost, listed_prices
 from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.cli.run_progress import JsonReporter, Reporter, TextReporter
 from anycowork.client.connect import ServerAddress, with_server
 from anycowork.client.console import stderr, stdout
 from anycowork.client.http import ServerClient
+from anycowork.config.known_models import known_models
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.messages import Json
@@ -55,10 +57,15 @@ def read_plan_file(path: Path) -> Json:
     return plan.to_json()
 
 
+def _spending(request: RunRequest, settings: Settings) -> RunCost:
+    listed = listed_prices(known_models(settings.data_dir), settings.providers, os.environ)
+    return RunCost(request.max_cost, settings.providers, listed)
+
+
 async def _run(settings: Settings, request: RunRequest, reporter: Reporter) -> RunOutcome:
     async def work(address: ServerAddress) -> RunOutcome:
         async with ServerClient(address.url, address.token) as client:
-            headless_run = HeadlessRun(client, request, RunCost(request.max_cost, settings.providers), reporter)
+            headless_run = HeadlessRun(client, request, _spending(request, settings), reporter)
             outcome = await _bounded(headless_run, _time_limit(request, settings))
         advice = advice_for(outcome, headless_run.chat_id, address, settings, job_id=headless_run.job_id)
         reporter.finish(outcome, chat_id=headless_run.chat_id, advice=advice)

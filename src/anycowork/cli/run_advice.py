@@ -10,6 +10,7 @@ from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.client.connect import ServerAddress
 from anycowork.client.console import strip_controls
 from anycowork.config.settings import Settings
+from anycowork.domain.errors import ContextFull
 from anycowork.domain.messages import Json
 
 
@@ -17,19 +18,40 @@ def advice_for(
     outcome: RunOutcome, chat_id: str | None, address: ServerAddress, settings: Settings, *, job_id: str | None = None
 ) -> list[str]:
     """Returns an empty list unless a person is needed."""
+    if outcome.ending is RunEnding.LIMIT and chat_id is not None and job_id is None:
+        return _continue_lines(outcome, chat_id, address, settings)
     if outcome.ending is not RunEnding.PARKED or chat_id is None:
         return []
     if job_id is not None and not outcome.waiting:
         words = ["anycowork", "jobs", "approve", job_id, "--data-dir", str(settings.data_dir)]
         return [f"Approve the plan and carry it out: {strip_controls(shlex.join(words))}"]
-    url = address.url if address.lasting else f"http://{settings.host}:{settings.port}"
-    serve = shlex.join(["anycowork", "serve", "--data-dir", str(settings.data_dir)])
+    url, start = _server(address, settings)
     return [
         *(line for one in outcome.waiting for line in _asked(one)),
-        *([] if address.lasting else [f"The chat is kept. Start the server: {strip_controls(serve)}"]),
+        *start,
         strip_controls(f"Decide at {url}/ (chat {chat_id}), or:"),
         *(_curl(one, f"{url}/context/{chat_id}", settings) for one in outcome.waiting),
     ]
+
+
+def _continue_lines(outcome: RunOutcome, chat_id: str, address: ServerAddress, settings: Settings) -> list[str]:
+    """Says how to go on after a limit: nothing is sent again. A full context can be compacted first."""
+    url, start = _server(address, settings)
+    acts = ["compact", "continue"] if outcome.code == ContextFull.code else ["continue"]
+    words = "Compact and continue it" if len(acts) > 1 else "Continue it"
+    return [
+        *start,
+        strip_controls(f"{words} at {url}/ (chat {chat_id}), or:"),
+        *(_curl_line(f"{url}/context/{chat_id}/{act}", {}, settings) for act in acts),
+    ]
+
+
+def _server(address: ServerAddress, settings: Settings) -> tuple[str, list[str]]:
+    """Returns the server's address, and how to start it if it does not run any more."""
+    if address.lasting:
+        return address.url, []
+    serve = shlex.join(["anycowork", "serve", "--data-dir", str(settings.data_dir)])
+    return f"http://{settings.host}:{settings.port}", [f"The chat is kept. Start the server: {strip_controls(serve)}"]
 
 
 def _asked(waiting: Json) -> list[str]:
@@ -67,7 +89,6 @@ def _options(waiting: Json) -> list[str]:
 
 
 def _curl(waiting: Json, chat: str, settings: Settings) -> str:
-    token = f'-H "Authorization: Bearer $(cat {shlex.quote(str(settings.data_dir / "token"))})"'
     if "question" in waiting:
         answer: Json = {"value": _options(waiting)[0]} if _options(waiting) else {"custom": "your own words"}
         path, body = f"questions/{waiting.get('message_id')}/answer", answer
@@ -76,6 +97,11 @@ def _curl(waiting: Json, chat: str, settings: Settings) -> str:
         shown = disclosure.get("hash") if isinstance(disclosure, dict) else None
         decision: Json = {"id": waiting.get("id"), "decision": "allow_once", **({"disclosure": shown} if shown else {})}
         path, body = "approvals", {"decisions": [decision]}
+    return _curl_line(f"{chat}/{path}", body, settings)
+
+
+def _curl_line(address: str, body: Json, settings: Settings) -> str:
+    token = f'-H "Authorization: Bearer $(cat {shlex.quote(str(settings.data_dir / "token"))})"'
     # In ASCII, so that no character of the body is hidden or changed by making it visible.
-    rest = shlex.join(["-H", "Content-Type: application/json", "-d", json.dumps(body), f"{chat}/{path}"])
+    rest = shlex.join(["-H", "Content-Type: application/json", "-d", json.dumps(body), address])
     return strip_controls(f"  curl {token} {rest}")

@@ -1,13 +1,16 @@
-"""Adds up the cost of a headless run by the prices in config.toml. Pure; an unknown price counts as the highest one known."""
+"""Adds up the cost of a headless run by the known prices. Pure; an unknown price counts as the highest one known."""
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from anycowork.config.prices import cost_of, price_of
+from anycowork.config.known_models import KnownModels
+from anycowork.config.prices import cost_of, entry_of, price_of
 from anycowork.config.settings import PriceEntry, ProviderEntry
 from anycowork.domain.messages import Json
 
 # An upper bound, not a guess: no list price of a provider known when this was written is higher.
 DEAREST = PriceEntry(input=150, output=600)
+_USUAL_ADDRESSES = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 
 
 @dataclass(slots=True)
@@ -16,6 +19,7 @@ class RunCost:
 
     limit: float | None
     providers: tuple[ProviderEntry, ...]
+    listed: Callable[[str], PriceEntry | None] = lambda model: None  # what the server knows of a model
     spent: float = 0.0
 
     def add(self, event: Json) -> str | None:
@@ -24,7 +28,7 @@ class RunCost:
         if self.limit is None or event.get("type") != "usage" or not isinstance(usage, dict):
             return None
         model = str(usage.get("model"))
-        price = price_of(self.providers, model)
+        price = price_of(self.providers, model) or self.listed(model)
         self.spent += cost_of(
             price or DEAREST,
             prompt=_count(usage, "prompt"),
@@ -40,6 +44,22 @@ class RunCost:
             f"counted as the dearest, ${DEAREST.input:g} and ${DEAREST.output:g} per million tokens. "
             "Add it under its provider in config.toml: prices = { model = { input = …, output = … } }."
         )
+
+
+def listed_prices(
+    known: KnownModels, providers: Iterable[ProviderEntry], environment: Mapping[str, str]
+) -> Callable[[str], PriceEntry | None]:
+    """Return the function that finds a model's price in the list of well-known models, by its provider's address."""
+    entries = {entry.name: entry for entry in providers}
+
+    def price(model: str) -> PriceEntry | None:
+        provider, _, name = model.partition("/")
+        entry = entries.get(provider)
+        named = entry.base_url if entry else environment.get(f"{provider.upper()}_BASE_URL")
+        address = named or _USUAL_ADDRESSES.get(entry.kind if entry else provider)
+        return entry_of(known.facts(address, name).price)
+
+    return price
 
 
 def _count(usage: Json, name: str) -> int:

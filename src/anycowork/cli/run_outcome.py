@@ -50,6 +50,7 @@ class RunOutcome:
     error: str | None = None
     plan: Json | None = field(default=None, hash=False)
     waiting: tuple[Json, ...] = field(default=(), hash=False)
+    code: str | None = None  # of the error
 
     @property
     def exit_code(self) -> int:
@@ -101,7 +102,8 @@ class OutcomeTracker:
         if ending is RunEnding.DONE:
             return RunOutcome(ending, text=self._text, plan=self._plan)
         problem = str(error.get("message") or f"The turn ended: {reason}.")
-        return RunOutcome(ending, text=self._text, error=problem)
+        code = error.get("code")
+        return RunOutcome(ending, text=self._text, error=problem, code=code if isinstance(code, str) else None)
 
 
 def is_provider_fault(code: str) -> bool:

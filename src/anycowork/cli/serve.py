@@ -14,6 +14,7 @@ from anycowork.client.console import Console, stderr, stdout
 from anycowork.config.loading import unused_variables
 from anycowork.config.settings import Settings
 from anycowork.server.data_folder import TOKEN_FILE, ServerInfo
+from anycowork.server.database_setup import shown_address
 from anycowork.server.sandbox_setup import DiskBudgets, try_sandbox
 
 BROWSER_CODE_SECONDS = 60.0
@@ -59,6 +60,7 @@ def banner(settings: Settings, info: ServerInfo, new_code: NewCode, out: Console
         ("Answers", settings.model or "the first one found: keys, local model servers, else the guide"),
         ("Sandbox", sandbox),
         ("Data", str(settings.data_dir)),
+        *([("Database", shown_address(settings.database_url.get_secret_value()))] if settings.database_url else []),
     ]
     return [
         out.paint(f"AnyCowork {__version__} is ready.", "bold"),

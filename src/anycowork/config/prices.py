@@ -1,4 +1,4 @@
-"""Computes the cost of tokens from the prices in config.toml. Pure; an unknown price is None, never a guess."""
+"""Computes the cost of tokens from their prices. Pure; an unknown price is None, never a guess."""
 
 from collections.abc import Iterable
 
@@ -14,6 +14,10 @@ def price_of(providers: Iterable[ProviderEntry], model: str) -> PriceEntry | Non
     if provider in FREE_PROVIDERS:
         return PriceEntry(input=0, output=0)
     return next((entry.prices[name] for entry in providers if entry.name == provider and name in entry.prices), None)
+
+
+def entry_of(price: metering.Price | None) -> PriceEntry | None:
+    return None if price is None else PriceEntry(input=price.input, output=price.output, cached=price.cached)
 
 
 def cost_of(price: PriceEntry, *, prompt: int, completion: int, cached: int) -> float:

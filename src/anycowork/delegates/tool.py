@@ -18,8 +18,10 @@ from anycowork.domain.tools import CallError, Intent, Parameters, Status, ToolRe
 from anycowork.domain.values import replace
 from anycowork.mcp.schemas import plain_text
 from anycowork.mcp.stdio_transport import LineLog, ServerLauncher
+from anycowork.sandbox.delta import UnusableDelta
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.stage import Layer
+from anycowork.sandbox.transaction import Transaction
 from anycowork.tools.built_in_tool import folder_of
 from anycowork.tools.command_changes import commit_now, settle_changes
 from anycowork.tools.command_summary import without_key_files
@@ -28,6 +30,7 @@ from anycowork.tools.plugins.schemas import problems_by
 START_SECONDS = 60.0
 CANCEL_SECONDS = 3.0
 LONGEST_TASK = 200_000
+MOST_DROPPED_FILES = 100
 
 
 class DelegateFailed(ToolFault):
@@ -99,9 +102,10 @@ class DelegateTool:
                 await requests.aclose()
             result = without_key_files(result, transaction.covered.key_files)
             whose = f"The agent '{self._config.name}' in this role"
-            return await settle_changes(
+            settled = await settle_changes(
                 transaction, f"agent {self._config.name}", result, tool_context, by_itself=True, whose=whose
             )
+            return await asyncio.to_thread(_with_dropped_files, settled, transaction)
 
     async def _converse(
         self, task: str, pipes: Any, requests: SandboxRequests, tool_context: ToolContext, root: str
@@ -184,6 +188,17 @@ async def _unless_ended(ended: asyncio.Event, work: Coroutine[Any, Any, str]) ->
         for one in (working, over):
             one.cancel()
         await asyncio.gather(working, over, return_exceptions=True)
+
+
+def _with_dropped_files(result: ToolResult, transaction: Transaction) -> ToolResult:
+    """Names the files whose changes were not kept, so that a person sees what the agent was kept from. Blocking."""
+    if "dropped" not in result.facts:
+        return result
+    try:
+        paths = [place.path for place in transaction.look().paths()]
+    except UnusableDelta:
+        return result  # the result names the reason
+    return replace(result, facts={**result.facts, "dropped_files": [*paths[:MOST_DROPPED_FILES]]})
 
 
 def _result(name: str, reason: str, client: Any) -> ToolResult:

@@ -97,13 +97,14 @@ def _control_name(name: str, class_: ControlClass, source: str) -> ControlName:
 
 @value
 class _Index:
-    """An index of the list. `exact` maps a name's last part to its entries, `wild` are entries with a `*`, and `starts` are the folders
-    that lead to longer names.
+    """An index of the list. `exact` maps a name's last part to its entries, and `last_parts` are its keys. `wild` are entries with a `*`, and
+    `starts` are the folders that lead to longer names.
 
     A name with none of the `beginnings` and `endings` matches no entry with a `*`, so a delta of 100,000 paths is checked quickly.
     """
 
     exact: dict[str, tuple[ControlName, ...]]
+    last_parts: frozenset[str]
     wild: tuple[ControlName, ...]
     beginnings: tuple[str, ...]
     endings: tuple[str, ...]
@@ -121,15 +122,16 @@ def _index() -> _Index:
     sides = [name.parts[-1].partition("*")[::2] for name in wild]
     beginnings = tuple(before for before, _ in sides if before)
     endings = tuple(after for before, after in sides if not before)
-    return _Index(exact, wild, beginnings, endings, frozenset(starts))
+    return _Index(exact, frozenset(exact), wild, beginnings, endings, frozenset(starts))
 
 
 def _matches(folded: tuple[str, ...]) -> Iterator[ControlName]:
     index = _index()
-    for at, part in enumerate(folded, 1):
-        for name in index.exact.get(part, ()):
-            if _ends_at(name, folded, at):
-                yield name
+    if not index.last_parts.isdisjoint(folded):
+        for at, part in enumerate(folded, 1):
+            for name in index.exact.get(part, ()):
+                if _ends_at(name, folded, at):
+                    yield name
     last = folded[-1] if folded else ""
     if last.startswith(index.beginnings) or last.endswith(index.endings):
         yield from (name for name in index.wild if _fits(name.parts[-1], last))

@@ -173,6 +173,12 @@ class TooManyFaults(LimitReached):
     code = "too_many_faults"
 
 
+class ContextFull(LimitReached):
+    """The model could not be shown all that it did in this turn. Compacting the chat, or continuing with what fits, helps."""
+
+    code = "context_full"
+
+
 # --- upstream
 
 
@@ -219,6 +225,12 @@ class NoSuchModel(ProviderFault):
 
 class RejectedRequest(ProviderFault):
     code = "provider_rejected_request"
+
+
+class PromptTooLong(RejectedRequest):
+    """The model's server says that the prompt does not fit into the model's context."""
+
+    code = "provider_prompt_too_long"
 
 
 # --- the disk
@@ -366,6 +378,10 @@ class Conflict(RequestFault):
 
 class LeaseHeld(Conflict):
     code = "lease_held"
+
+
+class ChatHeld(Conflict):
+    code = "chat_held"
 
 
 class TurnAlreadyRunning(Conflict):

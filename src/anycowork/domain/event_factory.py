@@ -13,7 +13,7 @@ from anycowork.domain.jobs import Job, JobTask, step_statuses
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.plan import Plan
-from anycowork.domain.plan_status import PlanStatus, StepStatuses, plan_status, with_open_steps
+from anycowork.domain.plan_status import PlanStatus, StepStatuses, with_open_steps
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, ToolResult
@@ -147,12 +147,9 @@ def task_ended(task: JobTask) -> NewEvent:
     return NewEvent(EventType.TASK_COMPLETED, body, task.turn_id, task.job_id, task.id, attempt=max(1, task.attempt))
 
 
-def job_plan_update(job: Job, tasks: Sequence[JobTask], changed: Iterable[JobTask]) -> NewEvent:
-    """The status of every step of the job's plan; of a large plan only of the steps that changed, or events would outgrow the work."""
-    statuses = step_statuses(tasks)
-    named = statuses if len(statuses) <= MOST_STEPS_NAMED else step_statuses(list(changed))
-    steps: list[JsonValue] = [{"id": step_id, "status": step.value} for step_id, step in named.items()]
-    status = plan_status(statuses, over=all(task.status.over for task in tasks))
+def job_plan_update(job: Job, tasks: Iterable[JobTask], status: PlanStatus) -> NewEvent:
+    """The statuses of steps of the job's plan; of a large plan only those that changed, or events would outgrow the work."""
+    steps: list[JsonValue] = [{"id": step_id, "status": step.value} for step_id, step in step_statuses(tasks).items()]
     body: Json = {"plan": {"message_id": job.plan_id, "status": status.value, "steps": steps}}
     return NewEvent(EventType.PLAN_UPDATE, body, job_id=job.id)
 

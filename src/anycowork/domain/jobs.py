@@ -1,6 +1,6 @@
 """Jobs: one run of a plan's tasks. Pure: how a plan maps to tasks and back, and what a job looks like on the wire."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from itertools import count
@@ -214,16 +214,13 @@ def progress_of_tasks(tasks: Sequence[JobTask]) -> TaskProgress:
     return TaskProgress(graph, {task.id: task.status for task in tasks})
 
 
-def single_step(plan: Plan, step_id: str) -> Plan | None:
+def single_step(plan: Plan, step: PlanStep) -> Plan:
     """The plan as one worker gets it: its own step and what that grants, without the others and without the job's budget."""
-    step = plan.step(step_id)
-    if step is None:
-        return None
-    alone: PlanStep = step.model_copy(update={"dependencies": ()})
+    alone = step.model_copy(update={"dependencies": ()})
     return plan.model_copy(update={"steps": (alone,), "budget": None})
 
 
-def step_statuses(tasks: Sequence[JobTask]) -> Mapping[str, StepStatus]:
+def step_statuses(tasks: Iterable[JobTask]) -> Mapping[str, StepStatus]:
     """The words of a plan's steps for the statuses of tasks."""
     return {task.id: _step_status(task) for task in tasks}
 
@@ -243,8 +240,16 @@ _STEP_STATUS = {
 }
 
 
-def job_json(job: Job, tasks: Sequence[JobTask], usage: Mapping[str | None, Json]) -> Json:
-    """The whole job. `usage` is by task id, the job's own under None. `current_step_index` counts the finished steps in plan order."""
+def job_json(
+    job: Job,
+    tasks: Sequence[JobTask],
+    usage: Mapping[str | None, Json],
+    counts: Mapping[TaskStatus, int],
+    *,
+    parallel_tasks: int,
+) -> Json:
+    """The whole job. `tasks` are its first ones; `counts` are of all, by status. `usage` is by task id, the job's own under None.
+    `current_step_index` counts the finished steps in plan order."""
     statuses = step_statuses(tasks)
     shown: list[JsonValue] = [task.to_json(usage.get(task.id)) for task in tasks]
     steps: list[JsonValue] = [
@@ -255,10 +260,12 @@ def job_json(job: Job, tasks: Sequence[JobTask], usage: Mapping[str | None, Json
         "plan": job.plan,
         "plan_id": job.plan_id,
         "tasks": shown,
+        "task_count": sum(counts.values()),
         "steps": steps,
-        "current_step_index": sum(task.status.over for task in tasks),
+        "current_step_index": sum(count for status, count in counts.items() if status.over),
         "on_failure": job.on_failure.value,
         "parallel": job.parallel,
+        "parallel_tasks": parallel_tasks,
         "commit": job.commit.value,
         "race": list(job.race),
         "limits": job.limits.to_json(),

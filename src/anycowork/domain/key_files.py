@@ -1,5 +1,7 @@
 """Recognises files with keys or passwords by their names alone. Reading them asks a person first. Pure, in linear time."""
 
+from functools import lru_cache
+
 _EXAMPLES = frozenset({".env.example", ".env.sample", ".env.template"})
 # fmt: off
 _FILES = frozenset({
@@ -28,12 +30,19 @@ def is_key_file(path: str) -> bool:
 
 def looks_secret(path: str) -> bool:
     """Whether any part of the path looks like the name of a secret."""
-    return any(map(_part_looks_secret, path.casefold().split("/")))
+    folder, _, name = path.rpartition("/")
+    return _part_looks_secret(name.casefold()) or (folder != "" and _folder_looks_secret(folder))
+
+
+@lru_cache(maxsize=1024)
+def _folder_looks_secret(folder: str) -> bool:
+    """Cached: a command that changes thousands of files changes many in each folder."""
+    return any(map(_part_looks_secret, folder.casefold().split("/")))
 
 
 def _part_looks_secret(part: str) -> bool:
-    if part.startswith(".env") or part in _FOLDERS or part in _FILES:
+    if part in _FILES or part in _FOLDERS or part.startswith(".env"):
         return True
     if part.startswith("id_") and len(part) > 3 and part[3:].isalnum():
         return True
-    return any(word in part for word in _WORDS)
+    return any(map(part.__contains__, _WORDS))

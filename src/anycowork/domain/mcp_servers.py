@@ -23,6 +23,7 @@ class McpServerChanges(Boundary):
     allowed: ToolNames | None = None
     denied: ToolNames | None = None
     read_only: ToolNames | None = None
+    sampling: bool | None = None
 
     def given(self) -> dict[str, object]:
         """The fields that were sent."""
@@ -33,6 +34,7 @@ class McpServerChanges(Boundary):
 class McpServerConfig(Boundary):
     """`allowed` None means every tool. `read_only` are the tools that the person vouches for: they are treated as reading.
 
+    `sampling`: it may have prompts answered by the chat's model, each with a person's consent.
     A program (`command`) runs in the sandbox; `unsandboxed` lets it run with the server's own rights where there is none.
     """
 
@@ -50,6 +52,7 @@ class McpServerConfig(Boundary):
     read_only: ToolNames = Field(default_factory=list)
     network: Annotated[list[str], Field(max_length=40)] = Field(default_factory=list)
     unsandboxed: bool = False
+    sampling: bool = False
 
     @field_validator("network")
     @classmethod
@@ -91,6 +94,7 @@ class McpServerConfig(Boundary):
             "read_only": list(self.read_only),
             "network": list(self.network),
             "unsandboxed": self.unsandboxed,
+            "sampling": self.sampling,
         }
 
     def stored(self) -> Json:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from anycowork.domain.images import Image
 from anycowork.domain.messages import Json
+from anycowork.domain.metering import Price
 from anycowork.domain.values import leaf_value, value
 
 
@@ -92,6 +93,21 @@ class ModelRequest:
 
 
 @value
+class SamplingPrompt:
+    """A prompt that an MCP server wants a model to answer, exactly as the person saw it."""
+
+    messages: tuple[PromptMessage, ...]
+    max_tokens: int
+
+
+@value
+class SampledReply:
+    text: str
+    model: str
+    cut_off: bool = False
+
+
+@value
 class CallChunk:
     """A complete native tool call, in the strict form of text calls. Content that cannot be parsed is included unchanged."""
 
@@ -124,6 +140,37 @@ class Finished:
 
 
 Chunk = TextChunk | ReasoningChunk | CallChunk | UsageChunk | Finished
+
+
+@value
+class ModelFacts:
+    """What is known of a model; None: unknown."""
+
+    context_tokens: int | None = None
+    price: Price | None = None
+
+    def to_json(self) -> Json:
+        price = self.price
+        return {
+            "context_tokens": self.context_tokens,
+            "price": None if price is None else {"input": price.input, "output": price.output, "cached": price.cached},
+        }
+
+
+UNKNOWN_MODEL = ModelFacts()
+
+
+class ModelCatalog(Protocol):
+    def facts(self, address: str | None, model: str) -> ModelFacts:
+        """Return what is known of the model at this address; its price holds there alone."""
+
+
+@value
+class ContextSize:
+    """The size of a context window in tokens. Not `known`: it is an assumption."""
+
+    tokens: int
+    known: bool = True
 
 
 class Provider(Protocol):

@@ -1,7 +1,7 @@
 """Shows many changed paths in proportion: folders with counts. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
@@ -37,9 +37,10 @@ def folder_counts(changes: Sequence[tuple[str, str]], most: int = MOST_FOLDERS) 
 
     If already the topmost folders are more, the last entry counts all that do not fit, under the name "…".
     """
-    found = _grouped(changes, 1)
+    by_folder = _by_folder(changes)
+    found = _grouped(by_folder, 1)
     for depth in range(2, _DEEPEST):
-        deeper = _grouped(changes, depth)
+        deeper = _grouped(by_folder, depth)
         if len(deeper) > most or deeper == found:
             break
         found = deeper
@@ -52,11 +53,20 @@ def folder_counts(changes: Sequence[tuple[str, str]], most: int = MOST_FOLDERS) 
     return [*counts[: most - 1], _sum_of(counts[most - 1 :])]
 
 
-def _grouped(changes: Iterable[tuple[str, str]], depth: int) -> dict[str, Counter[str]]:
+def _by_folder(changes: Iterable[tuple[str, str]]) -> dict[tuple[str, ...], Counter[str]]:
+    """Looks at every path once: there are far fewer folders than files, and only folders are grouped again and again."""
+    counted = Counter((path.rpartition("/")[0], verb) for path, verb in changes)
+    found: dict[tuple[str, ...], Counter[str]] = {}
+    for (folder, verb), count in counted.items():
+        parts = tuple(folder.split("/")) if folder else ()
+        found.setdefault(parts, Counter())[verb] += count
+    return found
+
+
+def _grouped(by_folder: Mapping[tuple[str, ...], Counter[str]], depth: int) -> dict[str, Counter[str]]:
     found: dict[str, Counter[str]] = {}
-    for path, verb in changes:
-        folder = "/".join(path.split("/")[:-1][:depth])
-        found.setdefault(folder, Counter())[verb] += 1
+    for parts, verbs in by_folder.items():
+        found.setdefault("/".join(parts[:depth]), Counter()).update(verbs)
     return found
 
 

@@ -12,6 +12,7 @@ from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.journal import Change
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Message
+from anycowork.domain.model import SampledReply, SamplingPrompt
 from anycowork.domain.network import Destination
 from anycowork.domain.question import Question
 from anycowork.domain.roles import Permission
@@ -28,6 +29,7 @@ from anycowork.domain.snapshots import (
     Undo,
 )
 from anycowork.domain.system_prompts import SystemPrompt
+from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.tools import Call, Intent, Parameters, PathIntent, ToolResult, ToolSpec
 from anycowork.domain.usage import ModelUsage, TurnUsage
 from anycowork.domain.values import value
@@ -128,6 +130,9 @@ class Store(Protocol):
     async def recent_history(self, chat_id: str, *, since: str) -> RecentMessages:
         """Return the newest messages, ascending: as many as a model could be shown, and at least those since the message with this id."""
 
+    async def messages_since(self, chat_id: str, message_id: str) -> list[Message]:
+        """Return this message and all newer ones, ascending."""
+
     async def first_messages(self, chat_id: str, limit: int) -> list[Message]:
         """Return the oldest messages, ascending."""
 
@@ -161,23 +166,38 @@ class Store(Protocol):
     async def run(self, turn_id: str) -> Run | None:
         """Return the workflow run of this turn, if there is one."""
 
-    async def job(self, job_id: str) -> Job | None: ...
+    async def job(self, job_id: str, *, with_plan: bool = True) -> Job | None:
+        """A job that was read without its plan, which may be large, is written without changing the stored plan."""
+
     async def jobs_page(
         self, *, chat_id: str | None = None, limit: int, before: str | None = None
     ) -> tuple[list[Job], str | None]:
-        """Newest first, and the cursor for the page beyond."""
+        """Newest first, without their plans, and the cursor for the page beyond."""
 
     async def jobs_in(self, *states: JobStatus, chat_id: str | None = None) -> list[Job]:
-        """Oldest first."""
+        """Oldest first, without their plans."""
 
     async def tasks(self, job_id: str) -> list[JobTask]:
         """In the order of the plan."""
 
+    async def task(self, job_id: str, task_id: str) -> JobTask | None: ...
+    async def tasks_since(self, job_id: str, seq: int) -> tuple[list[JobTask], int]:
+        """Return the tasks that changed after the change with this number, and the number of the newest change."""
+
     async def job_turns(self, job_id: str, task_id: str | None) -> list[Turn]:
         """Those that worked on the task, or, without one, that planned or closed the job; oldest first."""
 
-    async def job_usage(self, job: Job) -> list[TurnUsage]:
-        """What each turn of the job has used so far."""
+    async def tasks_page(self, job_id: str, *, after: str | None = None, limit: int) -> list[JobTask]:
+        """Return the tasks behind this one, in the order of the plan."""
+
+    async def task_counts(self, job_id: str) -> Mapping[TaskStatus, int]:
+        """Return how many tasks of the job have each status."""
+
+    async def job_usage(self, job_id: str, *, task_ids: Collection[str] | None = None) -> list[TurnUsage]:
+        """Return what the turns on each task have used so far, of all tasks or of these; of turns without a task under None."""
+
+    async def whole_job_usage(self, job_id: str) -> TurnUsage:
+        """Return what all turns of the job have used so far, together."""
 
     async def queued_messages(self, chat_id: str) -> list[QueuedMessage]:
         """In the order in which they are sent."""
@@ -378,6 +398,7 @@ class ToolContext:
     `history` returns a page of the chat for a worker that does not see it; the number is that of the message before which it ends.
 
     `ask` asks the person of the chat and waits for the answer; it returns None without one. It is None where nobody can be asked.
+    `sample` has the chat's model answer a prompt of an MCP server, which the person has seen.
     """
 
     workspace: Workspace
@@ -397,6 +418,7 @@ class ToolContext:
     hidden: Hidden = NOTHING_HIDDEN
     history: Callable[[int | None], Awaitable[str]] | None = None
     ask: Callable[[Question], Awaitable[str | None]] | None = None
+    sample: Callable[[SamplingPrompt], Awaitable[SampledReply]] | None = None
 
 
 @value
@@ -462,6 +484,9 @@ class Snapshots(Protocol):
     async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
         """Save the same paths again, with the difference. None if they can no longer be read."""
 
+    async def before_restore(self, cause: Restore, workspace: Workspace, undos: Sequence[Undo]) -> Snapshot:
+        """Save what a restore with these previewed undos will replace or remove. Raises: as `before`."""
+
     async def before_commit(self, cause: Call, workspace: Workspace, intents: Sequence[PathIntent]) -> Snapshot:
         """Save what a commit with this manifest will replace or remove. What it creates is recorded as absent. Raises: as `before`."""
 
@@ -469,6 +494,11 @@ class Snapshots(Protocol):
         self, before: Snapshot, workspace: Workspace, intents: Sequence[PathIntent], left_alone: Collection[str]
     ) -> Snapshot | None:
         """Return the state that a finished commit has left, without `left_alone`, where it changed nothing."""
+
+    async def after_restore(
+        self, before: Snapshot, workspace: Workspace, targets: Sequence[PathImage], done: Restored
+    ) -> Snapshot | None:
+        """Return the state after a restore of the `targets`. None if paths that it did not write can no longer be read."""
 
     async def difference(self, snapshot: Snapshot) -> str | None:
         """Return the text of the difference that an `after` snapshot recorded; None if it is gone."""

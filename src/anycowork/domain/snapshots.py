@@ -1,10 +1,10 @@
 """Snapshots: the state of changed paths at one point in time, and what undoing changes would restore. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from anycowork.domain.messages import Json
-from anycowork.domain.values import value
+from anycowork.domain.values import leaf_value, value
 
 
 class SnapshotMoment(StrEnum):
@@ -25,7 +25,7 @@ class Kind(StrEnum):
     SPECIAL = "special"
 
 
-@value
+@leaf_value
 class PathImage:
     """The state of one path. `hash` is of a file's content or of a link's target; `mtime` (ns) is informative and never restored."""
 
@@ -110,6 +110,12 @@ class Snapshot:
         """Whether a person made the change: by hand, or by going back to a snapshot."""
         return self.restores is not None or self.change_id.startswith(PERSON_CHANGE)
 
+    @property
+    def lines_counted(self) -> bool:
+        """Whether `additions` and `deletions` mean anything. A change of very many files is compared only when somebody looks at it."""
+        counted_none = self.additions == self.deletions == 0 and self.diff is None
+        return not (self.moment is SnapshotMoment.AFTER and self.files > 0 and counted_none)
+
     def to_json(self) -> Json:
         return {
             "id": self.id,
@@ -119,6 +125,7 @@ class Snapshot:
             "files": self.files,
             "additions": self.additions,
             "deletions": self.deletions,
+            "lines_counted": self.lines_counted,
             "restores": self.restores,
             "by_person": self.by_person,
             "pruned": self.pruned,
@@ -133,16 +140,27 @@ class RecordedChange:
     after: Snapshot | None
 
 
-@value
+@leaf_value
+class SeenEntry:
+    """A file whose content was read: while it has this inode and this ctime (ns), its content has this hash."""
+
+    inode: int
+    ctime: int
+    hash: str
+
+
+@leaf_value
 class Undo:
     """The undo of one path: the state to restore, and the expected current state (None if it is not known).
 
-    `reason` is set if someone else changed the path between the undone changes: that work would be lost.
+    `reason` is set if someone else changed the path between the undone changes: that work would be lost. `seen` is the file that was
+    compared, if it was.
     """
 
     target: PathImage
     expected: PathImage | None
     reason: str | None = None
+    seen: SeenEntry | None = None
 
     @property
     def path(self) -> str:
@@ -178,7 +196,7 @@ def _extended(known: Undo | None, was: PathImage, expected: PathImage | None, re
     return Undo(known.target, expected, NOT_OURS if broken else known.reason or reason)
 
 
-@value
+@leaf_value
 class FileDifference:
     """`status` is added, modified, deleted or renamed."""
 
@@ -220,8 +238,22 @@ class Restored:
 
 def in_paths(undos: Sequence[Undo], paths: Iterable[str]) -> list[Undo]:
     """Return the undos at these paths or below them."""
-    wanted = [path.strip("/") for path in paths]
-    return [undo for undo in undos if any(is_in(shown_path(undo.path), path) for path in wanted)]
+    wanted = {path.strip("/") for path in paths} - {""}
+    return [undo for undo in undos if not wanted.isdisjoint(_path_and_folders(shown_path(undo.path)))]
+
+
+def paths_without_undo(undos: Iterable[Undo], paths: Sequence[str]) -> list[str]:
+    """Return those of the paths at which, and below which, nothing would be undone."""
+    found = {path for undo in undos for path in _path_and_folders(shown_path(undo.path))}
+    return [path for path in paths if path.strip("/") not in found]
+
+
+def _path_and_folders(path: str) -> Iterator[str]:
+    """Yield the path and the folders above it: with many paths chosen, looking these up is faster than comparing each with each."""
+    yield path
+    while (cut := path.rfind("/")) > 0:
+        path = path[:cut]
+        yield path
 
 
 def shown_path(path: str) -> str:

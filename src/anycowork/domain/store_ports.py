@@ -89,6 +89,9 @@ class KeyLedger(Protocol):
     async def account(self, key_id: str, date: str) -> Account:
         """Return the key's account. It is read once; from then on the account in memory is authoritative."""
 
+    async def refresh(self, day: Day) -> None:
+        """Add to the day in memory what other servers have counted of it since."""
+
     def changed(self, day: Day) -> None:
         """Schedule the day for writing, in a batch. The caller does not wait."""
 

@@ -93,6 +93,13 @@ def _folded(character: str) -> str:
     return plain[0] if plain else character
 
 
+def index_words(text: str) -> Iterator[str]:
+    """Yield the words of a text as an index holds them: without case and accents."""
+    for word in _words(text):
+        plain = fold(word)
+        yield plain if plain.isascii() else "".join(one for one in plain if not unicodedata.combining(one))
+
+
 def _words(text: str) -> Iterator[str]:
     """Yield each run of letters and digits."""
     spaced = "".join(one if one.isalnum() or unicodedata.combining(one) else " " for one in text)

@@ -230,7 +230,7 @@ class Held:
     beneath: str = ""
 
 
-@value
+@leaf_value
 class PathIntent:
     """`kind` is file, folder or link; folders and links have a marker of their kind instead of a hash. `mode` None leaves the mode unchanged."""
 

@@ -19,7 +19,7 @@ class ModelUsage:
 
 @value
 class TurnUsage:
-    """What one turn of a job has used, and the task that it worked on."""
+    """What turns of a job have used, and the task that they worked on."""
 
     task_id: str | None
     seconds: float

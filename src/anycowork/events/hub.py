@@ -37,6 +37,13 @@ class Hub:
         if self._sidebar is not None and record.type in SIDEBAR:
             self._sidebar.append(record)
 
+    def reread(self, chat_id: str | None) -> None:
+        """Make the readers of a chat, or of all, read the store again: another server has written there."""
+        for log in [*self._logs.values()] if chat_id is None else filter(None, [self._logs.get(chat_id)]):
+            log.invalidate()
+        if self._sidebar is not None:
+            self._sidebar.invalidate()
+
     def chats_changed(self) -> None:
         """Hint to readers that the list of chats has changed (a chat was added, removed or renamed), so that they reload it."""
         if self._sidebar is not None:
@@ -102,6 +109,13 @@ class _EventLog:
         while len(self.records) > self.records_kept or (self.size > self.bytes_kept and len(self.records) > 1):
             self.size -= len(self.records.popleft().body)
             self.first += 1
+        self._wake()
+
+    def invalidate(self) -> None:
+        """Drop the log and skip one index: every reader has fallen behind, and replays from the store."""
+        self.first = self.end + 1
+        self.records.clear()
+        self.size = 0
         self._wake()
 
     def hint(self) -> None:

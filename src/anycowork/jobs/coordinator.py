@@ -1,7 +1,7 @@
 """The coordinator: takes a job from its request to its final response, one turn after another, or several tasks side by side.
 
-It keeps nothing in memory: each step reads the job from the store, writes what becomes true and starts turns. The end of a turn, a
-person's request and the server's start lead to the same function, so a job goes on after a crash as it does every day.
+The store is the truth: each step reads what changed, writes what becomes true and starts turns. The end of a turn, a person's request
+and the server's start lead to the same function, so a job goes on after a crash as it does every day.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat, ChatState, EndReason, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, NotFound, StorageFault
-from anycowork.domain.jobs import Job, JobStatus, JobTask, OnFailure, plan_of, progress_of_tasks
+from anycowork.domain.jobs import Job, JobStatus, JobTask, OnFailure
 from anycowork.domain.journal import SetChat, Write
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Clock, Journal, Store
@@ -21,6 +21,7 @@ from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.failures import MOST_INTERRUPTIONS, MOST_REPLANS, after_failure, after_turn
 from anycowork.jobs.isolated_tasks import IsolatedTasks, is_reported
 from anycowork.jobs.job_records import JobRecords
+from anycowork.jobs.job_state import JobState, JobStates
 from anycowork.jobs.job_writer import ChatTurns, JobWriter
 from anycowork.jobs.task_briefs import job_results, plain_response, replan_request
 from anycowork.jobs.task_commits import Merge
@@ -52,6 +53,7 @@ class JobCoordinator:
         self._isolated = isolated
         self._clock = clock
         self._records = JobRecords(clock)
+        self._states = JobStates(store)
         self._writer = JobWriter(journal=journal, turns=turns, clock=clock)
         self._dispatcher = TaskDispatcher(
             store=store,
@@ -64,6 +66,7 @@ class JobCoordinator:
         self._tasks = tasks
         self._sleep = sleep
         self._closed = False
+        self._woken: set[str] = set()
 
     def close(self) -> None:
         """The server ends: no turn is started any more."""
@@ -80,8 +83,12 @@ class JobCoordinator:
             self.wake(chat_id)
 
     def wake(self, chat_id: str) -> None:
-        """Something happened in the chat: its jobs go on as far as they can, in the background."""
-        if not self._closed:
+        """Something happened in the chat: its jobs go on as far as they can, in the background.
+
+        What happens before they have begun to is seen by the same step: many tasks that end together cost one.
+        """
+        if not self._closed and chat_id not in self._woken:
+            self._woken.add(chat_id)
             self._tasks.create_task(self._go_on(chat_id))
 
     async def _go_on(self, chat_id: str) -> None:
@@ -99,6 +106,8 @@ class JobCoordinator:
             except Exception:
                 log.exception("jobs of chat %s could not go on", chat_id)
                 return
+            finally:
+                self._woken.discard(chat_id)
 
     async def _advance_all(self, chat_id: str) -> None:
         """Raises: StorageFault, NotFound. Any other fault ends the job that it is about."""
@@ -127,19 +136,30 @@ class JobCoordinator:
 
     async def advance(self, job_id: str) -> None:
         """Takes the job one step on, unless another turn of its chat is under way: that turn's end comes here again."""
-        job = await self._store.job(job_id)
+        job = await self._store.job(job_id, with_plan=False)
         if job is None or self._closed:
             return
         async with self._turns.exclusive(job.chat_id) as chat:
-            job, live = await self._store.job(job_id), await self._store.current_turns(chat.id)
+            self._woken.discard(chat.id)  # what happens from here on may need another step
+            job = await self._store.job(job_id, with_plan=False)
+            live = await self._store.current_turns(chat.id)
             if job is None or any(turn.job_id != job_id or turn.task_id is None for turn in live):
                 return
-            if job.status is JobStatus.PLANNING and not live:
-                await self.planning_phase(job, chat)
-            elif job.status is JobStatus.RUNNING:
-                await self.execution_phase(job, chat, live)
-            elif job.status is JobStatus.PAUSED:
-                await self._release(job, chat, live)
+            try:
+                await self._step(job, chat, live)
+            except BaseException:
+                self._states.forget(job_id)  # it may be ahead of what is stored
+                raise
+
+    async def _step(self, job: Job, chat: Chat, live: Sequence[Turn]) -> None:
+        if job.status is JobStatus.RUNNING:
+            await self.execution_phase(job, chat, live)
+            return
+        if job.status is JobStatus.PLANNING and not live:
+            await self.planning_phase(job, chat)
+        elif job.status is JobStatus.PAUSED:
+            await self._release(job, chat, live)
+        self._states.forget(job.id)
 
     # --- planning
 
@@ -150,7 +170,7 @@ class JobCoordinator:
         last = before[-1] if before else None
         if last is None or (last.reason is EndReason.INTERRUPTED and len(before) <= MOST_INTERRUPTIONS):
             turn = self._records.turn(job, role=self._agents.planner().role, message_id=asked)
-            await self._writer.begin(job, turn)
+            await self._writer.begin(job, [turn])
             return
         status = JobStatus.CANCELLED if last.reason is EndReason.STOPPED else JobStatus.FAILED
         await self._writer.end(job, status, _why(last))
@@ -167,36 +187,32 @@ class JobCoordinator:
 
     async def execution_phase(self, job: Job, chat: Chat, live: Sequence[Turn] = ()) -> None:
         """Settles what ended, merges what is done, asks about a failed task, then dispatches what is ready, or closes the job."""
-        everything = await self._store.tasks(job.id)
-        plan = plan_of(everything, job.plan or {})
-        if plan is None:
+        state = await self._states.find(job)
+        if state is None:
             error: Json = {"code": "no_plan", "message": "The job's plan cannot be read.", "retryable": False}
             await self._writer.end(job, JobStatus.FAILED, error)
             return
         if (job := await self._with_workspace(job, chat)).status is not JobStatus.RUNNING:
             return
-        planned = {step.id for step in plan.steps}
-        tasks = [task for task in everything if task.id in planned]
-        tasks, stopped = await self._settle(job, chat, tasks, live)
-        if stopped:
+        if await self._settle(job, chat, state, live):
             await self._writer.rest(job, JobStatus.PAUSED)
             return
         asked = {turn.task_id for turn in live}
-        failed = [task for task in tasks if task.status is TaskStatus.FAILED]
+        failed = state.named(state.failed)
         if failed and job.on_failure is OnFailure.REPLAN and await self._may_replan(job):
-            if not any(task.status is TaskStatus.RUNNING for task in tasks) and not live:
-                await self.replan(job, tasks)
+            if not state.at_work and not live:
+                await self.replan(job, list(state.tasks.values()))
             return
         for task in failed if job.on_failure is OnFailure.ASK else ():
             if "decision" not in (task.error or {}) and task.id not in asked:
                 await self._ask(job, *self._records.failure_question(job, task))
                 asked.add(task.id)
-        started = await self._dispatcher.dispatch(job, chat, plan, tasks)
-        at_work = any(task.status is TaskStatus.RUNNING for task in tasks)
-        if started and not at_work:
+        started = await self._dispatcher.dispatch(job, chat, state)
+        if started and not state.at_work:
             self.wake(job.chat_id)  # nothing could be started: what failed is settled next
-        elif not (asked or live or at_work):
-            await self._close(job, chat, tasks)
+        elif not (asked or live or state.at_work):
+            await self._close(job, chat, state)
+            self._states.forget(job.id)
 
     async def _may_replan(self, job: Job) -> bool:
         """Whether the planning agent is asked once more; a job that fails again and again ends instead of going in circles."""
@@ -216,14 +232,12 @@ class JobCoordinator:
             await self._writer.write(found, found)
         return found
 
-    async def _settle(
-        self, job: Job, chat: Chat, tasks: Sequence[JobTask], live: Sequence[Turn]
-    ) -> tuple[list[JobTask], bool]:
-        """The tasks as they stand now that turns have ended; and whether a person stopped one."""
+    async def _settle(self, job: Job, chat: Chat, state: JobState, live: Sequence[Turn]) -> bool:
+        """Settles the tasks whose turns have ended. Returns whether a person stopped one."""
         at_work, changed, stopped = {turn.id for turn in live}, [], False
         asked = {turn.task_id for turn in live}
-        for task in tasks:
-            if task.status is not TaskStatus.RUNNING or task.turn_id in at_work or task.id in asked:
+        for task in state.running:
+            if task.turn_id in at_work or task.id in asked:
                 continue
             if is_reported(task):
                 if (merged := await self._merge(job, chat, task)) is not None:
@@ -232,16 +246,14 @@ class JobCoordinator:
             turn = await self._store.turn(task.turn_id or "")
             changed.append(after_turn(job, task, turn, at=self._clock.now()))
             stopped = stopped or (turn is not None and turn.reason is EndReason.STOPPED)
-        found, told = self.update_plan(tasks, changed)
-        cleared = {task.id: task for task in await self._isolated.without_leftovers(found)}
-        found = [cleared.get(task.id, task) for task in found]
+        told = self.update_plan(state, changed)
+        cleared = {task.id: task for task in await self._isolated.without_leftovers(state.named(state.leftovers))}
+        state.put(*cleared.values())
         if told or cleared:
             written = {task.id: task for task in told} | cleared
-            events = (
-                (*map(event_factory.task_ended, told), event_factory.job_plan_update(job, found, told)) if told else ()
-            )
+            events = (*map(event_factory.task_ended, told), state.plan_update(job, told)) if told else ()
             await self._writer.write(job, *written.values(), events=events)
-        return found, stopped
+        return stopped
 
     async def _merge(self, job: Job, chat: Chat, task: JobTask) -> JobTask | None:
         """The task with its changes committed, or failed; None if a person is asked about a conflict first."""
@@ -256,20 +268,15 @@ class JobCoordinator:
         done = replace(task, status=TaskStatus.COMPLETED, error=None, completed_at=at)
         return replace(done, workspace=None, conflicts=None)
 
-    def update_plan(
-        self, tasks: Sequence[JobTask], changed: Sequence[JobTask]
-    ) -> tuple[list[JobTask], tuple[JobTask, ...]]:
-        """The tasks with these changes and the dependants that can never start, which are skipped; and all that changed."""
-        known = {task.id: task for task in tasks} | {task.id: task for task in changed}
-        progress = progress_of_tasks(list(known.values()))
+    def update_plan(self, state: JobState, changed: Sequence[JobTask]) -> tuple[JobTask, ...]:
+        """Puts the changes into the state, and skips the dependants that can never start. Returns all that changed."""
+        state.put(*changed)
         at = self._clock.now()
         skipped = [
-            replace(task, status=TaskStatus.SKIPPED, completed_at=at)
-            for task in known.values()
-            if task.status is TaskStatus.PENDING and progress.statuses[task.id] is TaskStatus.SKIPPED
+            replace(task, status=TaskStatus.SKIPPED, completed_at=at) for task in state.named(list(state.to_skip))
         ]
-        known |= {task.id: task for task in skipped}
-        return [known[task.id] for task in tasks], (*changed, *skipped)
+        state.put(*skipped)
+        return (*changed, *skipped)
 
     async def _ask(self, job: Job, message: Message, row: Write, turn: Turn) -> None:
         """A turn that only asks: the answer takes it up, and the job with it."""
@@ -277,8 +284,9 @@ class JobCoordinator:
         parked = replace(turn, state=TurnState.PARKED)
         await self._writer.write(job, message, row, parked, SetChat(ChatState.AWAITING_ANSWER), events=events)
 
-    async def _close(self, job: Job, chat: Chat, tasks: Sequence[JobTask]) -> None:
+    async def _close(self, job: Job, chat: Chat, state: JobState) -> None:
         """Nothing is left to start: the primary agent answers, a person reviews the changes, or the job has failed."""
+        tasks = list(state.tasks.values())
         failed = [task.id for task in tasks if task.status is not TaskStatus.COMPLETED]
         error = _not_completed(failed) if failed else None
         some = len(failed) < len(tasks)
@@ -292,7 +300,9 @@ class JobCoordinator:
         last = [turn for turn in await self._store.job_turns(job.id, None) if turn.plan_id is not None]
         if not last or (last[-1].reason is EndReason.INTERRUPTED and len(last) <= MOST_INTERRUPTIONS):
             turn = self._records.turn(job, role=chat.role, message_id=job.message_id, plan_id=job.plan_id)
-            await self._writer.begin(job, turn, self._records.results(job, turn, job_results(job, tasks)))
+            told = self._records.results(job, turn, job_results(job, tasks))
+            over = () if state.small else (state.plan_update(job, ()),)  # the last task's event told it of a small plan
+            await self._writer.begin(job, [turn], told, events=over)
         elif last[-1].reason is EndReason.STOPPED:
             await self._writer.rest(job, JobStatus.PAUSED)
         elif job.collects:
@@ -302,7 +312,9 @@ class JobCoordinator:
 
     async def _release(self, job: Job, chat: Chat, live: Sequence[Turn]) -> None:
         """A paused job holds its chat no longer than its running tasks."""
-        await self._settle(job, chat, await self._store.tasks(job.id), live)
+        state = await self._states.find(job)
+        if state is not None:
+            await self._settle(job, chat, state, live)
         if not live and chat.state is ChatState.RUNNING:
             await self._writer.rest(job, JobStatus.PAUSED, job.error)
 

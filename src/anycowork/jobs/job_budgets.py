@@ -73,11 +73,10 @@ class JobBudgets:
                 del self._running[job.id]
 
     async def _limit_time(self, context: TurnContext, job: Job, shares: Sequence[_Share]) -> None:
-        turns = await self._store.job_usage(job)
         for share in shares:
             if share.budget.seconds is None:
                 continue
-            left = share.budget.seconds - self._spent(job, turns, share).seconds
+            left = share.budget.seconds - (await self._spent(job, share)).seconds
             if left <= 0:
                 raise LimitReached(f"The {share.kind} has used its {share.budget.seconds:g} seconds.")
             assert context.limits is not None, "an agent's own limits are set first"
@@ -93,15 +92,19 @@ class JobBudgets:
             async with self._running[job.id].lock:
                 await self._recorder.pending(context)
                 wanted = ModelUsage(reserve.model, 1, reserve.tokens, 0, 0, 0, 0, estimated=False)
-                turns = [*await self._store.job_usage(job), TurnUsage(context.turn.task_id, 0.0, (wanted,))]
                 for share in shares:
-                    if over := overdrawn(share.budget, self._spent(job, turns, share)):
+                    if over := overdrawn(share.budget, await self._spent(job, share, wanted)):
                         raise LimitReached(over.why.replace("the approved plan", f"the {share.kind}"))
                 yield
 
         return reserving()
 
-    def _spent(self, job: Job, turns: Sequence[TurnUsage], share: _Share) -> Spent:
-        spent = spent_by_turns(turns, task_id=share.task_id, cost_of=self._cost_of)
+    async def _spent(self, job: Job, share: _Share, *wanted: ModelUsage) -> Spent:
+        """What was used of the share, with what is wanted now."""
+        if share.task_id is None:
+            used = [await self._store.whole_job_usage(job.id)]
+        else:
+            used = await self._store.job_usage(job.id, task_ids=[share.task_id])
+        spent = spent_by_turns(*used, TurnUsage(share.task_id, 0.0, wanted), cost_of=self._cost_of)
         seconds = self._running[job.id].seconds(self._clock.monotonic(), share.task_id)
         return replace(spent, seconds=spent.seconds + seconds)

@@ -18,6 +18,7 @@ from anycowork.domain.ports import Clock, Journal, Store
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
+from anycowork.jobs.approved_plans import ApprovedPlans
 from anycowork.jobs.job_budgets import JobBudgets
 from anycowork.jobs.policies import ClosingPolicy, PlanningPolicy, TaskPolicy, proved
 from anycowork.jobs.task_briefs import history_page
@@ -37,6 +38,7 @@ class JobRunner:
         store: Store,
         agent: Agent,
         agents: AgentRegistry,
+        plans: ApprovedPlans,
         clock: Clock,
         limits: Callable[[Autonomy], Limits],
         cost_of: CostOf,
@@ -45,6 +47,7 @@ class JobRunner:
         self._store = store
         self._agent = agent
         self._agents = agents
+        self._plans = plans
         recorder = TurnRecorder(journal=journal, clock=clock)
         self._budgets = JobBudgets(store=store, recorder=recorder, clock=clock, cost_of=cost_of)
         self._clock = clock
@@ -52,20 +55,19 @@ class JobRunner:
 
     async def run(self, turn: Turn, context_of: ContextOf) -> None:
         """To the turn's end, or to where a person must decide. Raises: as `Agent.run`."""
-        job = await self._store.job(turn.job_id or "")
+        job = await self._store.job(turn.job_id or "", with_plan=False)
         if job is None:
             raise NotFound("job", turn.job_id or "")
         if turn.task_id is None:
             await self._lead(job, await context_of(turn))
             return
-        tasks = await self._store.tasks(job.id)
-        task = next((one for one in tasks if one.id == turn.task_id), None)
+        task = await self._store.task(job.id, turn.task_id)
         if task is None:
             raise NotFound("task", turn.task_id)
         if task.turn_id != turn.id:
             await self._take_answer(job, task, turn)
             return
-        await self._work(job, tasks, task, await context_of(turn))
+        await self._work(job, task, await context_of(turn))
 
     async def _lead(self, job: Job, context: TurnContext) -> None:
         """The planner's turn, or the primary agent's last one."""
@@ -78,7 +80,7 @@ class JobRunner:
             context.policy = ClosingPolicy(job, self._clock.now, said=_notes(context))
         await self._run(context, job)
 
-    async def _work(self, job: Job, tasks: list[JobTask], task: JobTask, context: TurnContext) -> None:
+    async def _work(self, job: Job, task: JobTask, context: TurnContext) -> None:
         step = context.plan.step(task.id) if context.plan else None
         if step is not None:
             self._become(context, self._agents.worker(step))
@@ -89,10 +91,13 @@ class JobRunner:
             status = context.progress.statuses().get(task.id) if context.progress else None
             return proved(status, has_check=has_check)
 
-        policy = TaskPolicy(job, tasks, task, now=self._clock.now, check_passed=check_passed, said=_notes(context))
+        policy = TaskPolicy(job, task, now=self._clock.now, check_passed=check_passed, said=_notes(context))
 
         async def refresh() -> None:
-            policy.tasks = await self._store.tasks(job.id)  # others may have ended meanwhile
+            """The others as they are when this one ends: the event about a small plan names every step."""
+            plan = await self._plans.find(context.turn.plan_id or "")
+            if plan is not None and len(plan.steps) <= event_factory.MOST_STEPS_NAMED:
+                policy.tasks = await self._store.tasks(job.id)
 
         async def read_history(before: int | None) -> str:
             return history_page(await self._store.history(job.chat_id), before)

@@ -1,5 +1,6 @@
 """Writes what becomes true about a job, each time in one transaction, and starts the turns that follow from it."""
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -31,11 +32,13 @@ class JobWriter:
     async def write(self, job: Job, *writes: Write, events: tuple[NewEvent, ...] = ()) -> None:
         await self._journal.write(Change(job.chat_id, writes, events, principal=job.principal, cause=job.message_id))
 
-    async def begin(self, job: Job, turn: Turn, *writes: Write, events: tuple[NewEvent, ...] = ()) -> None:
-        """The turn and what goes with it become durable together; then the turn starts."""
-        told = (*events, event_factory.turn_started(turn))
-        await self.write(job, *writes, turn, SetChat(ChatState.RUNNING), events=told)
-        self._turns.start(turn)
+    async def begin(self, job: Job, turns: Sequence[Turn], *writes: Write, events: tuple[NewEvent, ...] = ()) -> None:
+        """The turns and what goes with them become durable together; then the turns start."""
+        told = (*events, *map(event_factory.turn_started, turns))
+        state = (SetChat(ChatState.RUNNING),) if turns else ()
+        await self.write(job, *writes, *turns, *state, events=told)
+        for turn in turns:
+            self._turns.start(turn)
 
     async def rest(self, job: Job, status: JobStatus, error: Json | None = None) -> None:
         """The job goes on only when a person says so."""

@@ -6,9 +6,10 @@ from anycowork.agent.turn_policy import EVERYTHING, TurnEnd
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import PlanRow
 from anycowork.domain.chats import ChatState, EndReason
-from anycowork.domain.jobs import Job, JobStatus, JobTask
+from anycowork.domain.events import NewEvent
+from anycowork.domain.jobs import Job, JobStatus, JobTask, step_statuses
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.domain.plan_status import StepStatus
+from anycowork.domain.plan_status import PlanStatus, StepStatus, plan_status
 from anycowork.domain.roles import Permission
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
@@ -72,14 +73,13 @@ class PlanningPolicy(_AskOnce):
 
 
 class TaskPolicy(_AskOnce):
-    """A worker's turn: its report ends the task, in one transaction with the turn. `step_status` tells what the step's recorded calls prove."""
+    """A worker's turn: its report ends the task, in one transaction with the turn. `tasks` are all tasks of the job if they are few."""
 
     speech = MessageType.TASK_EXECUTION
 
     def __init__(
         self,
         job: Job,
-        tasks: Sequence[JobTask],
         task: JobTask,
         *,
         now: Now,
@@ -88,7 +88,7 @@ class TaskPolicy(_AskOnce):
     ) -> None:
         super().__init__(said)
         self._job = job
-        self.tasks = tasks
+        self.tasks: Sequence[JobTask] = ()
         self._task = task
         self._now = now
         self._check_passed = check_passed
@@ -103,10 +103,9 @@ class TaskPolicy(_AskOnce):
     def end(self, end: TurnEnd) -> TurnEnd:
         report = _report(end.messages)
         task = self._settled(end, report)
-        tasks = [task if one.id == task.id else one for one in self.tasks]
         messages = tuple(_as_result(m, report) for m in end.messages)
         told = () if task.status is TaskStatus.RUNNING else (event_factory.task_ended(task),)
-        events = (*told, event_factory.job_plan_update(self._job, tasks, [task]))
+        events = (*told, self._plan_update(task))
         writes = tuple(write for write in end.writes if not isinstance(write, PlanRow))  # a worker proposes no plan
         return replace(
             end,
@@ -115,6 +114,13 @@ class TaskPolicy(_AskOnce):
             events=(*(e for e in end.events if e.type.value != "plan-update"), *events),
             state=ChatState.RUNNING,  # the job goes on
         )
+
+    def _plan_update(self, task: JobTask) -> NewEvent:
+        """Of a large plan the step alone; when all of it is over, the coordinator says so."""
+        tasks = [task if one.id == task.id else one for one in self.tasks] or [task]
+        over = bool(self.tasks) and all(one.status.over for one in tasks)
+        status = plan_status(step_statuses(tasks), over=over) if self.tasks else PlanStatus.APPROVED
+        return event_factory.job_plan_update(self._job, tasks, status)
 
     def _settled(self, end: TurnEnd, report: TaskReport | None) -> JobTask:
         at = self._now()

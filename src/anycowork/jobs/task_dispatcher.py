@@ -1,21 +1,32 @@
 """Gives ready tasks to workers: which may start now, where they work, and what they are told."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 
 from anycowork.domain import event_factory
-from anycowork.domain.chats import Chat
+from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.errors import AnyCoworkError, StorageFault
-from anycowork.domain.jobs import Job, JobTask, progress_of_tasks
-from anycowork.domain.messages import Json
-from anycowork.domain.plan import Plan
+from anycowork.domain.events import NewEvent
+from anycowork.domain.jobs import Job, JobTask
+from anycowork.domain.messages import Json, Message
+from anycowork.domain.plan import PlanStep
 from anycowork.domain.ports import Clock, Store
-from anycowork.domain.task_progress import TaskProgress, TaskStatus
-from anycowork.domain.values import replace
+from anycowork.domain.task_progress import TaskStatus
+from anycowork.domain.values import replace, value
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.jobs.job_records import JobRecords
+from anycowork.jobs.job_state import JobState
 from anycowork.jobs.job_writer import JobWriter
 from anycowork.jobs.task_briefs import task_assignment
+
+
+@value
+class DispatchedTask:
+    """A task with its assignment and its turn; with neither if there is no place for it to work in, then it has failed."""
+
+    task: JobTask
+    message: Message | None = None
+    turn: Turn | None = None
 
 
 class TaskDispatcher:
@@ -39,53 +50,51 @@ class TaskDispatcher:
         self._records = JobRecords(clock)
         self._parallel_tasks = parallel_tasks
 
-    async def dispatch(self, job: Job, chat: Chat, plan: Plan, tasks: list[JobTask]) -> bool:
+    async def dispatch(self, job: Job, chat: Chat, state: JobState) -> bool:
         """Starts the ready tasks that there is room for: readers side by side, writers as many as the job allows."""
-        started = False
-        at_work = [task for task in tasks if task.status is TaskStatus.RUNNING]
-        writers = sum(not self._reads(plan, task, chat) for task in at_work)
-        room = self._parallel_tasks() - len(at_work)
-        for task in self.ready_tasks(tasks, progress_of_tasks(tasks)):
-            if room <= 0:
-                break
-            reads = self._reads(plan, task, chat)
-            if not reads and writers >= max(job.parallel, len(job.race)):
-                continue
-            begun = await self.execute_task(job, plan, task, tasks, chat=chat)
-            tasks[:] = [begun if one.id == task.id else one for one in tasks]
-            started = True
-            if begun.status is TaskStatus.RUNNING:
-                room, writers = room - 1, writers + (not reads)
-        return started
+        most_writers = max(job.parallel, len(job.race))
+        writers = sum(not self._reads(state.steps[task_id], chat) for task_id in state.at_work)
+        room = self._parallel_tasks() - len(state.at_work)
+        readers = {kind for kind in state.progress.ready_kinds() if room > 0 and self._reads(state.step_of(kind), chat)}
+        begun: list[DispatchedTask] = []
+        while room > 0 and (task := self.next_task(state, readers if writers >= most_writers else None)) is not None:
+            one = await self.execute_task(job, state, task, chat=chat)
+            state.put(one.task)
+            begun.append(one)
+            if one.turn is not None:
+                room, writers = room - 1, writers + (not self._reads(state.steps[task.id], chat))
+        if begun:
+            await self._write(job, state, begun)
+        return bool(begun)
 
-    def can_execute(self, task: JobTask, progress: TaskProgress) -> bool:
+    def can_execute(self, task: JobTask, state: JobState) -> bool:
         """Whether the task has not started and all that it depends on is completed."""
-        return progress.can_execute(task.id)
+        return state.progress.can_execute(task.id)
 
-    def ready_tasks(self, tasks: Sequence[JobTask], progress: TaskProgress) -> list[JobTask]:
+    def ready_tasks(self, state: JobState) -> list[JobTask]:
         """Those that may start now, the longest chain of dependants first."""
-        known = {task.id: task for task in tasks}
-        return [known[task_id] for task_id in progress.ready()]
+        return state.named(state.progress.ready())
 
-    def _reads(self, plan: Plan, task: JobTask, chat: Chat) -> bool:
-        step = plan.step(task.id)
-        assert step is not None, "a task is a step of its plan"
+    def next_task(self, state: JobState, kinds: Collection[Hashable] | None = None) -> JobTask | None:
+        """The first of the ready tasks, of these kinds if some are named."""
+        found = state.progress.next_ready(state.progress.ready_kinds() if kinds is None else kinds)
+        return None if found is None else state.tasks[found]
+
+    def _reads(self, step: PlanStep, chat: Chat) -> bool:
         return self._agents.only_reads(self._agents.worker(step), parent=chat.role)
 
-    async def execute_task(
-        self, job: Job, plan: Plan, task: JobTask, tasks: Sequence[JobTask], *, chat: Chat
-    ) -> JobTask:
-        """Gives the task to a worker: its assignment, its turn and its status become durable together, then the turn starts."""
-        step = plan.step(task.id)
-        assert step is not None, "a task is a step of its plan"
+    async def execute_task(self, job: Job, state: JobState, task: JobTask, *, chat: Chat) -> DispatchedTask:
+        """Gives the task to a worker: returns its assignment, its turn and its new status."""
+        step = state.steps[task.id]
         agent = self._agents.worker(step)
         try:
-            where, own = await self._isolated.workspace_for(job, chat, reads=self._reads(plan, task, chat))
+            where, own = await self._isolated.workspace_for(job, chat, reads=self._reads(step, chat))
         except StorageFault:
             raise
         except AnyCoworkError as error:
-            return await self._not_begun(job, task, tasks, error)
-        before = await self._store.job_turns(job.id, task.id)
+            said: Json = {"code": error.code, "message": error.message, "retryable": False}
+            return DispatchedTask(replace(task, status=TaskStatus.FAILED, error=said, completed_at=self._clock.now()))
+        before = await self._store.job_turns(job.id, task.id) if task.attempt else []
         earlier = [call for one in before if one.workspace is None for call in await self._store.calls(one.id)]
         begun = replace(
             task,
@@ -98,20 +107,19 @@ class TaskDispatcher:
             started_at=self._clock.now(),
             completed_at=None,
         )
-        needed = set(task.dependencies)
-        done = [one for one in tasks if one.id in needed]
+        done = state.named(sorted(set(task.dependencies), key=lambda one: state.tasks[one].ordinal))
         message = self._records.assignment(job, begun, task_assignment(step, begun, done, earlier))
         turn = replace(self._records.turn(job, role=agent.role, message_id=message.id, task=begun), workspace=where)
-        shown = [begun if one.id == task.id else one for one in tasks]
-        events = (event_factory.task_started(begun), event_factory.job_plan_update(job, shown, [begun]))
-        await self._writer.begin(job, turn, message, begun, events=events)
-        return begun
+        return DispatchedTask(begun, message, turn)
 
-    async def _not_begun(self, job: Job, task: JobTask, tasks: Sequence[JobTask], error: AnyCoworkError) -> JobTask:
-        """A task that has no place to work in fails without an attempt."""
-        said: Json = {"code": error.code, "message": error.message, "retryable": False}
-        failed = replace(task, status=TaskStatus.FAILED, error=said, completed_at=self._clock.now())
-        shown = [failed if one.id == task.id else one for one in tasks]
-        events = (event_factory.task_ended(failed), event_factory.job_plan_update(job, shown, [failed]))
-        await self._writer.write(job, failed, events=events)
-        return failed
+    async def _write(self, job: Job, state: JobState, begun: Sequence[DispatchedTask]) -> None:
+        """All assignments, turns and statuses become durable together, then the turns start."""
+        events: list[NewEvent] = []
+        for one in begun:
+            told = event_factory.task_started if one.turn is not None else event_factory.task_ended
+            events.append(told(one.task))
+        tasks = [one.task for one in begun]
+        events.append(state.plan_update(job, tasks))
+        turns = [one.turn for one in begun if one.turn is not None]
+        messages = [one.message for one in begun if one.message is not None]
+        await self._writer.begin(job, turns, *messages, *tasks, events=tuple(events))

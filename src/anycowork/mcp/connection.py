@@ -6,8 +6,8 @@ that a call comes from, started with the first admitted call: nothing of a works
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -127,6 +127,10 @@ class McpConnection:
             self._status, self._error = "connecting", ""
             self._task = self._tasks.create_task(self._keep_up())
 
+    @property
+    def is_started(self) -> bool:
+        return self._task is not None
+
     async def settled(self) -> None:
         """Until it is ready, or has failed once."""
         if self._task is not None:
@@ -156,18 +160,30 @@ class McpConnection:
     async def session_for(self, root: str | None) -> AsyncIterator[McpSession]:
         """Raises: McpFailed."""
         if self.config.command is None or root is None:
-            yield await self._main_session()
+            with self._loss_logged(session := await self._main_session()):
+                yield session
             return
         held = self._workspaces.setdefault(root, _WorkspaceSession())
         held.users += 1
         try:
             async with held.opening:
                 session = await self._workspace_session(held, root)
-            yield session
+            with self._loss_logged(session):
+                yield session
         finally:
             held.users -= 1
             held.used_at = asyncio.get_running_loop().time()
             self._wake.set()
+
+    @contextmanager
+    def _loss_logged(self, session: McpSession) -> Iterator[None]:
+        """It is started anew so soon that nobody would know of it otherwise."""
+        try:
+            yield
+        except McpFailed:
+            if session.is_lost:
+                self.log.add(b"AnyCowork: the connection to it was lost in a call")
+            raise
 
     async def _workspace_session(self, held: _WorkspaceSession, root: str) -> McpSession:
         """Starts the program anew if key files came into the workspace since: what is mounted cannot be covered any more."""
@@ -222,6 +238,7 @@ class McpConnection:
             self._settled.set()
             await self._until_closed(session)
             self._status, self._error = "failed", "the connection to it was lost; it is being restored"
+            self.log.add(b"AnyCowork: the connection to it was lost")
         except (ToolFault, OSError) as error:
             self._status, self._error = "failed", str(error)
         finally:
@@ -296,6 +313,8 @@ class McpConnection:
             legacy=config.kind == "sse",
             timeout=config.timeout,
             root=root,
+            has_roots=config.command is not None and (root is not None or self._launcher.sandbox is not None),
+            sampling=config.sampling,
             offers_changed=self._list_changed,
         )
 

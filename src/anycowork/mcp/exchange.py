@@ -5,7 +5,7 @@ while ours is open; it belongs to our request only if no other one is open in th
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from anycowork.domain.errors import ToolTimedOut
 from anycowork.domain.question import Question
 from anycowork.mcp.elicitation import elicited
+from anycowork.mcp.sampling_prompts import MOST_REQUESTS, Sample, sampled
 from anycowork.mcp.schemas import plain_text
 
 if TYPE_CHECKING:
@@ -24,12 +25,18 @@ Send = Callable[[Any], Awaitable[Any]]
 
 
 class Exchange:
-    """`tell` shows a line of progress. `ask` asks the person of the chat; None: nobody can be asked in this call."""
+    """`tell` shows a line of progress. `ask` asks the person of the chat; None: nobody can be asked in this call. `sample` calls the chat's model."""
 
     def __init__(
-        self, server: str, seconds: float, tell: Callable[[str], None] | None = None, ask: AskPerson | None = None
+        self,
+        server: str,
+        seconds: float,
+        tell: Callable[[str], None] | None = None,
+        ask: AskPerson | None = None,
+        sample: Sample | None = None,
     ) -> None:
-        self._server, self._seconds, self._tell, self._ask = server, seconds, tell, ask
+        self._server, self._seconds, self._tell, self._ask, self._sample = server, seconds, tell, ask, sample
+        self._sampled = 0
         self._deadline: asyncio.Timeout | None = None
         self._asking: set[asyncio.Future[Any]] = set()
 
@@ -49,12 +56,26 @@ class Exchange:
                 asking.cancel()
 
     async def on_progress(self, progress: float, total: float | None, message: str | None) -> None:
-        if self._tell is not None and message:
-            self._tell(plain_text(message, 500) + "\n")
+        """Many servers count without words: the count is shown then."""
+        if self._tell is not None:
+            self._tell((plain_text(message or "", 500) or _count(progress, total)) + "\n")
 
     async def elicit(self, params: Any) -> Any:
         """The person's answer to what the server asks; `cancel` if nobody can be asked."""
-        asking = asyncio.ensure_future(elicited(params, self._ask, self._server))
+        return await self._asked(elicited(params, self._ask, self._server))
+
+    async def sample(self, params: Any) -> Any:
+        """The model's answer to the server's prompt, if the person agrees; at most a few in one request of ours."""
+        from mcp_types import ErrorData
+
+        self._sampled += 1
+        if self._sampled > MOST_REQUESTS:
+            return ErrorData(code=-1, message=f"At most {MOST_REQUESTS} prompts are answered in one call.")
+        return await self._asked(sampled(params, self._ask, self._sample, self._server))
+
+    async def _asked(self, waiting: Coroutine[Any, Any, Any]) -> Any:
+        """Neither the person's time nor the model's is the server's."""
+        asking = asyncio.ensure_future(waiting)
         self._asking.add(asking)
         try:
             with self._paused():
@@ -109,6 +130,10 @@ _CURRENT: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 def current_exchange(open_exchanges: list[Exchange]) -> Exchange | None:
     """The exchange that a server's own request belongs to; None if that cannot be told."""
     return _CURRENT.get() or (open_exchanges[0] if len(open_exchanges) == 1 else None)
+
+
+def _count(progress: float, total: float | None) -> str:
+    return f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
 
 
 def _name_of(request: Any) -> str:

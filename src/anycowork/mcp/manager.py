@@ -76,7 +76,11 @@ class McpManager:
             config = changed.config.model_copy(update=changes.given())
             others = [server.config if server is not changed else config for server in self._servers.values()]
             await self._save(others)
+            restarts = changed.is_started and config.sampling != changed.config.sampling
             changed.use(config)
+            if restarts:  # what we offer is told to a server once, when it connects
+                await changed.stop()
+                changed.start()
             return changed.shown()
 
     async def remove(self, name: str) -> None:

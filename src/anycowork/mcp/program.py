@@ -95,9 +95,15 @@ def start_words(*, held: bool) -> str:
 
 
 def _needed(path: Path) -> Iterable[str]:
-    """The path, where it leads, and the folder that each is installed in; of a virtual environment also its Python."""
+    """The path, where it leads, and the folder that each is installed in; of a virtual environment also its Python.
+
+    A package of npm finds the packages that it needs in the folders above it, so its outermost `node_modules` is needed as a whole.
+    """
     for one in dict.fromkeys((path.absolute(), path.resolve())):
         yield str(one)
+        if "node_modules" in one.parts:
+            yield str(Path(*one.parts[: one.parts.index("node_modules") + 1]))
+            continue
         if one.is_dir():
             continue
         prefix = one.parent.parent if one.parent.name == "bin" else one.parent

@@ -30,7 +30,8 @@ def prompt_workflows(
     problems = []
     for prompt in prompts:
         name = f"{server}__{prompt.name}".lower()
-        if not _is_name(name) or not all(map(_is_parameter, (argument for argument, _, _ in prompt.arguments))):
+        parameters = [parameter_name(argument) for argument, _, _ in prompt.arguments]
+        if not _is_name(name) or not all(map(_is_parameter, parameters)) or len(set(parameters)) < len(parameters):
             problems.append(f"the prompt '{plain_text(prompt.name, 80)}' cannot be a workflow: its names do not fit")
         elif name in files:
             problems.append(f"the prompt '{plain_text(prompt.name, 80)}' is offered twice")
@@ -39,8 +40,16 @@ def prompt_workflows(
     return list(files.values()), problems[:10]
 
 
+def parameter_name(argument: str) -> str:
+    """The workflow's name for an argument: `resourceType` and `resource-type` become `resource_type`."""
+    spaced = "".join(
+        f"_{c}" if c.isupper() and before.islower() else c for before, c in zip(f"_{argument}", argument, strict=False)
+    )
+    return "".join("_" if c in "-. " else c for c in spaced).lower()
+
+
 def _file(name: str, server: str, prompt: OfferedPrompt, tool: str) -> SuppliedFile:
-    arguments: Json = {argument: f"{{{{{argument}}}}}" for argument, _, _ in prompt.arguments}
+    arguments: Json = {argument: f"{{{{{parameter_name(argument)}}}}}" for argument, _, _ in prompt.arguments}
     call: Json = {"tool": tool, "parameters": {"name": prompt.name, "arguments": arguments}}
     description = prompt.description or f"A prompt of the MCP server {server}."
     lines = [
@@ -69,7 +78,7 @@ def _file(name: str, server: str, prompt: OfferedPrompt, tool: str) -> SuppliedF
 
 
 def _parameter(name: str, description: str, required: bool) -> list[str]:
-    lines = ["", "[[parameters]]", f"name = {_quoted(name)}", f"description = {_quoted(description)}"]
+    lines = ["", "[[parameters]]", f"name = {_quoted(parameter_name(name))}", f"description = {_quoted(description)}"]
     return lines if required else [*lines, 'default = ""']
 
 

@@ -17,6 +17,7 @@ from anycowork.domain.errors import ToolTimedOut
 from anycowork.mcp.definitions import ServerMethod
 from anycowork.mcp.exchange import AskPerson, Exchange, current_exchange
 from anycowork.mcp.offers import ServerOffers, list_offers
+from anycowork.mcp.sampling_prompts import Sample
 from anycowork.mcp.schemas import plain_text
 from anycowork.mcp.stdio_transport import McpFailed
 
@@ -28,13 +29,19 @@ START_SECONDS = 30.0
 _LIST_SECONDS = 30.0
 _END_SECONDS = 8.0
 _LONGEST_WAIT = 24 * 3600.0  # the SDK's own limit: ours ends a request earlier, except while a person thinks
+_ROOTS_SECONDS = 0.25
+_SCRATCH = "/tmp"  # of the sandbox: empty, and gone with it
 _GONE = "the connection to it was lost"
 log = logging.getLogger(__name__)
 Connect = Callable[[Callable[[], None]], "AbstractAsyncContextManager[TransportStreams]"]
 
 
 class McpSession:
-    """`connect` makes the transport; it is given what to call when the connection ends. `root` is the workspace the server is told of."""
+    """`connect` makes the transport; it is given what to call when the connection ends. `root` is the workspace the server is told of.
+
+    `has_roots`: it is a program that works on files. Without a workspace it is told of its scratch folder: some offer fewer tools, or do not
+    start at all, if they are told of no root.
+    """
 
     def __init__(
         self,
@@ -44,6 +51,8 @@ class McpSession:
         legacy: bool,
         timeout: float,
         root: str | None,
+        has_roots: bool,
+        sampling: bool,
         offers_changed: Callable[[], None],
     ) -> None:
         self._connect = connect
@@ -51,6 +60,9 @@ class McpSession:
         self._legacy = legacy
         self._timeout = timeout
         self._root = root
+        self._has_roots = has_roots
+        self._roots_told = False
+        self._sampling = sampling
         self._offers_changed = offers_changed
         self._exchanges: list[Exchange] = []
         self._client: Client | None = None
@@ -85,6 +97,11 @@ class McpSession:
             self._task.cancel()
             await asyncio.wait([self._task], timeout=_END_SECONDS)
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether it is over, or about to be."""
+        return self._closing.is_set() or self.closed.is_set()
+
     async def offers(self) -> ServerOffers:
         """Everything that it offers now. Raises: McpFailed."""
         client = self._require()
@@ -103,6 +120,7 @@ class McpSession:
         *,
         tell: Callable[[str], None] | None = None,
         ask: AskPerson | None = None,
+        sample: Sample | None = None,
     ) -> Any:
         """The server's answer. Raises: McpFailed, ToolTimedOut. A cancellation is passed on to the server.
 
@@ -110,7 +128,7 @@ class McpSession:
         """
         asked, answers = request_of(method, parameters)
         session = self._require().session
-        exchange = Exchange(self._server, self._timeout, tell, ask)
+        exchange = Exchange(self._server, self._timeout, tell, ask, sample)
         self._exchanges.append(exchange)
 
         async def send(request: Any) -> Any:
@@ -167,11 +185,13 @@ class McpSession:
                 mode="legacy" if self._legacy else "auto",
                 read_timeout_seconds=max(self._timeout, START_SECONDS) + 5,
                 message_handler=self._take,
-                list_roots_callback=self._roots if self._root else None,
+                list_roots_callback=self._roots if self._has_roots else None,
                 elicitation_callback=self._elicit,
+                sampling_callback=self._sample if self._sampling else None,
                 client_info=Implementation(name="anycowork", version=__version__),
                 cache=None,
             ) as client:
+                await self._let_it_take_its_roots(client)
                 self._client = client
                 self._ready.set()
                 listening = asyncio.ensure_future(self._listen(client))
@@ -217,12 +237,34 @@ class McpSession:
         exchange = current_exchange(self._exchanges)
         return await exchange.elicit(params) if exchange is not None else ElicitResult(action="cancel")
 
+    async def _sample(self, context: Any, params: Any) -> Any:
+        from mcp_types import ErrorData
+
+        exchange = current_exchange(self._exchanges)
+        if exchange is None:
+            return ErrorData(code=-1, message="No call is under way that this prompt could belong to.")
+        return await exchange.sample(params)
+
+    async def _let_it_take_its_roots(self, client: "Client") -> None:
+        """Waits for a server that asks for its roots once it is connected: a call that comes earlier finds it without them.
+
+        The protocol has no sign for it. An answered ping shows that it has read our answer; then it gets a moment for what it does with it.
+        """
+        if not self._has_roots or client.session.initialize_result is None:
+            return
+        await _ping(client)
+        if self._roots_told:
+            await _ping(client)
+            await asyncio.sleep(_ROOTS_SECONDS)
+            await _ping(client)
+
     async def _roots(self, context: Any) -> Any:
         from mcp_types import ListRootsResult, Root
         from pydantic import FileUrl
 
-        assert self._root is not None
-        return ListRootsResult(roots=[Root(uri=FileUrl(Path(self._root).as_uri()), name="workspace")])
+        self._roots_told = True
+        named = [(self._root, "workspace")] if self._root else [(_SCRATCH, "scratch")]
+        return ListRootsResult(roots=[Root(uri=FileUrl(Path(path).as_uri()), name=name) for path, name in named])
 
 
 def request_of(method: ServerMethod, parameters: Mapping[str, JsonValue]) -> tuple[Any, Any]:
@@ -243,6 +285,17 @@ def request_of(method: ServerMethod, parameters: Mapping[str, JsonValue]) -> tup
             return types.GetPromptRequest(params=get), TypeAdapter(types.GetPromptResult | types.InputRequiredResult)
         case _:
             assert_never(method)
+
+
+async def _ping(client: "Client") -> None:
+    """An error is an answer as well: some servers do not know it."""
+    import mcp_types as types
+    from mcp import MCPError
+
+    try:
+        await client.session.send_request(types.PingRequest(), types.EmptyResult)
+    except MCPError as error:
+        log.debug("no ping: %s", _reason(error))
 
 
 def _load_sdk() -> None:

@@ -103,7 +103,8 @@ class ServerLauncher:
     async def _covered(self, root: str | None, stage: Stage) -> Covered:
         if root is None or self.sandbox is None:
             return Covered()
-        return await asyncio.to_thread(cover, Jail(root), stage, _KEY_FILES, self.sandbox.key_files)
+        sandbox = self.sandbox
+        return await asyncio.to_thread(cover, Jail(root), stage, _KEY_FILES, sandbox.key_files, sandbox.hidden_paths)
 
 
 class LineLog:

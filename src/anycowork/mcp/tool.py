@@ -64,7 +64,11 @@ class McpTool:
         try:
             async with self._sessions.session_for(root) as session:
                 answer = await session.request(
-                    self._definition.method, asked, tell=_quiet(tool_context.progress), ask=tool_context.ask
+                    self._definition.method,
+                    asked,
+                    tell=_quiet(tool_context.progress),
+                    ask=tool_context.ask,
+                    sample=tool_context.sample,
                 )
         except McpFailed as error:
             raise McpFailed(f"The MCP server '{self.spec.server}' failed: {error.message}.") from None

@@ -1,8 +1,6 @@
 """`anycowork mcp`: serves an MCP host on stdin and stdout, or over HTTP with the server's token."""
 
-import asyncio
 import hmac
-import signal
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -10,12 +8,11 @@ from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from anycowork.client.connect import first_error
 from anycowork.client.console import stderr
+from anycowork.client.protocol_command import run_protocol, serve_linked
 from anycowork.client.server_link import ServerLink
 from anycowork.config.loading import load_settings
 from anycowork.config.settings import Settings
-from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.mcp_server.tools import build_server
 
 PATH = "/mcp"
@@ -25,35 +22,21 @@ def serve_host(
     flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, http_port: int | None = None
 ) -> int:
     """The exit code: 0 when the host has closed the connection. With `http_port` it serves HTTP on this machine until it is ended."""
-    try:
-        asyncio.run(_serve(load_settings(flags, environ, cwd=cwd), http_port))
-    except AnyCoworkError as error:
-        stderr().line(f"anycowork mcp: {error.message}")
-        return 2 if isinstance(error, Invalid) else 1
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        return 130
-    return 0
+
+    async def serve() -> None:
+        settings = load_settings(flags, environ, cwd=cwd)
+        await serve_linked(settings, "mcp_host", partial(_serve, settings, http_port))
+
+    return run_protocol("mcp", serve)
 
 
-async def _serve(settings: Settings, http_port: int | None) -> None:
-    task = asyncio.current_task()
-    assert task is not None
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            link = ServerLink(settings, tasks, face="mcp_host")
-            shared = partial(link.client, "http")  # several hosts, one connection
-            server = build_server((lambda name: shared()) if http_port else link.client, link.drop)
-            try:
-                if http_port is None:
-                    await server.run_stdio_async()
-                else:
-                    await _serve_http(server, settings, http_port)
-            finally:
-                link.drop()
-    except BaseExceptionGroup as group:
-        raise first_error(group) from None
+async def _serve(settings: Settings, http_port: int | None, link: ServerLink) -> None:
+    shared = partial(link.client, "http")  # several hosts, one connection
+    server = build_server((lambda name: shared()) if http_port else link.client, link.drop)
+    if http_port is None:
+        await server.run_stdio_async()
+    else:
+        await _serve_http(server, settings, http_port)
 
 
 async def _serve_http(server: Any, settings: Settings, port: int) -> None:

@@ -1,10 +1,11 @@
 """Converts a chat's messages for the model, merged so that user and assistant alternate. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from anycowork.domain.images import Image, images_of
 from anycowork.domain.messages import Json, Message, MessageType, Speaker, is_asked_by_call, is_continuation
 from anycowork.domain.model import ContentPart, PromptMessage
+from anycowork.prompts.compaction import is_compaction
 
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
 SUMMARY = "[A summary stands here for what came before in this chat:]"
@@ -73,7 +74,14 @@ class PromptConversation:
 
 def is_summary(message: Message) -> bool:
     """Whether the message replaces everything before it for the model."""
-    return message.payload is not None and message.payload.get("summary") is True
+    return is_compaction(message) or (message.payload is not None and message.payload.get("summary") is True)
+
+
+def results_before_summary(messages: Sequence[Message]) -> frozenset[str]:
+    """Return the ids of the calls whose results a summary replaced for the model."""
+    last = next((at for at in range(len(messages) - 1, -1, -1) if is_summary(messages[at])), 0)
+    found = (_word(message.payload or {}, "tool_call_id") for message in messages[:last] if _is_result(message))
+    return frozenset(call_id for call_id in found if call_id)
 
 
 def _is_result(message: Message) -> bool:
@@ -121,6 +129,8 @@ def _word(payload: Json, key: str) -> str | None:
 def _prompt_message(message: Message) -> PromptMessage | None:
     if is_continuation(message) and message.role is Speaker.SYSTEM:
         return _one(USER, CONTINUED)
+    if is_compaction(message):
+        return _one(USER, message.content)
     if message.role is Speaker.SYSTEM or not message.content.strip() or is_asked_by_call(message):
         return None
     if is_summary(message):

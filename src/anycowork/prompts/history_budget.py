@@ -13,6 +13,7 @@ from typing import TypeVar
 from anycowork.domain.messages import Message, MessageType, Speaker, is_continuation
 from anycowork.domain.model import PromptMessage
 from anycowork.domain.values import replace
+from anycowork.prompts.compaction import is_compaction
 from anycowork.prompts.conversation import TURN_OVER, prompt_message, result_of
 from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME, image_tokens, tokens
 from anycowork.prompts.truncate import cut_middle
@@ -23,6 +24,7 @@ MOST_BYTES = 4  # of one character
 SHORT_RESULT = 600  # bytes that remain of a result that gave way
 SHORT_MESSAGE = 400  # bytes that remain of the person's newest message at the very least
 LEFT_OUT = "[Earlier messages of this chat are left out here.]"
+_STEPS_STAGE = 3  # steps of the current turn are left out
 
 _READ_ON = "read the rest with read_file, giving start_line and end_line"
 _NARROW = "the whole is stored; make a narrower call to see another part"
@@ -75,6 +77,11 @@ class HistoryBudget:
     def left_out(self) -> bool:
         return len(self._kept) < self._count
 
+    @property
+    def current_turn_cut(self) -> bool:
+        """Whether the model no longer sees what it did in this turn: a step is left out, or even the newest of its results is cut."""
+        return self._stage >= _STEPS_STAGE or (self._cut_results > 1 and not self._results)
+
     def extend(self, items: Sequence[MeasuredMessage]) -> None:
         if self._goes_on(items):
             self._append(items)
@@ -113,6 +120,7 @@ class HistoryBudget:
         self._total = sum(item.tokens for item in items)
         self._call_ids = {call_id for item in items if (call_id := _call_id(item.shown))}
         self._stage = 0
+        self._cut_results = 0  # of the current turn
         self._early_results: deque[int] = deque()
         self._early_turns: deque[range] = deque()
         self._results: deque[int] = deque()
@@ -137,17 +145,21 @@ class HistoryBudget:
         current = self._current_turn(units)
         early = [unit for unit in units if unit.start < current]
         self._early_results.extend(index for index in range(current) if self._is_result(index))
-        self._early_turns.extend(self._turns(early))
+        self._early_turns.extend(self._turns(unit for unit in early if not self._is_digest(unit)))
         self._line_up_current(units[len(early) :])
 
     def _line_up_current(self, units: Iterable[range]) -> None:
         """Queue the units of the current turn: the agent's steps are dropped before messages of the person; the newest never."""
         for unit in units:
             self._results.extend(index for index in unit if self._is_result(index))
-            if self._anchor in unit:
+            if self._anchor in unit or self._is_digest(unit):
                 continue
             has_person = any(_from_the_person(self._items[index].shown) for index in unit)
             (self._steps_of_the_person if has_person else self._steps).append(unit)
+
+    def _is_digest(self, unit: range) -> bool:
+        """A digest stands for all that is left out already; it is bounded, and stays."""
+        return any(is_compaction(self._items[index].shown) for index in unit)
 
     def _is_result(self, index: int) -> bool:
         return self._items[index].shown.message_type is MessageType.TOOL_RESULT
@@ -177,8 +189,8 @@ class HistoryBudget:
         """Truncate and drop until the rest fits. New items of a finished stage are dropped at once."""
         self._while_needed(0, self._early_results, self._cut)
         self._while_needed(1, self._early_turns, self._drop)
-        self._while_needed(2, self._results, self._cut)
-        self._while_needed(3, self._steps, self._drop)
+        self._while_needed(2, self._results, self._cut_current)
+        self._while_needed(_STEPS_STAGE, self._steps, self._drop)
         self._while_needed(4, self._steps_of_the_person, self._drop)
 
     def _while_needed(self, stage: int, waiting: deque[T], give_way: Callable[[T], None]) -> None:
@@ -191,6 +203,11 @@ class HistoryBudget:
         short = self._weighed(item.whole, item.whole)
         self._total += short.tokens - item.tokens
         self._kept[index] = short
+
+    def _cut_current(self, index: int) -> None:
+        whole = self._kept[index].tokens
+        self._cut(index)
+        self._cut_results += self._kept[index].tokens < whole
 
     def _drop(self, span: range) -> None:
         self._total -= sum(self._kept.pop(index).tokens for index in span)

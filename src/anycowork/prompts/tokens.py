@@ -10,6 +10,7 @@ FRAME = 4  # what a provider's chat format adds around one message
 
 _WEIGHT = 0.3
 _HIGHEST = 4.0
+_TOO_LONG = 1.5
 
 
 def tokens(text: str, ratio: float = 1.0) -> int:
@@ -50,3 +51,7 @@ class TokenRatios:
             return
         seen = min(max(reported / estimated, 1.0), _HIGHEST)
         self._learnt[model] = (1 - _WEIGHT) * self.of(model) + _WEIGHT * seen
+
+    def learn_too_long(self, model: str) -> None:
+        """Its server said that a prompt does not fit: estimate higher from now on."""
+        self._learnt[model] = min(self.of(model) * _TOO_LONG, _HIGHEST)

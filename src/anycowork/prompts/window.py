@@ -25,10 +25,14 @@ def optimize_history_by_tokens(
 
 @value
 class Shown:
-    """The messages for the model, and their estimated tokens: counted per message, before adjacent ones are merged."""
+    """The messages for the model, and their estimated tokens: counted per message, before adjacent ones are merged.
+
+    `full`: something that the agent did in the current turn is not among them.
+    """
 
     messages: tuple[PromptMessage, ...]
     tokens: int
+    full: bool = False
 
 
 class Window:
@@ -80,7 +84,8 @@ class Window:
         ):  # nearly always; then nothing has to give way
             return Shown((*system_prompt.said, *self._whole.turns), system_prompt.tokens + self._tokens)
         kept, weight = self._within(budget - system_prompt.tokens)
-        return Shown((*system_prompt.said, *kept), system_prompt.tokens + weight)
+        full = self._fitting is not None and self._fitting.current_turn_cut
+        return Shown((*system_prompt.said, *kept), system_prompt.tokens + weight, full)
 
     def _within(self, token_budget: int) -> tuple[list[PromptMessage], int]:
         token_budget -= tokens(LEFT_OUT, self.ratio) + FRAME if self._begins_late else 0

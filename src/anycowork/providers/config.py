@@ -46,6 +46,7 @@ class ProviderConfig:
     api_key_env: str | None = None
     models: tuple[str, ...] = ()
     context_tokens: int = CONTEXT_TOKENS
+    context_assumed: bool = False  # nobody named it: what is known of a model comes first
     options: ModelOptions = field(default_factory=ModelOptions)
     images: tuple[str, ...] | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)

@@ -37,7 +37,8 @@ def from_environment(environment: Mapping[str, str]) -> list[ProviderConfig]:
     key, url = environment.get(KEY, "").strip(), environment.get(URL, "").strip()
     found = []
     if key or url:
-        found.append(ProviderConfig(name="openai", base_url=url or OPENAI_URL, api_key_env=KEY if key else None))
+        address = url or OPENAI_URL
+        found.append(ProviderConfig("openai", base_url=address, api_key_env=KEY if key else None, context_assumed=True))
     if environment.get(ANTHROPIC_KEY, "").strip():
         found.append(
             ProviderConfig(
@@ -46,6 +47,7 @@ def from_environment(environment: Mapping[str, str]) -> list[ProviderConfig]:
                 base_url=environment.get("ANTHROPIC_BASE_URL", "").strip() or ANTHROPIC_URL,
                 api_key_env=ANTHROPIC_KEY,
                 context_tokens=usual_context("anthropic"),
+                context_assumed=True,
             )
         )
     return found

@@ -9,7 +9,16 @@ from typing import assert_never
 from anycowork.domain.delegates import AGENT_PROVIDER
 from anycowork.domain.errors import BadKey, Invalid, NoSuchModel, ProviderFault, Unreachable, Untrusted
 from anycowork.domain.messages import Json
-from anycowork.domain.model import LEAST_NATIVE_CONTEXT, Calling, ModelOptions, Provider
+from anycowork.domain.model import (
+    LEAST_NATIVE_CONTEXT,
+    UNKNOWN_MODEL,
+    Calling,
+    ContextSize,
+    ModelCatalog,
+    ModelFacts,
+    ModelOptions,
+    Provider,
+)
 from anycowork.providers.anthropic.provider import AnthropicProvider
 from anycowork.providers.config import ANTHROPIC_URL, OPENAI_URL, ProviderConfig
 from anycowork.providers.delegate import DelegateProvider
@@ -54,7 +63,9 @@ class ProviderRegistry:
         timeouts: Timeouts | None = None,
         backoff: Backoff | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        catalog: ModelCatalog | None = None,
     ) -> None:
+        self._catalog = catalog
         self.pool = HttpPool()
         self._default = default
         self._environment = environment
@@ -84,8 +95,25 @@ class ProviderRegistry:
         return self._answering(config) or self._guide, model
 
     def context_tokens(self, model_id: str | None) -> int:
-        """Returns the model's context size in tokens. Raises: NoSuchModel."""
-        return self._resolve(model_id)[0].context_tokens
+        """Returns the model's context size in tokens, known or assumed. Raises: NoSuchModel."""
+        return self.context_size(model_id).tokens
+
+    def context_size(self, model_id: str | None) -> ContextSize:
+        """Returns the configured size, else what is known of the model, else an assumption. Raises: NoSuchModel."""
+        config, model = self._resolve(model_id)
+        if not config.context_assumed:
+            return ContextSize(config.context_tokens)
+        listed = self.facts(config.name, model).context_tokens
+        return ContextSize(listed) if listed else ContextSize(config.context_tokens, known=False)
+
+    def facts(self, provider: str, model: str) -> ModelFacts:
+        """Returns what is known of a model of this provider. What the settings say comes first."""
+        config = self._configs.get(provider)
+        if config is None or config.kind not in ("openai", "anthropic"):
+            return UNKNOWN_MODEL
+        listed = self._catalog.facts(_address(config), model) if self._catalog else UNKNOWN_MODEL
+        size = listed.context_tokens if config.context_assumed else config.context_tokens
+        return ModelFacts(size, config.prices.get(model) or listed.price)
 
     def options(self, model_id: str | None) -> ModelOptions:
         """Returns the model's request options as configured, limited by its context. Raises: NoSuchModel."""

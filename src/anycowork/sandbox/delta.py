@@ -8,12 +8,11 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.values import value
-from anycowork.workspace.jail import kind_of
+from anycowork.domain.values import leaf_value, replace
 from anycowork.workspace.paths import DEEPEST, LONGEST_PATH, WorkspacePath, shown
 
 MOST_PATHS = 100_000
@@ -37,7 +36,7 @@ class UnusableDelta(ToolFault):
     code = "changes_dropped"
 
 
-@value
+@leaf_value
 class State:
     """The current state of one path.
 
@@ -55,7 +54,7 @@ class State:
     plain: bool = False
 
 
-@value
+@leaf_value
 class PathChange:
     """`below` are the paths that disappear with a removed or replaced folder; `newest` is the latest ctime that decides about a conflict."""
 
@@ -216,9 +215,7 @@ class Scanner:
         mark = mark_of(name, below, lower)
         if mark == after.mark and (after.kind == LINK or _mode(lower) == after.mode):
             return  # copied up without being changed
-        self._replaced(
-            place, PathChange(place, replace(_lower_state(lower), mark=mark), after, newest=lower.st_ctime_ns)
-        )
+        self._replaced(place, PathChange(place, _lower_state(lower, mark), after, newest=lower.st_ctime_ns))
 
     def _changed(
         self, name: str, below: int | None, place: WorkspacePath, lower: os.stat_result | None, after: State
@@ -241,19 +238,18 @@ class Scanner:
         self.delta.changes.append(self._removal(name, below, place, lower))
 
     def _removal(self, name: str, below: int, place: WorkspacePath, lower: os.stat_result) -> PathChange:
-        state = _lower_state(lower)
         if not stat.S_ISDIR(lower.st_mode):
             self._add_size(lower)
             readable = stat.S_ISREG(lower.st_mode) or stat.S_ISLNK(lower.st_mode)
             mark = mark_of(name, below, lower) if readable else ""
-            return PathChange(place, replace(state, mark=mark), None, newest=lower.st_ctime_ns)
+            return PathChange(place, _lower_state(lower, mark), None, newest=lower.st_ctime_ns)
         listing = []
         for inner, found in _below(name, below, place):
             self._count(inner)
             listing.append((inner, found))
         mark = _listing_mark(listing, depth=len(place.parts))
         newest = max([lower.st_ctime_ns, *(found.st_ctime_ns for _, found in listing)])
-        return PathChange(place, replace(state, mark=mark), None, tuple(inner for inner, _ in listing), newest)
+        return PathChange(place, _lower_state(lower, mark), None, tuple(inner for inner, _ in listing), newest)
 
     def _add_size(self, found: os.stat_result) -> None:
         """Counts its size before it is read."""
@@ -271,7 +267,8 @@ class Scanner:
                 f"The command changed more than {MOST_PATHS:,} paths; none of its changes was kept. Let it do less at a time."
             )
         try:
-            size = len(place.path.encode())
+            path = place.path
+            size = len(path) if path.isascii() else len(path.encode())
         except UnicodeEncodeError:
             raise UnusableDelta(
                 f"The command made the name '{shown(place.path)}', which is not valid UTF-8 and cannot be recorded; "
@@ -319,11 +316,12 @@ def _staged_state(name: str, folder: int, found: os.stat_result) -> State:
     return State(FILE, mode, found.st_size, mark, links=found.st_nlink, plain=plain)
 
 
-def _lower_state(found: os.stat_result) -> State:
+def _lower_state(found: os.stat_result, mark: str) -> State:
     return State(
         _kind(found.st_mode),
         _mode(found),
         found.st_size,
+        mark,
         inode=found.st_ino,
         ctime=found.st_ctime_ns,
         links=found.st_nlink,
@@ -384,8 +382,7 @@ def _is_opaque(folder: int) -> bool:
 
 
 def _kind(mode: int) -> str:
-    known = {"folder": FOLDER, "symbolic link": LINK}
-    return known.get(kind_of(mode), FILE)
+    return FOLDER if stat.S_ISDIR(mode) else LINK if stat.S_ISLNK(mode) else FILE
 
 
 def _mode(found: os.stat_result) -> int:

@@ -39,7 +39,9 @@ def delta_diff(delta: Delta, upper: Path, root: Jail, *, most_drawn: int | None 
     staged = Jail(str(upper))
     pieces: list[str] = []
     length, additions, deletions, drawn = 0, 0, 0, 0
-    ordered = sorted(delta.changes, key=lambda each: not is_named_always(each.place))
+    named = [change for change in delta.changes if is_named_always(change.place)]
+    always = {id(change) for change in named}
+    ordered = [*named, *(change for change in delta.changes if id(change) not in always)]
     for change in ordered[:most_drawn]:
         if length > LONGEST_DIFF:
             break
@@ -47,7 +49,8 @@ def delta_diff(delta: Delta, upper: Path, root: Jail, *, most_drawn: int | None 
         pieces.append(piece)
         length += len(piece)
         additions, deletions, drawn = additions + added, deletions + gone, drawn + 1
-    return DeltaDiff("".join(pieces) + _listed(ordered[drawn:]), additions, deletions, drawn)
+    listed = _listed(ordered[drawn:], named=max(0, len(named) - drawn))
+    return DeltaDiff("".join(pieces) + listed, additions, deletions, drawn)
 
 
 def is_named_always(place: WorkspacePath) -> bool:
@@ -55,13 +58,12 @@ def is_named_always(place: WorkspacePath) -> bool:
     return is_control_name(place.parts) or looks_secret(place.path)
 
 
-def _listed(changes: Sequence[PathChange]) -> str:
-    """Describes changes without a line diff: each by name, or very many by folder."""
+def _listed(changes: Sequence[PathChange], *, named: int) -> str:
+    """Describes changes without a line diff: each by name, or very many by folder. The first `named` have a line in any case."""
     if len(changes) <= MOST_NAMED:
         return "".join(map(_named, changes))
-    named = [change for change in changes if is_named_always(change.place)]
-    others = [(change.place.path, change.verb) for change in changes if not is_named_always(change.place)]
-    return "".join(map(_named, named)) + _by_folder(others)
+    others = [(change.place.path, change.verb) for change in changes[named:]]
+    return "".join(map(_named, changes[:named])) + _by_folder(others)
 
 
 def _by_folder(changes: Sequence[tuple[str, str]]) -> str:

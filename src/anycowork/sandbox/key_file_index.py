@@ -1,12 +1,10 @@
 """Finds the key files of a workspace before each command, without walking the whole tree each time.
 
-Remembers for each folder which folders and key files it holds, as long as the folder's change time stays: adding, removing or renaming
-an entry changes that time, and nobody can set it. Blocking; follows no link, except one with a key file's name, to cover its target.
+Blocking; follows no link, except one with a key file's name, to cover its target.
 """
 
 import os
 import stat
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +12,7 @@ from threading import Lock
 
 from anycowork.domain.errors import AnyCoworkError, DeniedByRule
 from anycowork.domain.key_files import KEY_FOLDERS, is_key_file
-from anycowork.domain.values import value
+from anycowork.sandbox.folder_index import Entries, SeenFolder, Selection, read_folder, unchanged
 from anycowork.sandbox.masks import MOST_MASKS, Mask
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath
@@ -22,24 +20,14 @@ from anycowork.workspace.paths import WorkspacePath
 # Packages bring keys for their own tests and public certificates; git's folder holds no files of the workspace.
 _NOT_ENTERED = frozenset({".git", "node_modules", "site-packages", "dist-packages"})
 _MOST_WORKSPACES = 16
-_NS = 1_000_000_000
-_SETTLED = 2 * _NS  # a folder that changed less than this before it was read may have changed again in the same instant
 _PEM, _MARK, _LARGEST_PEM = ".pem", b"PRIVATE KEY", 262_144
-
-
-@value
-class _SeenFolder:
-    stamp: tuple[int, int, int]
-    is_settled: bool
-    folders: tuple[str, ...]
-    names: tuple[str, ...]  # of key files, and of links that are called like one
 
 
 class KeyFileIndex:
     """What is known of the folders of some workspaces. For several threads."""
 
     def __init__(self) -> None:
-        self._workspaces: dict[str, dict[str, _SeenFolder]] = {}
+        self._workspaces: dict[str, dict[str, SeenFolder]] = {}
         self._lock = Lock()
 
     def masks(self, jail: Jail, withholds: Callable[[str], bool]) -> tuple[Mask, ...]:
@@ -68,7 +56,7 @@ class KeyFileIndex:
         """Yields the path of each key file and key folder, and whether it is a folder."""
         with self._lock:
             known = self._workspaces.pop(root, {})
-        seen: dict[str, _SeenFolder] = {}
+        seen: dict[str, SeenFolder] = {}
         waiting = deque([""])
         while waiting:
             place = waiting.popleft()
@@ -90,27 +78,24 @@ class KeyFileIndex:
                 del self._workspaces[next(iter(self._workspaces))]
 
 
-def _look(path: str, known: _SeenFolder | None) -> _SeenFolder | None:
+def _look(path: str, known: SeenFolder | None) -> SeenFolder | None:
     """Reads the folder unless it is known and unchanged; None if it is no folder any more or cannot be read."""
     try:
-        now = os.lstat(path)
-        stamp = (now.st_dev, now.st_ino, now.st_ctime_ns)
-        if known is not None and known.is_settled and known.stamp == stamp:
-            return known
-        if not stat.S_ISDIR(now.st_mode):
-            return None
-        is_settled = time.time_ns() - now.st_ctime_ns > _SETTLED
-        folders, names = [], []
-        with os.scandir(path) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in _NOT_ENTERED:
-                        folders.append(entry.name)
-                elif is_key_file(entry.name) or (entry.is_symlink() and entry.name.casefold() in KEY_FOLDERS):
-                    names.append(entry.name)
+        return unchanged(path, known) or read_folder(path, _select)
     except OSError:
         return None  # gone, or closed to the server, which runs commands as the same user or a weaker one
-    return _SeenFolder(stamp, is_settled, tuple(sorted(folders)), tuple(sorted(names)))
+
+
+def _select(entries: Entries) -> Selection:
+    """Returns the folders to enter, and the names of key files and of links that are called like one."""
+    folders, names = [], []
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            if entry.name not in _NOT_ENTERED:
+                folders.append(entry.name)
+        elif is_key_file(entry.name) or (entry.is_symlink() and entry.name.casefold() in KEY_FOLDERS):
+            names.append(entry.name)
+    return folders, names
 
 
 def _files_inside(root: str, folder: str) -> Iterator[str]:

@@ -17,15 +17,27 @@ class RepositoryFinder:
         self._delta = delta
         self._names_before = cache(lambda parts: _names_in(root, parts))
         self._was_repository = cache(lambda parts: is_repository(self._names_before(parts)))
+        self._folder_of = cache(self._git_folder_above)  # the same for all files in one folder
 
     def git_folder(self, parts: Parts) -> int | None:
         """Returns how many parts lead to the git folder that holds this path: a `.git`, or a bare repository. None if there is none."""
-        for at, part in enumerate(parts):
+        if not parts:
+            return None
+        above, in_repository = self._folder_of(parts[:-1])
+        if above is not None:
+            return above
+        if folds_to_git(parts[-1]):
+            return len(parts)
+        return len(parts) - 1 if in_repository else None
+
+    def _git_folder_above(self, folder: Parts) -> tuple[int | None, bool]:
+        """Returns the git folder that holds this folder, and whether the folder is a bare repository."""
+        for at, part in enumerate(folder):
             if folds_to_git(part):
-                return at + 1
-            if self._was_repository(parts[:at]):
-                return at
-        return None
+                return at + 1, False
+            if self._was_repository(folder[:at]):
+                return at, False
+        return None, self._was_repository(folder)
 
     def made(self) -> Parts | None:
         """Returns a folder that the delta turns into a repository."""

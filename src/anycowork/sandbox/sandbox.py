@@ -17,6 +17,7 @@ from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
 from anycowork.sandbox.bubblewrap import HOME, Descriptors, SandboxView, VisiblePaths, bubblewrap_arguments, overlays
+from anycowork.sandbox.hidden_path_index import HiddenPathIndex
 from anycowork.sandbox.key_file_index import KeyFileIndex
 from anycowork.sandbox.limits import CommandLimits, counted, limited_shell
 from anycowork.sandbox.masks import Mask, cover_arguments, mask_arguments
@@ -88,6 +89,7 @@ class Sandbox:
         self.most_copied = most_copied
         self._uncovered: set[str] = set()
         self.key_files = KeyFileIndex()
+        self.hidden_paths = HiddenPathIndex()
         self.limits = limits or CommandLimits()
         self._bwrap = bwrap
         self.toolchains = toolchains or Toolchains()
@@ -106,7 +108,7 @@ class Sandbox:
         """Starts the transaction of one command; at the end, uncommitted changes are dropped. Raises: ToolFault."""
         layer = layer or self.layer_for(jail.root)
         stage = await asyncio.to_thread(lambda: self.staging.open(runner_for(jail.root), layer))
-        transaction = Transaction(stage, jail, self.staging, key_files=self.key_files)
+        transaction = Transaction(stage, jail, self.staging, key_files=self.key_files, hidden_paths=self.hidden_paths)
         try:
             if layer is Layer.COPY:
                 transaction.copied = await run_uncancellable(lambda: self._copy_of(jail.root, stage))

@@ -4,7 +4,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,12 +12,14 @@ from anycowork.domain.errors import StateChanged, ToolFault
 from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, RolledForward
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Held, Intent, PathIntent
+from anycowork.domain.values import replace
 from anycowork.sandbox.commit import Applied, NothingMade, apply, lies_elsewhere, seal
 from anycowork.sandbox.delta import FILE, FOLDER, Delta, PathChange, UnusableDelta, scan
 from anycowork.sandbox.delta_check import Objection, ObjectionKind, objection_to
+from anycowork.sandbox.hidden_path_index import HiddenPathIndex
 from anycowork.sandbox.key_file_index import KeyFileIndex
 from anycowork.sandbox.manifest import manifest
-from anycowork.sandbox.masks import Covered, KeyFiles, Mask, cover
+from anycowork.sandbox.masks import Covered, HiddenPaths, KeyFiles, Mask, cover
 from anycowork.sandbox.private_copy import Copied, as_layer, scan_copy
 from anycowork.sandbox.stage import Stage, Staging, remove_stage, remove_tree, runner_for
 from anycowork.workspace.jail import Jail
@@ -62,13 +64,21 @@ class Transaction:
     delta: Delta = field(default_factory=Delta)
     pledged: bool = False
     key_files: KeyFiles = field(default_factory=KeyFileIndex)
+    hidden_paths: HiddenPaths = field(default_factory=HiddenPathIndex)
     covered: Covered = field(default_factory=Covered)
     hidden: Hidden = NOTHING_HIDDEN
+    _manifest: tuple[list[PathChange], tuple[PathIntent, ...]] | None = None
+
+    def manifest(self) -> tuple[PathIntent, ...]:
+        """Returns each path's state before and after. Computed once for a delta: several steps need it, and it may be long."""
+        if self._manifest is None or self._manifest[0] is not self.delta.changes:
+            self._manifest = (self.delta.changes, manifest(self.delta))
+        return self._manifest[1]
 
     def hide(self, hidden: Hidden) -> None:
         """Call it before the command starts: hides what it may not read. Raises: DeniedByRule if that is too much."""
         self.hidden = hidden
-        self.covered = cover(self.jail, self.stage, hidden, self.key_files)
+        self.covered = cover(self.jail, self.stage, hidden, self.key_files, self.hidden_paths)
 
     def look(self) -> Delta:
         """Raises: UnusableDelta."""
@@ -92,7 +102,7 @@ class Transaction:
         )
         if found is None or found.why is not ObjectionKind.CONFLICT:
             return found
-        kept = _put_aside(self.staging, self.stage.folder, manifest(self.delta))
+        kept = _put_aside(self.staging, self.stage.folder, self.manifest())
         return Objection(found.why, found.paths, f"{found.says} What it had written is kept in '{kept}/upper'.")
 
     def intent(self, command: str) -> Intent:
@@ -104,7 +114,7 @@ class Transaction:
             raise ToolFault(
                 f"The disk refused the command's changes ({error.strerror}); none of them was made."
             ) from None
-        return Intent(paths=manifest(self.delta), command=command, contained=True, staged=str(self.stage.folder))
+        return Intent(paths=self.manifest(), command=command, contained=True, staged=str(self.stage.folder))
 
     def hold(self, command: str, held: Held) -> Intent:
         """Makes the changes wait, durable and inaccessible, for a person's approval.
@@ -131,19 +141,19 @@ class Transaction:
     def commit(self) -> Applied:
         """Raises: CommitFailed; then the changes not moved yet are kept."""
         try:
-            applied = apply(self.stage.folder, self.jail, manifest(self.delta), delta=self.delta)
+            applied = apply(self.stage.folder, self.jail, self.manifest(), delta=self.delta)
         except OSError as error:
-            kept = _put_aside(self.staging, self.stage.folder, manifest(self.delta))
+            kept = _put_aside(self.staging, self.stage.folder, self.manifest())
             self.pledged = False
             raise CommitFailed(_refused(error, kept=f"{kept}/upper")) from None
         if applied.conflicts:
-            _put_aside(self.staging, self.stage.folder, manifest(self.delta))
+            _put_aside(self.staging, self.stage.folder, self.manifest())
         self.pledged = False
         return applied
 
     def promise_modes_of(self, shown: Sequence[PathIntent]) -> None:
         """Sets the modes that were shown, where scanning had to change them."""
-        self.delta.changes[:] = [
+        self.delta.changes = [
             replace(change, after=replace(change.after, mode=item.mode, plain=False))
             if change.after and item.mode is not None and item.mode != change.after.mode
             else change
@@ -165,7 +175,8 @@ class Transaction:
                 f"The command's changes need a person's approval, but here they cannot wait for one ({error.strerror}). None of its "
                 "changes was kept. Change the files with the tools for files, where a person is asked."
             ) from None
-        self.delta.changes.sort(key=lambda change: change.place.parts)  # the order in which a layer is scanned
+        # The order in which a layer is scanned.
+        self.delta.changes = sorted(self.delta.changes, key=lambda change: change.place.parts)
         self.copied = None
 
     def _require_room(self) -> None:
@@ -194,7 +205,8 @@ def resume_transaction(staging: Staging, jail: Jail, held: Intent) -> Transactio
         )
     transaction = Transaction(Stage(folder, runner_for(jail.root), _NEVER, etc=folder), jail, staging)
     try:
-        found = manifest(transaction.look())
+        transaction.look()
+        found = transaction.manifest()
     except (UnusableDelta, OSError):  # it cannot even be scanned any more
         found = ()
     same = held.held is not None and held.held.beneath == _beneath(transaction.delta)
@@ -213,21 +225,35 @@ def _require_untouched(transaction: Transaction) -> None:
 
     Raises: UnusableDelta.
     """
+    covers = _Covers(transaction.covered.masks)
     for change in transaction.delta.changes:
-        if (touched := _covered_in(change, transaction.covered.masks) or _unseen_in(change, transaction)) is not None:
+        if (touched := covers.touched_by(change) or _unseen_in(change, transaction)) is not None:
             raise UnusableDelta(
                 f"The command moved, removed or replaced '{shown(touched.path)}', which it may not read; none of its changes was kept. "
                 "Use the file tools for that file, where a person is asked."
             )
 
 
-def _covered_in(change: PathChange, masks: Sequence[Mask]) -> WorkspacePath | None:
-    """Nobody can change what is covered: if it is another entry now, its folder was moved and recreated."""
-    gone = change.after is None or (change.before is not None and change.before.kind != change.after.kind)
-    for mask in masks:
-        if mask.place.holds(change.place) or (gone and change.place.holds(mask.place)):
-            return mask.place
-    return None
+class _Covers:
+    """Finds the mask that a change concerns by looking up folders: there may be hundreds of masks and thousands of changes."""
+
+    def __init__(self, masks: Sequence[Mask]) -> None:
+        self._at = {mask.place.parts: mask.place for mask in masks}
+        self._below: dict[tuple[str, ...], WorkspacePath] = {}
+        for mask in masks:
+            for depth in range(len(mask.place.parts) + 1):
+                self._below.setdefault(mask.place.parts[:depth], mask.place)
+
+    def touched_by(self, change: PathChange) -> WorkspacePath | None:
+        """Nobody can change what is covered: if it is another entry now, its folder was moved and recreated."""
+        if not self._at:
+            return None
+        parts = change.place.parts
+        for depth in range(len(parts) + 1):
+            if (found := self._at.get(parts[:depth])) is not None:
+                return found
+        gone = change.after is None or (change.before is not None and change.before.kind != change.after.kind)
+        return self._below.get(parts) if gone else None
 
 
 def _unseen_in(change: PathChange, transaction: Transaction) -> WorkspacePath | None:

@@ -20,11 +20,17 @@ from anycowork.workspace.paths import shown
 class LocalWorkspaces:
     """Implements the `Workspaces` port for folders of this machine.
 
-    `take_lease` makes this process the workspace's writer in the store and returns the new epoch.
+    `take_lease` makes this process the workspace's writer in the store and returns the new epoch; `end_lease` lets another server write.
     """
 
-    def __init__(self, take_lease: Callable[[str], Awaitable[int]], staging: Staging | None = None) -> None:
+    def __init__(
+        self,
+        take_lease: Callable[[str], Awaitable[int]],
+        staging: Staging | None = None,
+        end_lease: Callable[[str], Awaitable[object]] | None = None,
+    ) -> None:
         self._take_lease = take_lease
+        self._end_lease = end_lease
         self._staging = staging
         self._line: list[_Writer] = []
 
@@ -76,7 +82,12 @@ class LocalWorkspaces:
         try:
             self._let_in()
             await writer.let_in.wait()
-            yield await self._take_lease(real)
+            epoch = await self._take_lease(real)
+            try:
+                yield epoch
+            finally:
+                if self._end_lease is not None:
+                    await self._end_lease(real)
         finally:
             self._line.remove(writer)
             self._let_in()

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Callable
 
-from anycowork.agent.file_mentions import FileMentions
 from anycowork.agent.live_questions import LiveQuestions
 from anycowork.agent.loop import Agent
+from anycowork.agent.mentions import Mentions
 from anycowork.agent.model_caller import ModelCaller
 from anycowork.agent.plan_checks import PlanChecker
+from anycowork.agent.prompt_sampler import PromptSampler
 from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import ToolRunner
 from anycowork.agent.turn_recorder import TurnRecorder
@@ -18,6 +19,7 @@ from anycowork.domain.approvals import AskWhen
 from anycowork.domain.chats import Autonomy, Limits
 from anycowork.domain.model import Providers
 from anycowork.domain.ports import Clock, Snapshots, Workspaces
+from anycowork.jobs.approved_plans import ApprovedPlans
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.budgets import CostOf
 from anycowork.permissions.gate import Gate
@@ -25,7 +27,7 @@ from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.server.shared_parts import SharedParts
-from anycowork.store.sqlite.database import Database
+from anycowork.store.sql.database import Database
 from anycowork.tools.toolbox import ToolRegistry
 from anycowork.workflows.runner import WorkflowRunner
 
@@ -52,11 +54,13 @@ def build_scheduler(
         cost_of=shared.live_settings.cost,
         questions=shared.questions,
     )
+    plans = ApprovedPlans(database.store)
     jobs = JobRunner(
         journal=database.journal,
         store=database.store,
         agent=agent,
         agents=shared.agents,
+        plans=plans,
         clock=clock,
         limits=shared.live_settings.limits,
         cost_of=shared.live_settings.cost,
@@ -81,6 +85,7 @@ def build_scheduler(
         toolbox=shared.toolbox,
         workflows=runner,
         jobs=jobs,
+        plans=plans,
         tasks=tasks,
         find_workspace=shared.workspace_roots.find,
     )
@@ -129,6 +134,7 @@ def build_agent(
         clock=clock,
         cost_of=cost_of,
         questions=questions,
+        sampling=PromptSampler(journal=journal, providers=providers, clock=clock),
     )
     return Agent(
         journal=journal,
@@ -138,7 +144,7 @@ def build_agent(
         ),
         toolrunner=toolrunner,
         checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
-        file_mentions=FileMentions(recorder=recorder, toolrunner=toolrunner),
+        mentions=Mentions(recorder=recorder, toolrunner=toolrunner),
         steering=Steering(journal=journal, recorder=recorder, store=store, clock=clock),
         clock=clock,
         limits=limits,

@@ -29,7 +29,7 @@ class DiskShare:
 def disk_shares(settings: Settings, staging: Staging) -> list[DiskShare]:
     """Blocking: reads the size of every file in the data folder."""
     return [
-        DiskShare("chats and records", _of_files(settings.database_path)),
+        *([DiskShare("chats and records", _of_files(settings.database_path))] if settings.database_url is None else []),
         DiskShare(
             "checkpoints",
             _size_of(settings.snapshots_folder),

@@ -14,7 +14,7 @@ from anycowork.git.repositories import LocalGitRepositories
 from anycowork.sandbox.git_identity import git_identity
 from anycowork.sandbox.workspaces import home_folder
 from anycowork.server.shared_parts import SharedParts
-from anycowork.store.sqlite.database import Database
+from anycowork.store.sql.database import Database
 
 
 @value

@@ -8,8 +8,8 @@ from pydantic import JsonValue
 
 from anycowork.config.delegates import delegates_of
 from anycowork.config.loading import save_settings
-from anycowork.config.prices import cost_of, price_of
-from anycowork.config.settings import BadSettings, ProviderEntry, Settings
+from anycowork.config.prices import cost_of, entry_of, price_of
+from anycowork.config.settings import BadSettings, PriceEntry, ProviderEntry, Settings
 from anycowork.domain.agents import AgentSpec
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.chats import Autonomy, Limits
@@ -44,11 +44,15 @@ class LiveSettings:
         return {**self._settings.public_dump(), "sandbox": self._contained.as_json(), "plugins_found": found}
 
     def cost(self, used: ModelUsage) -> float | None:
-        """Returns US dollars; None if config.toml has no price."""
-        price = price_of(self._settings.providers, used.model)
+        """Returns US dollars; None if the price is not known."""
+        price = price_of(self._settings.providers, used.model) or self._listed_price(used.model)
         if price is None:
             return None
         return cost_of(price, prompt=used.prompt, completion=used.completion, cached=used.cached)
+
+    def _listed_price(self, model: str) -> PriceEntry | None:
+        provider, _, name = model.partition("/")
+        return entry_of(self._providers.facts(provider, name).price)
 
     def providers(self) -> tuple[ProviderEntry, ...]:
         """Returns the providers that a person configured."""
@@ -127,6 +131,7 @@ def provider_configs(settings: Settings) -> list[ProviderConfig]:
             api_key_env=entry.api_key_env,
             models=entry.models,
             context_tokens=entry.context_tokens or usual_context(entry.kind),
+            context_assumed=entry.context_tokens is None,
             options=ModelOptions(calling=Calling(entry.calling), brief=entry.brief),
             images=entry.images,
             ca_file=None if entry.ca_file is None else str(entry.ca_file.expanduser()),

@@ -9,7 +9,7 @@ from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.times import written_time
 from anycowork.sandbox.stage import Staging
-from anycowork.store.sqlite.idempotency import SqliteIdempotency
+from anycowork.store.sql.idempotency import SqlIdempotency
 
 AFTER_THE_START = 60.0  # seconds
 EVERY_SECONDS = 3600.0
@@ -24,7 +24,7 @@ class Maintenance:
     def __init__(
         self,
         *,
-        receipts: SqliteIdempotency,
+        receipts: SqlIdempotency,
         snapshots: PackedSnapshots,
         staging: Staging,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),

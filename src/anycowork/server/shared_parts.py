@@ -28,15 +28,13 @@ from anycowork.sandbox.workspaces import LocalWorkspaces
 from anycowork.server.live_settings import LiveSettings
 from anycowork.server.mcp_server_store import McpServerStore
 from anycowork.server.sandbox_setup import DiskBudgets, SandboxSetup, set_up_sandbox
+from anycowork.server.server_peers import build_workspaces
 from anycowork.server.trusted_files import TrustedFileStore, custom_roles
 from anycowork.server.workspace_roots import WorkspaceRoots
-from anycowork.store.sqlite.database import Database
+from anycowork.store.sql.database import Database
 from anycowork.tools.plugins.manager import PluginManager
 from anycowork.tools.plugins.runtime import PluginRuntime
 from anycowork.tools.toolbox import ToolRegistry, built_in_tools
-
-LEASE_OWNER = "local"  # the lock of the data folder lets only one server use this store
-LEASE_SECONDS = 60.0
 
 
 @value
@@ -77,10 +75,7 @@ async def build_shared_parts(
         agents=AgentRegistry(live_settings.agents, roles),
         workspace_roots=workspace_roots,
         sandbox_setup=sandbox_setup,
-        workspaces=LocalWorkspaces(
-            lambda root: database.leases.take(root, owner=LEASE_OWNER, seconds=LEASE_SECONDS),
-            staging=sandbox_setup.staging,
-        ),
+        workspaces=build_workspaces(database, sandbox_setup.staging),
         snapshots=PackedSnapshots(pack, database.retention, clock, quota_bytes=settings.snapshot_quota_bytes),
         toolbox=toolbox,
         live_settings=live_settings,

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from anycowork.domain.errors import DeniedByRule, Refusal, ToolFault
@@ -12,7 +13,6 @@ from anycowork.domain.tools import Held, Intent, ToolResult
 from anycowork.sandbox.delta import Delta, UnusableDelta
 from anycowork.sandbox.delta_check import Objection, ObjectionKind, may_change_nothing
 from anycowork.sandbox.delta_diff import content, delta_diff, is_file
-from anycowork.sandbox.manifest import manifest
 from anycowork.sandbox.stage import Staging
 from anycowork.sandbox.transaction import CannotHold, Transaction, resume_transaction
 from anycowork.tools.command_summary import CommandSummary, committed, dropped, joined, left_alone
@@ -49,14 +49,14 @@ async def settle_changes(
         return joined(result, dropped(unusable.message, code=unusable.code))
     if transaction.jail.origin != transaction.jail.root:
         # Only files of the workspace come back from a task's private copy; two histories cannot be merged like files.
-        delta.changes[:] = [change for change in delta.changes if not is_git_control(change.place.parts)]
+        delta.changes = [change for change in delta.changes if not is_git_control(change.place.parts)]
     if not delta:
         return joined(result, committed(delta, None, ()))
     if beyond := _beyond(delta, within):
         says = f"It was to work on '{shown(within.path) if within else ''}' and changed '{shown(beyond)}' too. None of its changes was kept."
         return joined(result, dropped(says, code="beyond_its_path", paths=(beyond,)))
     decision = (
-        await tool_context.check_changes(manifest(delta))
+        await tool_context.check_changes(transaction.manifest())
         if tool_context.check_changes is not None
         else ChangesDecision()
     )
@@ -128,7 +128,8 @@ async def _commit(transaction: Transaction, command: str, tool_context: ToolCont
 def _unparsable(delta: Delta, upper: Path) -> dict[str, str]:
     """Returns the files that no longer parse, and why: `sed` breaks a file as easily as an edit."""
     staged, found = Jail(str(upper)), {}
-    for change in [one for one in delta.changes if is_file(one.after) and is_checked(one.place.path)][:MOST_CHECKED]:
+    files = (change for change in delta.changes if is_file(change.after) and is_checked(change.place.path))
+    for change in islice(files, MOST_CHECKED):
         checked = check_syntax(change.place.path, content(staged, change.place, change.after) or b"")
         if checked is not None and not checked.ok:
             found[change.place.path] = checked.says

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from itertools import islice
 from types import MappingProxyType
 from typing import assert_never
 
@@ -204,9 +203,14 @@ def committed(
 
 def _first_told(changes: Sequence[PathChange]) -> list[PathChange]:
     """Returns the first few of very many changes, and every control file and everything that looks like a secret, these first."""
-    named = [change for change in changes if is_named_always(change.place)]
-    others = (change for change in changes if not is_named_always(change.place))
-    return [*named, *islice(others, _FIRST_OF_MANY)]
+    named: list[PathChange] = []
+    others: list[PathChange] = []
+    for change in changes:
+        if is_named_always(change.place):
+            named.append(change)
+        elif len(others) < _FIRST_OF_MANY:
+            others.append(change)
+    return [*named, *others]
 
 
 def _named(paths: list[str]) -> str:

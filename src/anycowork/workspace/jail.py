@@ -248,6 +248,8 @@ def give_to_owner_of(folder: int, name: str) -> None:
     if os.geteuid() != 0:
         return
     owner = os.fstat(folder)
+    if owner.st_uid == 0 and owner.st_gid == os.getegid():
+        return  # a new entry has this owner already
     os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
 
 

@@ -5,14 +5,14 @@ from pathlib import PurePosixPath
 
 from anycowork.domain.control_files import fold_name
 from anycowork.domain.errors import OutsideWorkspace
-from anycowork.domain.values import value
+from anycowork.domain.values import leaf_value
 
 LONGEST_PATH = 4096
 LONGEST_NAME = 255
 DEEPEST = 200  # nested folders that tools create, and that are scanned as a whole
 
 
-@value
+@leaf_value
 class WorkspacePath:
     """A path inside the workspace with every symbolic link resolved: the same name for rules, records and the kernel."""
 
@@ -71,7 +71,7 @@ def lexical_parts(path: str, root: str) -> tuple[str, ...]:
 
 def is_git_control(parts: tuple[str, ...]) -> bool:
     """Tells whether the path is a `.git` or inside one, in any spelling that some file system treats as `.git`."""
-    return any(folds_to_git(part) for part in parts)
+    return any(map(folds_to_git, parts))
 
 
 def shown(path: str, longest: int = 200) -> str:
@@ -100,4 +100,6 @@ def _require_usable(path: str) -> None:
 
 def folds_to_git(name: str) -> bool:
     """Tells whether some file system treats this spelling as `.git`; NTFS also knows it as `git~1`."""
+    if name.isascii() and not name.startswith((".", "g", "G")):
+        return False  # only characters beyond ASCII can be ignored at the beginning of a name
     return fold_name(name) in (".git", "git~1")

@@ -12,7 +12,7 @@ async def test_no_request_that_the_description_allows_or_forbids_breaks_the_serv
     stopping, port = asyncio.Event(), asyncio.get_running_loop().create_future()
 
     def run(port: int) -> list[str]:
-        fuzzer = Fuzzer(f"http://127.0.0.1:{port}", services.token, {"chat_id": chat_id}, examples=5)
+        fuzzer = Fuzzer(f"http://127.0.0.1:{port}", services.access.token, {"chat_id": chat_id}, examples=5)
         return list(fuzzer.run(document))
 
     async with asyncio.TaskGroup() as tasks:

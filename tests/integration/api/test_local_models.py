@@ -36,7 +36,7 @@ async def services(
     supervisor = Supervisor(log=tmp_path / "log", idle_seconds=60.0)
     async with asyncio.TaskGroup() as tasks:
         local = LocalModels(folder, pulling, supervisor, server.providers, tasks)
-        yield replace(services, local=local)
+        yield replace(services, models=replace(services.models, local=local))
         await local.aclose()
 
 

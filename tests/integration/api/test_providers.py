@@ -29,7 +29,7 @@ async def test_a_model_is_connected_tested_and_answers_without_a_restart(client,
         assert office.headers[-1]["Authorization"] == f"Bearer {KEY}"
         listed = (await client.get("/providers")).json()["providers"]
         assert [each["status"] for each in listed if each["name"] == "office"] == ["ready"]
-        assert (await client.get("/providers/office/models")).json() == {"models": ["scripted"]}
+        assert (await client.get("/providers/office/models")).json() == {"models": ["scripted"], "facts": {}}
         assert (await client.post("/context", {"model": "office/scripted"})).status == 201
 
 
@@ -38,7 +38,7 @@ async def test_a_pasted_key_lies_in_a_file_of_the_owner_and_is_shown_nowhere(tmp
     caplog.set_level(logging.DEBUG)
     async with ScriptedModel(["OK", HttpError(401, {"error": {"message": f"bad key {KEY}"}})]) as office:
         async with live_server(tmp_path) as live:
-            client = Client(live.server.app, token=live.server.services.token)
+            client = Client(live.server.app, token=live.server.services.access.token)
             answers = [await connect(client, office)]
             answers += [await client.post("/providers/office/test", {}) for _ in range(2)]
             answers += [await client.get(path) for path in ("/providers", "/settings", "/metrics", "/openapi.json")]
@@ -140,7 +140,7 @@ async def test_a_chat_keeps_its_model_when_the_default_changes(client, model):
 @proves("MOD-2")
 async def test_a_chat_opened_before_any_model_was_connected_gets_the_first(tmp_path):
     async with live_server(tmp_path, model=None, providers=()) as live, ScriptedModel(["Hello."]) as office:
-        client = Client(live.server.app, token=live.server.services.token)
+        client = Client(live.server.app, token=live.server.services.access.token)
         chat = (await client.post("/context", {})).json()
         assert chat["config"]["model_id"] is None
         await connect(client, office)

@@ -80,7 +80,7 @@ async def test_open_streams_end_when_the_server_stops(client, services):
     chat_id = await new_chat(client)
     async with client.stream(f"/context/{chat_id}/events") as stream:
         await stream.opened()
-        services.stopping.set()
+        services.server.stopping.set()
         while await stream.chunk():
             pass
         assert stream.ended

@@ -50,7 +50,9 @@ async def test_of_all_answers_only_the_enhanced_prompt_describes_tools(tmp_path:
 
 @proves("TOOL-1/1")
 def test_page_holds_no_tool_definition() -> None:
-    sources = {path.name: path.read_text("utf-8") for path in WEB.rglob("*.ts*") if ".test." not in path.name}
+    sources = {
+        str(path.relative_to(WEB)): path.read_text("utf-8") for path in WEB.rglob("*.ts*") if ".test." not in path.name
+    }
     assert len(sources) > 100
     assert {name: found for name, text in sources.items() if (found := described(text))} == {}
     schemas = [name for name, text in sources.items() if "requires_approval" in text]
@@ -58,7 +60,7 @@ def test_page_holds_no_tool_definition() -> None:
 
 
 def test_page_knows_no_tool_by_name() -> None:
-    sources = {path.name: path.read_text("utf-8") for path in WEB.rglob("*.ts*") if _is_page(path)}
+    sources = {str(path.relative_to(WEB)): path.read_text("utf-8") for path in WEB.rglob("*.ts*") if _is_page(path)}
     assert len(sources) > 100
     named = {
         name: found

@@ -32,7 +32,8 @@ async def test_a_chats_usage_is_summed_over_its_turns_and_priced(tmp_path: Path)
         )
         async with live_server(tmp_path, providers=(entry,)) as client:
             chat = await client.chat()
-            assert await client.ask("GET", f"{chat.path}/usage") == {"models": [], "window": 0, "context_tokens": 9000}
+            unused = {"models": [], "window": 0, "context_tokens": 9000, "context_known": True}
+            assert await client.ask("GET", f"{chat.path}/usage") == unused
             await chat.send("what is here?")
             await chat.send("and now?")
             shown = await client.ask("GET", f"{chat.path}/usage")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.server.clock import SystemClock
-from anycowork.store.sqlite.importer import Importer
+from anycowork.store.sql.importer import Importer
 from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves

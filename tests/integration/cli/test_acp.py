@@ -13,7 +13,7 @@ from support.spec import proves
 INITIALIZE = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}) + "\n"
 
 
-@proves("ACP-1")
+@proves("ACP-1/1")
 def test_initialize_is_answered_before_a_server_is_looked_for(tmp_path: Path) -> None:
     line = CommandLine(tmp_path)
     done = line.type("acp", piped=INITIALIZE)

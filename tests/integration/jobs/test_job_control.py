@@ -55,7 +55,7 @@ async def test_fault_inside_the_coordinator_ends_the_job_as_failed_and_says_so(t
         job = await approved(client, chat, plan=steps)
         await client.model.asked(1)
         with sqlite3.connect(next((tmp_path / "data").glob("*.db"))) as stored:
-            stored.execute("UPDATE tasks SET dependencies = '[\"nowhere\"]' WHERE id = 'b'")
+            stored.execute("UPDATE tasks SET dependencies = '[\"nowhere\"]', seq = 1000 WHERE id = 'b'")
         hold.set()
         job = await until(client, chat, job["id"], "failed", "completed")
         assert job["status"] == "failed" and job["error"]["code"] == "internal_error"

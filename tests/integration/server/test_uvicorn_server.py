@@ -29,12 +29,12 @@ async def served(app, stopping):
 async def test_events_arrive_at_once_and_an_open_stream_does_not_hold_up_the_end(services, client, token):
     chat_id = (await client.post("/context")).json()["id"]
     session = aiohttp.ClientSession(headers={"authorization": f"Bearer {token}"})
-    async with served(create_api(services), services.stopping) as url, session:
+    async with served(create_api(services), services.server.stopping) as url, session:
         stream = await session.get(f"{url}/context/{chat_id}/events")
         await client.put(f"/context/{chat_id}/role", {"role": "planner"})
         async with asyncio.timeout(5):
             assert (await stream.content.readline()).startswith(b"id: ")
-        services.stopping.set()
+        services.server.stopping.set()
         async with asyncio.timeout(5):
             await stream.content.read()
         assert stream.content.at_eof()
@@ -43,7 +43,7 @@ async def test_events_arrive_at_once_and_an_open_stream_does_not_hold_up_the_end
 async def test_a_server_that_is_told_to_end_does_not_wait_for_its_next_look_at_the_time(services, monkeypatch):
     monkeypatch.setattr(uvicorn_server, "_TICK_SECONDS", 3600.0)
     async with (
-        served(create_api(services), services.stopping) as url,
+        served(create_api(services), services.server.stopping) as url,
         aiohttp.ClientSession() as session,
         session.get(f"{url}/healthz") as answer,
     ):
@@ -58,7 +58,9 @@ async def test_a_guesser_cannot_choose_whose_guesses_are_slowed_down(services):
         sleeps.append(seconds)
 
     async with (
-        served(create_api(replace(services, sleep=sleep)), services.stopping) as url,
+        served(
+            create_api(replace(services, access=replace(services.access, sleep=sleep))), services.server.stopping
+        ) as url,
         aiohttp.ClientSession() as session,
     ):
         for guess in range(3):

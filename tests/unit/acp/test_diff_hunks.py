@@ -5,7 +5,7 @@ import difflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.acp.diff_hunks import DiffHunk, diff_hunks
+from anycowork.acp.diff_hunks import DiffHunk, apply_hunks, diff_hunks
 
 LINES = st.lists(st.text(alphabet="ab -+@\\", max_size=6).map(lambda line: line + "\n"), max_size=12)
 
@@ -48,3 +48,16 @@ def test_hunks_of_a_whole_file_give_both_texts_back(old: list[str], new: list[st
         assert found == []
     else:
         assert found is not None and [(hunk.old, hunk.new) for hunk in found] == [("".join(old), "".join(new))]
+
+
+@given(LINES, LINES)
+def test_hunks_applied_to_the_old_text_give_the_new_one_and_to_another_text_nothing(
+    old: list[str], new: list[str]
+) -> None:
+    for lines in (0, 3):
+        diff = "".join(difflib.unified_diff(old, new, "a/f", "b/f", n=lines))
+        hunks = diff_hunks(diff) if old != new else []
+        assert hunks is not None
+        assert apply_hunks("".join(old), hunks) == "".join(new)
+        if hunks and hunks[0].old:
+            assert apply_hunks("", hunks) is None

@@ -1,5 +1,6 @@
 """The pack gives back what was put, or says that it cannot; whatever a crash or a bad disk did to its files."""
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -149,3 +150,22 @@ def test_only_what_is_named_is_waited_for(tmp_path: Path, monkeypatch: pytest.Mo
     pack.sync([kept, told])
     pack.sync()
     assert len(synced) == 2
+
+
+def test_contents_that_a_failed_sync_gave_up_are_never_reported_as_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack = Pack(tmp_path)
+    digest = pack.put(b"somebody else's")
+
+    def refuse(fd: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(os, "fdatasync", refuse)
+        with pytest.raises(OSError, match="Input/output"):
+            pack.sync()
+    with pytest.raises(OSError, match="given up"):
+        pack.sync([digest, None])
+    pack.sync([pack.put(b"somebody else's")])
+    assert pack.read(digest) == b"somebody else's"

@@ -14,7 +14,7 @@ from anycowork.domain.events import EventType, Record, StreamItem, StreamSignal
 from anycowork.domain.journal import Change, Compact, RemoveChat, SetChat
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
-from anycowork.store.sqlite.database import Database
+from anycowork.store.sql.database import Database
 from support.reader import Client
 from support.spec import proves
 from support.stored import SOON, add_chat, held, message, note, opened, said, until, wait_for

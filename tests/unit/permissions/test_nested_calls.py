@@ -12,7 +12,7 @@ from anycowork.domain.tools import Call, Provenance
 from anycowork.domain.values import replace
 from anycowork.permissions.gate import Admitted, CallContext, Gate, MustAsk
 from anycowork.permissions.roles import RoleRegistry
-from anycowork.store.sqlite.database import Database
+from anycowork.store.sql.database import Database
 from anycowork.tools.toolbox import built_in_tools
 from anycowork.workspace.folder import Folder
 from support.stored import CLOCK, add_chat, opened

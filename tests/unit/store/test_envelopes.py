@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from anycowork.domain.events import EventType, NewEvent
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.store.sqlite.envelopes import encoded, encoded_message
+from anycowork.store.sql.envelopes import encoded, encoded_message
 from support.spec import proves
 
 _words = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from anycowork.domain.chats import ChatConfig
 from anycowork.domain.journal import Change, SetChat
 from anycowork.domain.messages import Message, MessageType
-from anycowork.store.sqlite.database import Database
-from anycowork.store.sqlite.importer import Importer, ImportReport
+from anycowork.store.sql.database import Database
+from anycowork.store.sql.importer import Importer, ImportReport
 from support.spec import proves
 from support.stored import CLOCK, body, opened, said
 

@@ -7,8 +7,8 @@ import pytest
 from pydantic import JsonValue
 
 from anycowork.domain.messages import Message, MessageType
-from anycowork.store.sqlite.database import Database
-from anycowork.store.sqlite.importer import Importer, ImportReport
+from anycowork.store.sql.database import Database
+from anycowork.store.sql.importer import Importer, ImportReport
 from support.spec import proves
 from support.stored import CLOCK, opened
 

@@ -8,8 +8,8 @@ import pytest
 
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.metering import Account, Day, Expected, KeyLimits, Used
-from anycowork.store.sqlite import ledger
-from anycowork.store.sqlite.ledger import read_limits, write_limits
+from anycowork.store.sql import ledger
+from anycowork.store.sql.ledger import read_limits, write_limits
 from support.stored import SOON, held, opened, until
 
 DATE = "2026-11-15"

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from anycowork.domain.errors import Invalid
 from anycowork.domain.journal import Change, RemoveChat
 from anycowork.domain.messages import Message, MessageType, Speaker
-from anycowork.store.sqlite import message_search
+from anycowork.store.sql import message_search
+from anycowork.store.sql.database import Database
+from anycowork.store.sql.importer import Importer
 from anycowork.store.sqlite.connection import connect_to_read
-from anycowork.store.sqlite.database import Database
-from anycowork.store.sqlite.importer import Importer
 from anycowork.store.sqlite.schema import MIGRATIONS, migrate
 from support.spec import proves
 from support.stored import CLOCK, add_chat, message, opened, said

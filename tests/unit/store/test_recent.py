@@ -7,7 +7,7 @@ import pytest
 
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Message, MessageType, Speaker
-from anycowork.store.sqlite import store
+from anycowork.store.sql import store
 from support.stored import add_chat, message, opened
 
 COUNT = 40

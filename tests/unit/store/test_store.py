@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from anycowork.store.sqlite.idempotency import RequestState, StoredAnswer
+from anycowork.store.sql.idempotency import RequestState, StoredAnswer
 from support.stored import opened
 
 

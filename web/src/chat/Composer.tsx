@@ -1,14 +1,20 @@
 // Where a person writes. Enter sends, Shift+Enter makes a line; what is not sent is kept. Stop stands where Send stands.
 
-import { ArrowUp, CornerDownRight, ListPlus, PencilLine, Square, Workflow } from "lucide-react";
-import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { ArrowUp, CornerDownRight, ListPlus, Network, PencilLine, Square, Workflow } from "lucide-react";
+import { type KeyboardEvent, lazy, Suspense, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useCommandSuggestions } from "../composer/commandSuggestions";
+import { useMentionSuggestions } from "../composer/mentionSuggestions";
+import { SuggestionList, useSuggestionKeys } from "../composer/Suggestions";
+import { type CommandName, orderIn, typedAt } from "../composer/typed";
 import { draftOf, keepDraft } from "../state/preferences";
 import { t } from "../texts/chat";
+import { t as texts } from "../texts/composer";
+import { t as jobTexts } from "../texts/jobs";
 import { t as queueTexts } from "../texts/queue";
 import { isTyping, keysOf, matches, NAMES, shown } from "../ui/hotkeys";
 import { isThumb } from "../ui/narrow";
 import type { ChatState } from "../wire/nouns";
-import { Completion, useCompletion } from "../workflows/Completion";
+import { useWorkflowSuggestions } from "../workflows/Completion";
 import { openWorkflows } from "../workflows/opening";
 import { AttachedImages, ChooseImages } from "./AttachedImages";
 import { type Attached, useAttached } from "./attached";
@@ -27,7 +33,13 @@ interface Props {
   /** While the agent works: the message waits until it has finished, or with `now` steers the turn. */
   onQueue: (words: string, when: "idle" | "now") => Promise<boolean>;
   onStop: () => void;
+  /** A command of the page. False: it was none of the choices, and what was typed stays. */
+  onCommand: (command: Exclude<CommandName, "help">, text: string) => boolean;
+  /** Offers to run the words as a job; `started` empties the field. */
+  onJob?: (words: string, started: () => void) => void;
 }
+
+const CommandHelp = lazy(() => import("../composer/CommandHelp"));
 
 const WAITING: Record<ChatState, string> = {
   idle: "",
@@ -74,7 +86,8 @@ function atNothing(target: EventTarget | null): boolean {
   return target instanceof Element && target.matches("body, #main, [role='log'] > *");
 }
 
-export function Composer({ chatId, state, placeholder, sent, images, note = null, onSend, onQueue, onStop }: Props) {
+export function Composer(props: Props) {
+  const { chatId, state, placeholder, sent, images, note = null, onSend, onQueue, onStop, onJob } = props;
   const attached = useAttached(images);
   const [words, setWords] = useState(() => draftOf(chatId));
   const [sending, setSending] = useState(false);
@@ -86,9 +99,37 @@ export function Composer({ chatId, state, placeholder, sent, images, note = null
     keepDraft(chatId, next);
   };
   const idle = state === "idle";
-  const completing = useCompletion({ chatId }, words, idle, write);
+  const [caret, setCaret] = useState(words.length);
+  const [helps, setHelps] = useState(false);
+  const command = (name: CommandName, text: string) => {
+    if (name === "help") setHelps(true);
+    else if (!props.onCommand(name, text)) return;
+    write("");
+  };
+  const typed = typedAt(words, caret);
+  const placed = useRef<number | null>(null);
+  useLayoutEffect(() => {
+    if (placed.current !== null) field.current?.setSelectionRange(placed.current, placed.current);
+    placed.current = null; // once, before the next key arrives
+  });
+  const put = (text: string, goesOn = false) => {
+    if (typed?.kind !== "mention") return;
+    const before = `${words.slice(0, typed.from)}${text}${goesOn ? "" : " "}`;
+    write(before + words.slice(caret).replace(/^ /, ""));
+    setCaret(before.length);
+    placed.current = before.length;
+  };
+  const commands = useCommandSuggestions(typed, command, (next) => {
+    write(next);
+    setCaret(next.length);
+  });
+  const workflows = useWorkflowSuggestions({ chatId }, idle && typed?.kind === "command" ? typed.text : null, write);
+  const mentions = useMentionSuggestions(chatId, typed?.kind === "mention" ? typed.text : null, put);
+  const completing = useSuggestionKeys([...commands, ...workflows, ...mentions], words);
   const submit = async (when: "idle" | "now" = "idle") => {
     if (sending || !words.trim()) return;
+    const order = orderIn(words);
+    if (order) return command(order.command, order.text);
     setSending(true);
     const done = await (idle ? onSend(words, attached.images) : onQueue(words, when));
     setSending(false);
@@ -119,7 +160,8 @@ export function Composer({ chatId, state, placeholder, sent, images, note = null
   };
   return (
     <>
-      <Completion found={completing.found} at={completing.at} choose={completing.choose} />
+      <Suspense fallback={null}>{helps && <CommandHelp onClose={() => setHelps(false)} />}</Suspense>
+      <SuggestionList shown={completing.shown} at={completing.at} label={texts.suggestionsLabel} />
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -155,11 +197,27 @@ export function Composer({ chatId, state, placeholder, sent, images, note = null
             aria-describedby={idle ? undefined : "composer-state"}
             placeholder={placeholder}
             {...completing.aria}
-            onChange={({ target }) => write(target.value)}
+            onChange={({ target }) => {
+              write(target.value);
+              setCaret(target.selectionStart);
+            }}
+            onSelect={({ currentTarget }) => setCaret(currentTarget.selectionStart)}
             onKeyDown={onKey}
             onPaste={attached.paste}
             className="max-h-48 min-h-10 thumb:min-h-11 min-w-0 flex-1 resize-none bg-transparent px-2.5 py-2 outline-none placeholder:overflow-hidden placeholder:text-ellipsis placeholder:whitespace-nowrap placeholder:text-ink-3"
           />
+          {idle && onJob && words.trim() && (
+            <button
+              type="button"
+              aria-label={jobTexts.runAsJob}
+              title={jobTexts.runAsJob}
+              disabled={sending}
+              onClick={() => onJob(words, () => write(""))}
+              className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink disabled:opacity-30"
+            >
+              <Network size={18} aria-hidden />
+            </button>
+          )}
           {idle ? (
             <button
               type="submit"

@@ -16,12 +16,29 @@ const chat = {
 
 test("a turn that stopped is continued by a click or a key", async () => {
   const goOn = vi.fn();
-  const { container } = show(<ContinueCard reason="limit" busy={false} onContinue={goOn} />);
+  const { container } = show(<ContinueCard reason="limit" busy={false} onContinue={goOn} onCompact={() => {}} />);
   fireEvent.click(screen.getByRole("button", { name: "Continue" }));
   fireEvent.keyDown(window, { key: "c", code: "KeyC", altKey: true });
   expect(goOn).toHaveBeenCalledTimes(2);
   expect(container.innerHTML).not.toMatch(/\bbad\b|bg-bad/);
   await expectAccessible(container);
+});
+
+test("a full context offers both ways, and says so when it is opened later too", async () => {
+  const [goOn, compact] = [vi.fn(), vi.fn()];
+  const { container } = show(<ContinueCard reason="limit" full busy={false} onContinue={goOn} onCompact={compact} />);
+  fireEvent.click(screen.getByRole("button", { name: "Compact" }));
+  fireEvent.click(screen.getByRole("button", { name: "Continue" }));
+  expect([goOn.mock.calls.length, compact.mock.calls.length]).toEqual([1, 1]);
+  expect(container.innerHTML).not.toMatch(/\bbad\b|bg-bad/);
+  await expectAccessible(container);
+  const turn = { error: { code: "context_full", message: "…", retryable: false } };
+  const watched = reduceAll(opened(chat, [], [], 0), [
+    event("turn-ended", 1, { reason: "limit", state: "idle", turn }),
+  ]);
+  const stopped = { turn_id: "t1", reason: "limit", code: "context_full", message: "…" };
+  const later = opened({ ...chat, state: "idle", continuable: stopped } as OpenChat, [], [], 5);
+  expect([watched, later].map((view) => continuable(view)?.full)).toEqual([true, true]);
 });
 
 test.each(["limit", "interrupted", "blocked"] as const)(

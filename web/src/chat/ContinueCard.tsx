@@ -1,6 +1,7 @@
-import { CirclePause, Play } from "lucide-react";
+import { CirclePause, FoldVertical, Play } from "lucide-react";
 import type { Stopped } from "../state/reduce";
 import { t } from "../texts/chat";
+import { t as composer } from "../texts/composer";
 import { Button } from "../ui/Button";
 import { keysOf, shown, useHotkeys } from "../ui/hotkeys";
 
@@ -13,14 +14,19 @@ const WORDS: Record<Stopped["reason"], [title: string, sentence: string]> = {
 /** A turn that stopped short goes on by one click or key. Nothing went wrong, so it is amber, not red. */
 export function ContinueCard({
   reason,
+  full = false,
   busy,
   onContinue,
+  onCompact,
 }: {
   reason: Stopped["reason"];
+  /** The model's context is full: then compacting is what helps most. */
+  full?: boolean;
   busy: boolean;
   onContinue: () => void;
+  onCompact: () => void;
 }) {
-  const [title, sentence] = WORDS[reason];
+  const [title, sentence] = full ? [composer.contextFull, composer.contextFullAbout] : WORDS[reason];
   useHotkeys(busy ? {} : { continue: onContinue });
   return (
     <section
@@ -32,8 +38,19 @@ export function ContinueCard({
         <p className="font-medium text-ink">{title}</p>
         <p className="text-ink-2">{sentence}</p>
       </div>
+      {full && (
+        <Button
+          look="primary"
+          icon={<FoldVertical size={15} aria-hidden />}
+          disabled={busy}
+          onClick={onCompact}
+          title={composer.compactAbout}
+        >
+          {composer.compact}
+        </Button>
+      )}
       <Button
-        look="primary"
+        look={full ? "plain" : "primary"}
         icon={<Play size={15} aria-hidden />}
         disabled={busy}
         onClick={onContinue}

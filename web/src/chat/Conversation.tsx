@@ -1,6 +1,6 @@
 // What was said and done in a chat, what waits for the person, and where to write.
 
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { ApprovalDock } from "../approvals/ApprovalDock";
 import { AutonomyOffer } from "../autonomy/AutonomyOffer";
 import { JobDock } from "../jobs/JobDock";
@@ -27,9 +27,12 @@ import { Hint } from "./Hint";
 import { InstructionsLine } from "./InstructionsLine";
 import { QueuedMessages } from "./QueuedMessages";
 import { type Send, useSending } from "./sending";
+import { doCommand } from "./slashCommands";
 import { Transcript } from "./Transcript";
 import { TurnChanges } from "./TurnChanges";
 import { Working } from "./Working";
+
+const NewJobDialog = lazy(() => import("../jobs/NewJobDialog"));
 
 interface Props {
   view: ChatView;
@@ -39,9 +42,11 @@ interface Props {
   onStop: () => void;
   onCompare: () => void;
   onCheckpoints: () => void;
+  onModel: (model: string | null) => void;
 }
 
-export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCompare, onCheckpoints }: Props) {
+export function Conversation(props: Props) {
+  const { view, target, onSwitch, onAutonomy, onStop, onCompare, onCheckpoints, onModel } = props;
   const workspace = useLive((live) => live.workspace);
   const hasEarlier = useLive((live) => live.hasEarlier);
   const loadingEarlier = useLive((live) => live.loadingEarlier);
@@ -53,6 +58,7 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
   const runs = useMemo(() => runsOf(view), [view.messages, view.runs, view.state]);
   const [sending, send] = useSending();
   const [revised, setRevised] = useState<string | null>(null); // the plan that the person wants changed
+  const [newJob, setNewJob] = useState<{ request: string; started: () => void } | null>(null);
   const revising = revised !== null && revised === openPlan(view);
   const revise = useCallback(() => {
     setRevised(openPlan(useLive.getState().view ?? view));
@@ -73,7 +79,14 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
             <ContinueCard
               reason={continuable(view)!.reason}
               busy={sending !== null}
+              full={continuable(view)!.full}
               onContinue={() => void send("continue", () => acts.continueTurn(view.id))}
+              onCompact={() =>
+                void send("continue", async () => {
+                  await acts.compact(view.id);
+                  await acts.continueTurn(view.id);
+                })
+              }
             />
           )}
           <Hint
@@ -128,7 +141,22 @@ export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCom
           onSend={(words, images) => attempt(acts.send(view.id, words, images))}
           onQueue={(words, when) => attempt(acts.queue(view.id, words, when))}
           onStop={onStop}
+          onCommand={(command, text) => doCommand(view, command, text, { onSwitch, onCheckpoints, onModel })}
+          onJob={(request, started) => setNewJob({ request, started })}
         />
+        {newJob && (
+          <Suspense fallback={null}>
+            <NewJobDialog
+              chatId={view.id}
+              request={newJob.request}
+              onClose={() => setNewJob(null)}
+              onStarted={() => {
+                newJob.started();
+                setNewJob(null);
+              }}
+            />
+          </Suspense>
+        )}
       </div>
     </>
   );

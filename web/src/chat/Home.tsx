@@ -76,7 +76,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
         <p className="mt-2 mb-7 min-h-6 text-center text-ink-2">{look.tooltip}</p>
         <RoleChips role={role} onChoose={setRole} />
         <div className="mt-4 -mb-2">
-          <Completion found={completing.found} at={completing.at} choose={completing.choose} />
+          <Completion shown={completing.shown} at={completing.at} />
         </div>
         <form
           data-colour={look.colour}

@@ -17,7 +17,7 @@ const used = (parts: Partial<ChatUsage["models"][number]> = {}) => ({
   cost: 0.04,
   ...parts,
 });
-const USAGE: ChatUsage = { models: [used()], window: 8000, context_tokens: 32_000 };
+const USAGE: ChatUsage = { models: [used()], window: 8000, context_tokens: 32_000, context_known: true };
 
 it("shows tokens and cost, and how full the context is on one click", async () => {
   show(<Meter usage={USAGE} />);

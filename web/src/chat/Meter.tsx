@@ -62,6 +62,7 @@ export function Details({ usage }: { usage: ChatUsage }) {
           />
           <p className="text-xs text-ink-3 tabular-nums">
             {t.ofTokens(usage.window.toLocaleString(), usage.context_tokens?.toLocaleString() ?? "")}
+            {!usage.context_known && ` ${t.contextAssumed}`}
           </p>
         </div>
       )}

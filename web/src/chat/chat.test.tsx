@@ -12,6 +12,7 @@ function composer(state: ChatState = "idle", chatId = "chat", images = false) {
   const onSend = vi.fn(() => Promise.resolve(true));
   const onQueue = vi.fn((_words: string, _when: "idle" | "now") => Promise.resolve(true));
   const onStop = vi.fn();
+  const onCommand = vi.fn(() => true);
   const shown = show(
     <Composer
       chatId={chatId}
@@ -22,9 +23,10 @@ function composer(state: ChatState = "idle", chatId = "chat", images = false) {
       onSend={onSend}
       onQueue={onQueue}
       onStop={onStop}
+      onCommand={onCommand}
     />,
   );
-  return { ...shown, onSend, onQueue, onStop, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
+  return { ...shown, onSend, onQueue, onStop, onCommand, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
 }
 
 it("sends with Enter, makes a line with Shift+Enter", async () => {

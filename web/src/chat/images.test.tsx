@@ -33,6 +33,7 @@ function composer(images = true) {
       onSend={onSend}
       onQueue={vi.fn(() => Promise.resolve(true))}
       onStop={vi.fn()}
+      onCommand={vi.fn(() => true)}
     />,
   );
   return { ...shown, onSend, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };

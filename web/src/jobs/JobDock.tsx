@@ -33,7 +33,7 @@ export function JobProgress({ job }: { job: Job }) {
             <Network size={15} aria-hidden className="shrink-0 text-role" />
             <JobStatusMark status={job.status} />
             {job.tasks.length > 0 && (
-              <span className="shrink-0 font-medium tabular-nums">{t.done(doneTasks(job), job.tasks.length)}</span>
+              <span className="shrink-0 font-medium tabular-nums">{t.done(doneTasks(job), job.task_count)}</span>
             )}
             <span className="min-w-0 truncate text-ink-2">
               <Inline text={current?.description ?? job.request} />
@@ -43,6 +43,9 @@ export function JobProgress({ job }: { job: Job }) {
       >
         {() => (
           <>
+            {job.status === "awaiting_approval" && job.race.length === 0 && (
+              <p className="text-sm text-ink-2">{t.sideBySide(job.parallel_tasks, job.parallel)}</p>
+            )}
             <ol className="max-h-[30vh] space-y-1.5 overflow-y-auto py-1 text-sm max-sm:max-h-[18vh]">
               {job.tasks.map((task) => (
                 <li key={task.id} className="flex items-start gap-2">

@@ -11,6 +11,7 @@ import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { attempt } from "../ui/toasts";
 import { Refusal } from "../wire/client";
+import { JobChanges } from "./JobChanges";
 import { JobStatusMark } from "./JobStatusMark";
 import { cancelJob, doneTasks, isOver, JOBS, type Job, pauseJob, resumeJob, retryTask, useJob } from "./jobs";
 import { TaskDetails } from "./TaskDetails";
@@ -73,6 +74,9 @@ function Shown({ job, taskId }: { job: Job; taskId: string | null }) {
         <p dir="auto" className="break-words">
           <Inline text={job.request} />
         </p>
+        {!isOver(job.status) && job.race.length === 0 && (
+          <p className="mt-2 text-sm text-ink-2">{t.sideBySide(job.parallel_tasks, job.parallel)}</p>
+        )}
         <Controls job={job} act={act} />
       </section>
       {job.error && (
@@ -80,10 +84,11 @@ function Shown({ job, taskId }: { job: Job; taskId: string | null }) {
           {job.error.message}
         </p>
       )}
+      {job.status === "awaiting_commit" && <JobChanges job={job} act={act} />}
       {job.tasks.length > 0 && (
         <section aria-labelledby="job-tasks">
           <h2 id="job-tasks" className="mb-2 font-semibold">
-            {t.tasks} <span className="text-sm font-normal text-ink-2">{t.done(doneTasks(job), job.tasks.length)}</span>
+            {t.tasks} <span className="text-sm font-normal text-ink-2">{t.done(doneTasks(job), job.task_count)}</span>
           </h2>
           <TaskGraph tasks={job.tasks} chosen={taskId} href={href} />
         </section>

@@ -9,6 +9,7 @@ import { readPlan } from "../wire/nouns";
 import { JobProgress } from "./JobDock";
 import type { Job, Task } from "./jobs";
 import { layout } from "./layout";
+import { RaceCandidates } from "./RaceCandidates";
 import { TaskDetails } from "./TaskDetails";
 import { TaskGraph } from "./TaskGraph";
 
@@ -42,6 +43,8 @@ const JOB = {
   request: "Tidy the attic",
   status: "running",
   tasks: TASKS,
+  task_count: TASKS.length,
+  race: [],
 } as unknown as Job;
 
 it("places each task after all it waits for, and no two on one spot", () => {
@@ -126,6 +129,29 @@ it("keeps what workers do out of the chat, but not their questions", () => {
   expect(concernsThePerson(message())).toBe(true);
   expect(concernsThePerson(message({ task_id: "1", message_type: "tool_call" }))).toBe(false);
   expect(concernsThePerson(message({ task_id: "1", message_type: "question" }))).toBe(true);
+});
+
+it("shows the candidates of a race side by side, and keeps the chosen one", async () => {
+  const one = (agent: string, parts: object = {}) => ({
+    ...task(`race@${agent}`, "completed", { agent, usage: { tokens: 10, seconds: 2, cost: null } }),
+    diff: `--- /dev/null\n+++ b/${agent}.txt\n@@ -0,0 +1 @@\n+${agent}\n`,
+    files: [],
+    conflicts: [],
+    ...parts,
+  });
+  const keep = vi.fn();
+  const { container } = show(
+    <RaceCandidates
+      tasks={[one("quick"), one("careful", { claimed: true }), one("lost", { status: "failed" })]}
+      onKeep={keep}
+    />,
+  );
+  expect(container.textContent).toContain("A check proved it.");
+  expect(container.textContent).toContain("Not proved by a check");
+  expect(screen.getAllByRole("button", { name: /Keep this one/ })).toHaveLength(2);
+  await userEvent.click(screen.getByRole("button", { name: "Keep this one: the work of careful" }));
+  expect(keep).toHaveBeenCalledWith("race@careful");
+  await expectAccessible(container);
 });
 
 const PLAN = readPlan({ goal: "Tidy", steps: [{ id: "1", action: "Sweep" }] })!;

@@ -78,3 +78,32 @@ export async function cancelJob(jobId: string): Promise<void> {
 export async function retryTask(jobId: string, task_id: string): Promise<void> {
   await given(api.POST("/jobs/{job_id}/retry", { ...at(jobId), body: { task_id } }));
 }
+
+export type JobDiff = Schemas["JobDiffShape"];
+type NewJob = Partial<Schemas["NewJobRequest"]>;
+
+/** What a job that waits for its review would change now. */
+export function useJobDiff(jobId: string) {
+  return useQuery({
+    queryKey: [...JOBS, jobId, "diff"],
+    queryFn: () => given(api.GET("/jobs/{job_id}/diff", at(jobId))),
+    retry: false,
+  });
+}
+
+export async function commitJob(jobId: string, kept: Schemas["JobCommitRequest"]): Promise<void> {
+  await given(api.POST("/jobs/{job_id}/commit", { ...at(jobId), body: kept }));
+}
+
+export async function dropJob(jobId: string): Promise<void> {
+  await given(api.POST("/jobs/{job_id}/drop", at(jobId)));
+}
+
+export async function createJob(chat_id: string, wanted: NewJob): Promise<void> {
+  const body = wanted as Schemas["NewJobRequest"];
+  await given(api.POST("/context/{chat_id}/jobs", { params: { path: { chat_id } }, body }));
+}
+
+export function useAgents() {
+  return useQuery({ queryKey: ["agents"], queryFn: async () => (await given(api.GET("/agents"))).agents });
+}

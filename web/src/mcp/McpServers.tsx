@@ -10,7 +10,7 @@ import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { AddServer } from "./AddServer";
-import { ServerTools, type ToolChanges } from "./ServerTools";
+import { ServerTools, Switch, type ToolChanges } from "./ServerTools";
 
 export type Server = components["schemas"]["McpServerShape"];
 
@@ -100,6 +100,15 @@ function ServerLine({ server, busy, onTest, onRemove, onChange }: Props) {
       {server.error && <p className="break-words text-warn">{server.error}</p>}
       <Lines label={t.problems(server.name)} lines={server.problems} />
       {server.tools.length > 0 && <ServerTools server={server} onChange={onChange} />}
+      <div>
+        <Switch
+          label={t.sampling}
+          name={t.samplingOf(server.name)}
+          on={server.sampling}
+          onTurn={(on) => onChange({ sampling: on })}
+        />
+        <p className="text-xs text-ink-3">{t.samplingHint}</p>
+      </div>
       <details>
         <summary className="cursor-pointer text-ink-2">{t.logOf(server.name)}</summary>
         <pre className="mt-1 max-h-60 overflow-auto rounded-lg bg-sunken p-2 text-xs whitespace-pre-wrap">

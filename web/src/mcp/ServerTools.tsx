@@ -7,6 +7,7 @@ export interface ToolChanges {
   denied?: string[];
   allowed?: string[];
   read_only?: string[];
+  sampling?: boolean;
 }
 
 /** What switching this tool on or off changes. A list of allowed tools grows; without one, the denied ones are listed. Pure. */
@@ -53,7 +54,7 @@ export function ServerTools({ server, onChange }: { server: Server; onChange: (c
   );
 }
 
-function Switch({
+export function Switch({
   label,
   name,
   on,

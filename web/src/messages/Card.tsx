@@ -18,6 +18,7 @@ import {
   text,
 } from "../wire/nouns";
 import { ApprovedPlanCard } from "./ApprovedPlanCard";
+import { CompactedCard, readCompacted } from "./CompactedCard";
 import { ErrorCard } from "./ErrorCard";
 import { LooseResultCard } from "./LooseResultCard";
 import { NoteCard } from "./NoteCard";
@@ -114,7 +115,7 @@ function Shown(props: CardProps) {
   }
 }
 
-const PAUSES = new Set(["too_many_steps", "out_of_time", "limit_reached", "steps_open"]); // the turn can be continued: nothing went wrong
+const PAUSES = new Set(["too_many_steps", "out_of_time", "limit_reached", "steps_open", "context_full"]); // the turn can be continued: nothing went wrong
 
 function textual({ message, run }: CardProps) {
   const payload = loose(message.payload);
@@ -129,5 +130,7 @@ function textual({ message, run }: CardProps) {
   const fault = message.role === "system" ? readFault(payload["error"]) : null;
   if (fault && PAUSES.has(fault.code)) return <NoteCard message={message} />;
   if (fault) return <ErrorCard message={message} fault={fault} />;
+  const compacted = message.role === "system" ? readCompacted(message) : null;
+  if (compacted !== null) return <CompactedCard message={message} count={compacted} />;
   return message.role === "system" ? <NoteCard message={message} /> : null;
 }

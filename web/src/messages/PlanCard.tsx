@@ -62,9 +62,7 @@ export function PlanCard({
         <header className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-role-soft/60 px-5 py-3">
           <ListChecks size={17} aria-hidden className="text-role" />
           <h2 className="font-semibold">{t.plan}</h2>
-          <span className="text-sm text-ink-2">
-            {plan.steps.length} {plan.steps.length === 1 ? "step" : "steps"}
-          </span>
+          <span className="text-sm text-ink-2">{t.steps(plan.steps.length)}</span>
           {plan.estimated_total_time && (
             <span className="inline-flex items-center gap-1 text-sm text-ink-2">
               <Clock size={13} aria-hidden /> {visible(plan.estimated_total_time)}

@@ -1,5 +1,6 @@
 // Plain words: a person's at the right, an agent's as Markdown. Also the home of every message type that this page does not know.
 
+import { mentionsIn } from "../composer/typed";
 import type { Saying } from "../state/rows";
 import { t } from "../texts/messages";
 import { type Message, readPictures } from "../wire/nouns";
@@ -44,7 +45,15 @@ function OwnWords({ message: { id, content: text, payload } }: { message: Messag
           dir="auto"
           className="min-w-0 max-w-full rounded-2xl rounded-br-md border border-line bg-sunken px-4 py-2.5 break-words whitespace-pre-wrap"
         >
-          {text}
+          {mentionsIn(text).map((piece, at) =>
+            piece.mention ? (
+              <code key={at} className="rounded bg-surface px-1 py-0.5 font-mono text-[0.9em] text-role break-all">
+                {piece.text}
+              </code>
+            ) : (
+              piece.text
+            ),
+          )}
         </p>
       </div>
     </article>

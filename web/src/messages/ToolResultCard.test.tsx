@@ -59,3 +59,25 @@ it("cuts by lines and by characters", () => {
   expect(cut("x".repeat(30_000))).toHaveLength(20_000);
   expect(cut("short")).toBe("short");
 });
+
+// proves ACP-2/1
+it("names the agent that did it, and what it was kept from", () => {
+  const facts = {
+    agent: "opencode",
+    agent_calls: 4,
+    kept_from: ["cat /etc/passwd: it lies outside the workspace", "cat /etc/passwd: it lies outside the workspace"],
+    dropped_files: ["a.txt", "<b>b</b>.txt"],
+  };
+  const { container } = show(
+    <ToolResultCard result={readToolResult({ tool_call_id: "c", status: "error", facts })!} output="No." />,
+  );
+  expect(screen.getByText("Done by the agent opencode, in 4 steps")).toBeTruthy();
+  const lists = screen.getAllByRole("list").map((list) => [...list.children].map((line) => line.textContent));
+  expect(lists).toEqual([["cat /etc/passwd: it lies outside the workspace"], ["a.txt", "<b>b</b>.txt"]]);
+  expect(container.querySelector("b")).toBeNull();
+});
+
+it("says nothing of agents where none was at work", () => {
+  show(<ToolResultCard result={readToolResult({ tool_call_id: "c", status: "ok" })!} output="Fine." />);
+  expect(screen.queryByText(/Done by the agent/)).toBeNull();
+});

@@ -1,5 +1,6 @@
 import { t } from "../texts/messages";
 import type { ToolResult } from "../wire/nouns";
+import { AgentWork } from "./AgentWork";
 import { DiffView } from "./DiffView";
 import { Output } from "./Output";
 
@@ -7,6 +8,7 @@ import { Output } from "./Output";
 export function ToolResultCard({ result, output }: { result: ToolResult; output: string }) {
   return (
     <div className="min-w-0">
+      <AgentWork facts={result.facts} />
       {result.error && (
         <p className="py-1 text-sm text-ink-2">
           <span className="font-medium text-bad">{result.error.code.replaceAll("_", " ")}</span> ·{" "}

@@ -9,7 +9,7 @@ import { t } from "../texts/models";
 import { Dialog, wantsFocus } from "../ui/Dialog";
 import { INPUT } from "../ui/Field";
 import { api, given } from "../wire/client";
-import { choicesOf, foundBy } from "./choices";
+import { choicesOf, factsText, foundBy } from "./choices";
 
 const SHOWN = 200;
 
@@ -21,7 +21,7 @@ interface Props {
 
 export default function ModelPicker({ model, onChoose, onClose }: Props) {
   const { data: providers = [] } = useProviders();
-  const { listed, failed, loading } = useListed(
+  const { listed, facts, failed, loading } = useListed(
     providers.filter(({ kind }) => kind === "openai" || kind === "anthropic").map(({ name }) => name),
   );
   const [words, setWords] = useState("");
@@ -70,7 +70,12 @@ export default function ModelPicker({ model, onChoose, onClose }: Props) {
               index === at && "bg-sunken",
             )}
           >
-            <span className="min-w-0 flex-1 break-all">{id}</span>
+            <span className="min-w-0 flex-1">
+              <span className="break-all">{id}</span>
+              {!loading && id.includes("/") && (
+                <span className="block text-xs text-ink-3 tabular-nums">{factsText(facts[id])}</span>
+              )}
+            </span>
             {id === model && <Check size={15} aria-label={t.chosen} className="shrink-0" />}
           </li>
         ))}
@@ -96,13 +101,18 @@ function useListed(names: readonly string[]) {
   const lists = useQueries({
     queries: names.map((name) => ({
       queryKey: ["models of", name],
-      queryFn: async () => (await given(api.GET("/providers/{name}/models", { params: { path: { name } } }))).models,
+      queryFn: () => given(api.GET("/providers/{name}/models", { params: { path: { name } } })),
       staleTime: 60_000,
       retry: false,
     })),
   });
   return {
-    listed: Object.fromEntries(names.map((name, at) => [name, lists[at]?.data ?? []])),
+    listed: Object.fromEntries(names.map((name, at) => [name, lists[at]?.data?.models ?? []])),
+    facts: Object.fromEntries(
+      names.flatMap((name, at) =>
+        Object.entries(lists[at]?.data?.facts ?? {}).map(([model, known]) => [`${name}/${model}`, known]),
+      ),
+    ),
     failed: names.filter((_, at) => lists[at]?.isError),
     loading: lists.some(({ isLoading }) => isLoading),
   };

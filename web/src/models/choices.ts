@@ -1,4 +1,7 @@
 // The models that can be chosen: what each provider names, and what its server lists. Pure.
+import { number } from "../texts/language";
+import { t } from "../texts/models";
+import type { components } from "../wire/api.gen";
 import type { Provider } from "../wire/nouns";
 
 export interface Choice {
@@ -32,4 +35,11 @@ export function defaultModel(providers: readonly Provider[]): string {
   if (!standard) return "…";
   const first = standard.models[0];
   return first && standard.kind !== "guide" ? `${standard.name}/${first}` : standard.name;
+}
+
+/** Context size and price, each said to be unknown where it is. */
+export function factsText(facts: components["schemas"]["ModelFactsShape"] | undefined): string {
+  const size = facts?.context_tokens ? t.context(number(facts.context_tokens)) : t.contextUnknown;
+  const price = facts?.price ? t.price(number(facts.price.input), number(facts.price.output)) : t.priceUnknown;
+  return `${size} · ${price}`;
 }

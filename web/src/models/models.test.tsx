@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Provider } from "../wire/nouns";
-import { choicesOf, defaultModel, foundBy } from "./choices";
+import { choicesOf, defaultModel, factsText, foundBy } from "./choices";
 
 const providers = [
   { name: "office", kind: "openai", models: ["small"], default: true },
@@ -20,4 +20,11 @@ it("finds a model by parts of its name in any order", () => {
 
 it("names the default where a chat names no model", () => {
   expect([defaultModel(providers), defaultModel([])]).toEqual(["office/small", "…"]);
+});
+
+// proves MOD-3
+it("says what is known of a model, and what is not", () => {
+  const price = { input: 2.5, output: 10, cached: null };
+  expect(factsText({ context_tokens: 128_000, price })).toBe("128,000 tokens · $2.5 in, $10 out per million");
+  expect(factsText(undefined)).toBe("context unknown · price unknown");
 });

@@ -135,7 +135,11 @@ function StretchLine({
         <span title={asked} className="min-w-0 flex-1 basis-40 truncate font-medium">
           {asked || t.oneTurn}
         </span>
-        <DiffCount added={count("additions")} removed={count("deletions")} />
+        <LineCount
+          added={count("additions")}
+          removed={count("deletions")}
+          uncounted={changes.reduce((all, { after }) => all + (after?.lines_counted === false ? after.files : 0), 0)}
+        />
         <time className="text-xs text-ink-3 tabular-nums">{clock(before.created_at)}</time>
         <BackButton before={before} idle={idle} onBack={() => onBack(before.id)}>
           {t.goBackToBeforeAll(changes.length)}
@@ -145,6 +149,16 @@ function StretchLine({
         {() => <ol className="space-y-2">{changes.map(children)}</ol>}
       </Fold>
     </li>
+  );
+}
+
+/** Lines of a change of very many files are not counted; then the number of files is shown. */
+export function LineCount({ added, removed, uncounted }: { added: number; removed: number; uncounted: number }) {
+  return (
+    <>
+      {(added > 0 || removed > 0 || uncounted === 0) && <DiffCount added={added} removed={removed} />}
+      {uncounted > 0 && <span className="text-xs text-ink-3 tabular-nums">{t.linesNotCounted(uncounted)}</span>}
+    </>
   );
 }
 
@@ -195,7 +209,13 @@ function ChangeLine({
           {before.restores ? t.wentBack : look.did || t.aChange}{" "}
           {call && <code className="font-mono text-[13px]">{look.subjectOf(call.parameters)}</code>}
         </span>
-        {after && <DiffCount added={after.additions} removed={after.deletions} />}
+        {after && (
+          <LineCount
+            added={after.additions}
+            removed={after.deletions}
+            uncounted={after.lines_counted === false ? after.files : 0}
+          />
+        )}
         <time className="text-xs text-ink-3 tabular-nums">{clock(before.created_at)}</time>
         <BackButton before={before} idle={idle} onBack={onBack}>
           {t.goBackToBeforeThis}

@@ -3,6 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { expectAccessible, message, show } from "../testing/room";
 import type { Restored } from "./acts";
+import { LineCount } from "./Checkpoints";
 import { changesOf, type Snapshot, stretchesOf } from "./changes";
 import { RestorePreview } from "./RestorePreview";
 
@@ -60,4 +61,14 @@ it("overwrites what someone else changed only when a person says so", async () =
   await userEvent.click(screen.getByRole("checkbox"));
   await userEvent.click(screen.getByRole("button", { name: "Go back" }));
   expect(onConfirm).toHaveBeenCalledWith(["a.txt"]);
+});
+
+it("says how many files changed where lines were not counted, and never that there were none", () => {
+  const { unmount } = show(<LineCount added={0} removed={0} uncounted={20000} />);
+  expect(screen.getByText("20,000 files, lines not counted")).toBeTruthy();
+  expect(screen.queryByText("+0")).toBeNull();
+  unmount();
+  show(<LineCount added={3} removed={0} uncounted={0} />);
+  expect(screen.getByText("+3")).toBeTruthy();
+  expect(screen.queryByText(/not counted/)).toBeNull();
 });

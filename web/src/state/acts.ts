@@ -72,6 +72,15 @@ export async function continueTurn(chatId: string): Promise<void> {
   await given(api.POST("/context/{chat_id}/continue", { params: at(chatId) }));
 }
 
+/** The model goes on from a digest of the record; nothing is deleted. */
+export async function compact(chatId: string): Promise<void> {
+  await given(api.POST("/context/{chat_id}/compact", { params: at(chatId) }));
+}
+
+export async function undoCompaction(chatId: string): Promise<void> {
+  await given(api.DELETE("/context/{chat_id}/compact", { params: at(chatId) }));
+}
+
 export async function switchRole(chatId: string, role: string, confirm: boolean): Promise<void> {
   await given(
     api.PUT("/context/{chat_id}/role", {

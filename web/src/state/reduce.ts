@@ -47,6 +47,8 @@ export type Autonomy = "ask" | "edits" | "sandboxed";
 export interface Stopped {
   reason: "limit" | "interrupted" | "blocked";
   role: string;
+  /** The model's context is full: compacting helps. */
+  full: boolean;
 }
 
 export interface ChatView {
@@ -108,7 +110,13 @@ export function opened(
     spent: lastSeq,
     turn: null,
     ending: null,
-    stopped: chat.continuable ? { reason: chat.continuable.reason, role: chat.config.agent_role } : null,
+    stopped: chat.continuable
+      ? {
+          reason: chat.continuable.reason,
+          role: chat.config.agent_role,
+          full: chat.continuable.code === CONTEXT_FULL,
+        }
+      : null,
     autonomy: chat.config.autonomy,
     steps: {},
     runs: {},
@@ -160,7 +168,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
         turn: null,
         ending: event.reason,
         spent: event.seq, // a request that was stopped tells nothing of its own
-        stopped: stoppedBy(event.reason, view.role),
+        stopped: stoppedBy(event, view.role),
         drafts: [],
         printed: {},
         approvals: [],
@@ -237,8 +245,11 @@ export function autonomyIn(message: Message): Autonomy | null {
   return now === "ask" || now === "edits" || now === "sandboxed" ? now : null;
 }
 
-function stoppedBy(reason: EndReason, role: string): Stopped | null {
-  return reason === "limit" || reason === "interrupted" || reason === "blocked" ? { reason, role } : null;
+const CONTEXT_FULL = "context_full";
+
+function stoppedBy({ reason, turn }: { reason: EndReason; turn?: unknown }, role: string): Stopped | null {
+  const full = text(loose(loose(turn)["error"])["code"]) === CONTEXT_FULL;
+  return reason === "limit" || reason === "interrupted" || reason === "blocked" ? { reason, role, full } : null;
 }
 
 /** Where the turn can be continued: it is, in the role that it had. */

@@ -7,8 +7,15 @@ export function planStanding(view: ChatView, messageId: string): PlanStanding {
   if (told) return told;
   const request = view.messages.find(({ payload }) => text(loose(payload)["plan_id"]) === messageId);
   if (request) return { state: "approved", approved: planIn(request.content) };
+  if (isWorkedOn(view, messageId)) return { state: "approved", approved: null };
   const newest = view.messages.findLast(({ message_type }) => message_type === "plan");
   return { state: newest && newest.id !== messageId ? "superseded" : "open", approved: null };
+}
+
+/** Tasks are assigned only from an approved plan: one that is assigned after a plan says that a job carries it out. */
+function isWorkedOn(view: ChatView, messageId: string): boolean {
+  const at = view.messages.findIndex(({ id }) => id === messageId);
+  return at >= 0 && view.messages.slice(at).some(({ message_type }) => message_type === "task_assignment");
 }
 
 /** The approved text stands in the request that it became. */

@@ -34,6 +34,7 @@ export const en = {
   stepsAreStillOpenContinue: "Steps are still open. Continue goes on with them.",
   continue: (keys: string | number) => `Continue (${keys})`,
   continue2: "Continue",
+  contextAssumed: "(assumed: the size is not known)",
   message2: (title: string | number) => `Message ${title}…`,
   rules: "Rules",
   theMessageThatThisLink: "The message that this link leads to is not in this chat.",

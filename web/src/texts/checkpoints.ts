@@ -18,6 +18,7 @@ export const en = {
   aChange: "A change",
   goBackToBeforeThis: "Go back to before this",
   whatChanged: "What changed",
+  linesNotCounted: (files: number) => `${files.toLocaleString("en")} files, lines not counted`,
   theFilesAreAlreadyAs: "The files are already in that state.",
   theseFilesWouldChangeIt: "These files will change. You can undo it.",
   changedBySomeoneElse: "Changed by someone else",

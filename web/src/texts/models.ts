@@ -11,6 +11,10 @@ export const en = {
   askingTheServersForTheir: "Loading the lists of models… ",
   didNotListItsModels: (failed: string | number) => `${failed} did not list its models. `,
   connectAModel: "Connect a model",
+  context: (tokens: string) => `${tokens} tokens`,
+  price: (input: string, output: string) => `$${input} in, $${output} out per million`,
+  priceUnknown: "price unknown",
+  contextUnknown: "context unknown",
 };
 
 export type Texts = typeof en;

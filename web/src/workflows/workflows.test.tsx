@@ -189,6 +189,7 @@ function composer() {
       onSend={onSend}
       onQueue={vi.fn(() => Promise.resolve(true))}
       onStop={vi.fn()}
+      onCommand={vi.fn(() => true)}
     />,
   );
   return { ...shown, onSend, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
@@ -196,8 +197,8 @@ function composer() {
 
 it("completes a slash, and opens the form of the one that is chosen", async () => {
   const { field, container, onSend } = composer();
-  await userEvent.type(field, "/e");
-  await screen.findByRole("listbox", { name: "Workflows" });
+  await userEvent.type(field, "/expl");
+  await screen.findByRole("listbox", { name: "Suggestions" });
   await expectAccessible(container);
   expect(field.getAttribute("aria-activedescendant")).toBe(screen.getAllByRole("option")[0]!.id);
   await userEvent.type(field, "{ArrowDown}{ArrowUp}{Enter}");
@@ -208,7 +209,7 @@ it("completes a slash, and opens the form of the one that is chosen", async () =
 
 it("completes the name with Tab and leaves the rest to be typed", async () => {
   const { field, onSend } = composer();
-  await userEvent.type(field, "/exp");
+  await userEvent.type(field, "/expl");
   await screen.findByRole("listbox");
   await userEvent.tab();
   await userEvent.type(field, "src{Enter}");

@@ -97,6 +97,7 @@ class Meter:
         if known is None:
             opened = await self._ledger.account(principal.id, self._clock.now()[:10])
             known = self._accounts.setdefault(principal.id, opened)  # another request may have been quicker
+        await self._ledger.refresh(known.today)
         return known
 
     @contextmanager

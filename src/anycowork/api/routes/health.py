@@ -24,7 +24,7 @@ async def health() -> Response:
 @routes.get("/readyz", response_model=Health, responses=error_responses())
 async def readiness(services: ServicesDep) -> Response:
     """503 while the server is ending, or when its database does not answer."""
-    if services.stopping.is_set():
+    if services.server.stopping.is_set():
         raise NotReady("The server is stopping. Ask another one, or try again when it is back.")
     await services.store.chat("")  # any read proves that the database answers
     return json_response(200, {"status": "ready"})
@@ -36,7 +36,7 @@ async def readiness(services: ServicesDep) -> Response:
     responses={**error_responses(), 200: {"description": "Prometheus text.", "content": {"text/plain": {}}}},
 )
 async def metrics(request: Request, principal: Reader, services: ServicesDep) -> Response:
-    lines = [f"anycowork_{name} {value}" for name, value in sorted((await services.numbers()).items())]
+    lines = [f"anycowork_{name} {value}" for name, value in sorted((await services.server.numbers()).items())]
     answers = sorted(request.app.state.answers.items())
     lines += [f'anycowork_http_answers_total{{status="{status}"}} {count}' for status, count in answers]
     asked = sorted(request.app.state.passed_on.items())

@@ -9,7 +9,7 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.jobs import AgentList, JobList, JobShape, TaskShape
+from anycowork.api.schemas.jobs import AgentList, JobList, JobShape, TaskPageShape, TaskShape
 from anycowork.chats.job_drafts import NewJob
 from anycowork.chats.plans import PlanEdits
 from anycowork.domain.boundary import Boundary
@@ -103,6 +103,18 @@ async def list_jobs(
 @routes.get("/jobs/{job_id}", response_model=JobShape, responses=error_responses(404, 422))
 async def show_job(job_id: str, principal: Reader, services: ServicesDep) -> Response:
     return json_response(200, await services.jobs.show(await services.jobs.require_job(job_id)))
+
+
+@routes.get("/jobs/{job_id}/tasks", response_model=TaskPageShape, responses=error_responses(404, 422))
+async def list_tasks(
+    job_id: str,
+    principal: Reader,
+    services: ServicesDep,
+    after: Annotated[str | None, Query(max_length=4096, description="The last answer's `next`.")] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 500,
+) -> Response:
+    """In the order of the plan."""
+    return json_response(200, await services.jobs.task_page(job_id, after=after, limit=limit))
 
 
 @routes.get("/jobs/{job_id}/tasks/{task_id:path}", response_model=TaskShape, responses=error_responses(404, 422))

@@ -41,15 +41,15 @@ class NewKeyRequest(Boundary):
 @routes.get("/keys", response_model=KeyList, responses=error_responses())
 async def list_keys(principal: Manager, services: ServicesDep) -> Response:
     """With what each has used: today, and in all."""
-    totals, today = await services.ledger.totals(), services.clock.now()[:10]
-    holders = [holder for holder in await services.keys.all() if holder.revoked_at is None]
-    priced = services.upstreams.any_prices()
+    totals, today = await services.access.ledger.totals(), services.clock.now()[:10]
+    holders = [holder for holder in await services.access.keys.all() if holder.revoked_at is None]
+    priced = services.models.upstreams.any_prices()
     shown = [
         _shown(
             holder.principal,
             holder.created_at,
             holder.limits,
-            today=await services.ledger.day(holder.principal.id, today),
+            today=await services.access.ledger.day(holder.principal.id, today),
             total=totals.get(holder.principal.id, Day(holder.principal.id, "")),
             priced=priced,
         )
@@ -63,14 +63,16 @@ async def make_key(wanted: NewKeyRequest, principal: Manager, services: Services
     word = new_client_key()
     holder = Principal(id=services.clock.new_id(), kind=PrincipalKind.CLIENT_KEY, name=wanted.name)
     limits, unused = wanted.limits.read() if wanted.limits else KeyLimits(), Day(holder.id, "")
-    created_at = await services.keys.add(holder, key_hash=key_hash(word), limits=limits)
-    shown = _shown(holder, created_at, limits, today=unused, total=unused, priced=services.upstreams.any_prices())
+    created_at = await services.access.keys.add(holder, key_hash=key_hash(word), limits=limits)
+    shown = _shown(
+        holder, created_at, limits, today=unused, total=unused, priced=services.models.upstreams.any_prices()
+    )
     return json_response(201, {**shown, "key": word})
 
 
 @routes.delete("/keys/{key_id}", status_code=204, response_class=Response, responses=error_responses(404, 422, 507))
 async def revoke_key(key_id: str, principal: Manager, services: ServicesDep) -> Response:
-    if not await services.keys.revoke(key_id):
+    if not await services.access.keys.revoke(key_id):
         raise NotFound("key", key_id)
     return Response(status_code=204)
 

@@ -13,6 +13,7 @@ from anycowork.api.schemas.models import ModelNames, ProviderList, ProviderShape
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
+from anycowork.domain.model import UNKNOWN_MODEL
 
 routes = Router(tags=["providers"])
 
@@ -44,19 +45,23 @@ class ProviderChange(Boundary):
 async def list_providers(principal: Reader, services: ServicesDep) -> Response:
     """`presets` are servers that can be connected by name."""
     return json_response(
-        200, {"providers": list(services.providers.describe()), "presets": list(services.connections.presets())}
+        200,
+        {
+            "providers": list(services.models.providers.describe()),
+            "presets": list(services.models.connections.presets()),
+        },
     )
 
 
 @routes.post("/providers", status_code=201, response_model=ProviderShape, responses=error_responses(body=True))
 async def connect_provider(wanted: NewProvider, principal: Manager, services: ServicesDep) -> Response:
     """Usable at once. It counts as ready when a request succeeded: test it."""
-    return json_response(201, await services.connections.connect(_entry(wanted), _plain(wanted.api_key)))
+    return json_response(201, await services.models.connections.connect(_entry(wanted), _plain(wanted.api_key)))
 
 
 @routes.patch("/providers/{name}", response_model=ProviderShape, responses=error_responses(404, body=True))
 async def change_provider(name: str, wanted: ProviderChange, principal: Manager, services: ServicesDep) -> Response:
-    return json_response(200, await services.connections.change(name, _entry(wanted), _plain(wanted.api_key)))
+    return json_response(200, await services.models.connections.change(name, _entry(wanted), _plain(wanted.api_key)))
 
 
 @routes.delete(
@@ -64,20 +69,23 @@ async def change_provider(name: str, wanted: ProviderChange, principal: Manager,
 )
 async def remove_provider(name: str, principal: Manager, services: ServicesDep) -> Response:
     """With its key."""
-    await services.connections.remove(name)
+    await services.models.connections.remove(name)
     return Response(status_code=204)
 
 
 @routes.post("/providers/{name}/test", response_model=TestResult, responses=error_responses(404, body=True))
 async def test_provider(name: str, principal: Manager, services: ServicesDep) -> Response:
     """Asks a model of it for one word. A failure is an answer too: `ok` is false, and `message` says why."""
-    return json_response(200, await services.connections.test(name))
+    return json_response(200, await services.models.connections.test(name))
 
 
 @routes.get("/providers/{name}/models", response_model=ModelNames, responses=error_responses(404, 422, 502, 504))
 async def list_provider_models(name: str, principal: Reader, services: ServicesDep) -> Response:
-    """What the server itself lists now."""
-    return json_response(200, {"models": list(await services.connections.models(name))})
+    """What the server itself lists now, with what is known of each model."""
+    models = list(await services.models.connections.models(name))
+    known = {model: services.models.providers.facts(name, model) for model in models}
+    facts = {model: one.to_json() for model, one in known.items() if one != UNKNOWN_MODEL}
+    return json_response(200, {"models": models, "facts": facts})
 
 
 def _entry(wanted: NewProvider | ProviderChange) -> Json:

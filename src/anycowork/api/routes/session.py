@@ -27,7 +27,7 @@ class SignIn(Boundary):
 async def sign_in(given: SignIn, request: Request, services: ServicesDep) -> Response:
     """Begins a session of this browser: with `code`, or with the server's token as bearer. Sets the cookie and answers with the page key."""
     if given.code is not None:
-        session = await services.sessions.redeem(given.code)
+        session = await services.access.sessions.redeem(given.code)
         if session is None:
             raise Unauthenticated(
                 "This sign-in code was used before, or its time is over. 'anycowork open' makes a new one, or paste the server's token."
@@ -37,9 +37,9 @@ async def sign_in(given: SignIn, request: Request, services: ServicesDep) -> Res
         if not isinstance(principal, Principal):
             raise Unauthenticated("Signing in needs a one-time code, or the server's token as bearer.")
         principal.require(Scope.MANAGE)
-        session = await services.sessions.begin()
+        session = await services.access.sessions.begin()
     response = json_response(201, {"page_key": session.page_key})
-    response.headers["set-cookie"] = session_cookie(services.sessions.cookie_name, session.cookie, request.scope)
+    response.headers["set-cookie"] = session_cookie(services.access.sessions.cookie_name, session.cookie, request.scope)
     response.headers["cache-control"] = "no-store"
     return response
 
@@ -47,7 +47,7 @@ async def sign_in(given: SignIn, request: Request, services: ServicesDep) -> Res
 @routes.post("/session/codes", status_code=201, response_model=CodeShape, responses=error_responses(body=True))
 async def new_code(principal: Manager, services: ServicesDep) -> Response:
     """A code that signs one browser in, once and soon: `/#code=…` in its address."""
-    code, _ = services.sessions.offer(CODE_SECONDS)
+    code, _ = services.access.sessions.offer(CODE_SECONDS)
     response = json_response(201, {"code": code, "expires_in": CODE_SECONDS})
     response.headers["cache-control"] = "no-store"
     return response
@@ -56,7 +56,7 @@ async def new_code(principal: Manager, services: ServicesDep) -> Response:
 @routes.delete("/session", status_code=204, response_class=Response, responses=error_responses())
 async def sign_out(principal: Manager, request: Request, services: ServicesDep) -> Response:
     """Ends this browser's session. Other browsers stay signed in."""
-    name = services.sessions.cookie_name
+    name = services.access.sessions.cookie_name
     if (cookie := cookie_in(request.scope, name)) is not None:
-        await services.sessions.end(cookie)
+        await services.access.sessions.end(cookie)
     return Response(status_code=204, headers={"set-cookie": expired_cookie(name, request.scope)})

@@ -18,10 +18,10 @@ Changes = Annotated[dict[str, JsonValue], Body(examples=[{"max_steps": 20}])]
 
 @routes.get("/settings", response_model=SettingsShape, responses=error_responses())
 async def show_settings(principal: Reader, services: ServicesDep) -> Response:
-    return json_response(200, await services.settings.shown())
+    return json_response(200, await services.server.settings.shown())
 
 
 @routes.put("/settings", response_model=SettingsShape, responses=error_responses(body=True))
 async def change_settings(changes: Changes, principal: Manager, services: ServicesDep) -> Response:
     """Only the settings named change; null takes one back to its default."""
-    return json_response(200, await services.settings.change(changes))
+    return json_response(200, await services.server.settings.change(changes))

@@ -14,4 +14,4 @@ routes = Router(tags=["operation"])
 @routes.get("/storage", response_model=StorageShape, responses=error_responses())
 async def show_storage(principal: Reader, services: ServicesDep) -> Response:
     """Looks at every file of the data folder: for a person who wants to know, not for a probe."""
-    return json_response(200, {"storage": list(await services.storage())})
+    return json_response(200, {"storage": list(await services.server.storage())})

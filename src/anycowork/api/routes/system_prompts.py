@@ -102,9 +102,9 @@ async def _setting(services: Services, context_id: str | None) -> PromptScope | 
         return None
     chat = await require_chat(services.store, context_id)
     try:
-        whole = services.providers.context_tokens(chat.config.model_id)
+        whole = services.models.providers.context_tokens(chat.config.model_id)
     except NoSuchModel:  # it is gone; the folder's file is there all the same
-        whole = services.providers.context_tokens(None)
+        whole = services.models.providers.context_tokens(None)
     opening = opening_request(await services.store.first_messages(chat.id, LOOKED_AT))
     return PromptScope(chat.workspace, int(whole * (1 - ANSWER_SHARE)), opening)
 

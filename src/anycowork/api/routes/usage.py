@@ -13,6 +13,7 @@ from anycowork.chats.lookup import require_chat
 from anycowork.chats.services import Services
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import NoSuchModel
+from anycowork.domain.model import ContextSize
 
 routes = Router(tags=["usage"])
 
@@ -21,14 +22,14 @@ routes = Router(tags=["usage"])
 async def chat_usage(chat_id: str, principal: Reader, services: ServicesDep) -> Response:
     chat = await require_chat(services.store, chat_id)
     usage = await services.store.chat_usage(chat_id)
-    models = [{**asdict(used), "cost": services.settings.cost(used)} for used in usage.models]
-    return json_response(
-        200, {"models": models, "window": usage.window, "context_tokens": _history_budget(services, chat)}
-    )
+    models = [{**asdict(used), "cost": services.server.settings.cost(used)} for used in usage.models]
+    size = _context_size(services, chat)
+    context = {"context_tokens": size.tokens if size else None, "context_known": size is not None and size.known}
+    return json_response(200, {"models": models, "window": usage.window, **context})
 
 
-def _history_budget(services: Services, chat: Chat) -> int | None:
+def _context_size(services: Services, chat: Chat) -> ContextSize | None:
     try:
-        return services.providers.context_tokens(chat.config.model_id)
+        return services.models.providers.context_size(chat.config.model_id)
     except NoSuchModel:
         return None

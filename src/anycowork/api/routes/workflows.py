@@ -85,4 +85,4 @@ async def _catalog(services: Services, context_id: str | None, workspace: str | 
     """Raises: NotFound, BadWorkspace."""
     if context_id is not None:
         return await services.workflows.catalog((await require_chat(services.store, context_id)).workspace)
-    return await services.workflows.catalog(await services.find_workspace(workspace))
+    return await services.workflows.catalog(await services.workspaces.find(workspace))

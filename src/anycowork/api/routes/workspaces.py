@@ -48,7 +48,7 @@ async def list_workspaces(principal: Reader, services: ServicesDep) -> Response:
     """With what each supplies: a file that is not trusted is not used."""
     shown = [
         {"root": each.root, "created_at": each.created_at, "supplies": await _supplied_files(services, each.root)}
-        for each in await services.roots.all()
+        for each in await services.workspaces.roots.all()
     ]
     return json_response(200, {"workspaces": shown})
 
@@ -62,7 +62,7 @@ async def register_or_trust(wanted: WorkspaceRequest, principal: Manager, servic
     if wanted.root is None or wanted.trust is not None:
         raise Invalid("Send either 'root' (a folder to register) or 'trust' (a file in one).", param="root")
     try:
-        root = await services.roots.register(wanted.root, registered_by=principal.label())
+        root = await services.workspaces.roots.register(wanted.root, registered_by=principal.label())
     except BadWorkspace as error:
         raise BadWorkspace(error.message, param="root") from None
     return json_response(201, {"root": root, "supplies": await _supplied_files(services, root)})
@@ -75,8 +75,8 @@ async def show_instructions(
     """How a folder's own file (AGENTS.md) tells agents to work there, with its whole text: what a person reads before trusting it.
     It is used in the folder's chats as long as its state is `trusted`. Without a chat or a folder: of the one that a new chat gets."""
     chat = await require_chat(services.store, context_id) if context_id is not None else None
-    found = await services.trusted_files.instructions(
-        chat.workspace if chat else await services.find_workspace(workspace)
+    found = await services.workspaces.trusted_files.instructions(
+        chat.workspace if chat else await services.workspaces.find(workspace)
     )
     return json_response(200, {"instructions": _shown(found) if found is not None else None})
 
@@ -94,7 +94,7 @@ def _shown(file: SuppliedFile) -> Json:
 
 async def _trust(wanted: TrustRequest, principal: Principal, services: Services) -> Response:
     try:
-        root = await services.trust.trust(
+        root = await services.workspaces.trust.trust(
             principal, wanted.workspace, wanted.path, wanted.sha256, chat_id=wanted.context_id
         )
     except BadWorkspace as error:
@@ -105,5 +105,5 @@ async def _trust(wanted: TrustRequest, principal: Principal, services: Services)
 async def _supplied_files(services: Services, root: str) -> list[Json]:
     return [
         {"kind": one.kind, "path": one.path, "sha256": one.sha256, "trusted": one.trusted}
-        for one in await services.trusted_files.in_root(root)
+        for one in await services.workspaces.trusted_files.in_root(root)
     ]

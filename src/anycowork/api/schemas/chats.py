@@ -43,6 +43,7 @@ class ContinuationShape(DescribedSchema):
 
     turn_id: str
     reason: Literal["limit", "interrupted", "blocked"]
+    code: str | None = Field(None, description="Of the error that ended it; context_full: compacting helps.")
     message: str
 
 
@@ -105,6 +106,11 @@ class ChangedQueuedShape(DescribedSchema):
 
 class TurnStarted(DescribedSchema):
     turn_id: str
+
+
+class CompactedShape(DescribedSchema):
+    message_id: str = Field(description="The message that the model is shown instead.")
+    messages: int = Field(description="How many it stands for. They stay stored and shown.")
 
 
 class PlanStarted(DescribedSchema):

@@ -93,3 +93,14 @@ class NetChangeShape(DescribedSchema):
 class NetChangeList(DescribedSchema):
     changes: list[NetChangeShape]
     next: str | None = Field(description="Pass it as `after` to get the next page; null on the last one.")
+
+
+class FoundSymbolShape(DescribedSchema):
+    name: str
+    kind: str = Field(description="The keyword that defines it, such as class or def.")
+    path: str
+    line: int
+
+
+class FoundSymbolsShape(DescribedSchema):
+    results: list[FoundSymbolShape]

@@ -65,15 +65,22 @@ class LimitsShape(DescribedSchema):
 class JobShape(JobSummaryShape):
     plan: Json | None
     plan_id: str | None
-    tasks: list[TaskShape]
-    steps: list[JobStepShape]
+    tasks: list[TaskShape] = Field(description="The first 500; `/jobs/{job_id}/tasks` has all, page by page.")
+    task_count: int = Field(description="How many tasks the job has.")
+    steps: list[JobStepShape] = Field(description="Of the same tasks.")
     current_step_index: int = Field(description="How many steps are finished, whatever their order.")
     on_failure: OnFailure
     parallel: int = Field(description="How many tasks may write at the same time, each in its own copy.")
+    parallel_tasks: int = Field(description="How many of its tasks may run at the same time, readers and writers.")
     commit: CommitMode
     race: list[str]
     limits: LimitsShape
     usage: TaskUsageShape | None
+
+
+class TaskPageShape(DescribedSchema):
+    tasks: list[TaskShape]
+    next: str | None = Field(default=None, description="The `after` of the next page; missing on the last one.")
 
 
 class JobList(DescribedSchema):

@@ -35,6 +35,9 @@ class McpServerShape(DescribedSchema):
     read_only: list[str]
     network: list[str]
     unsandboxed: bool
+    sampling: bool = Field(
+        description="Whether it may ask for prompts to be answered by the chat's model. A person agrees to each one."
+    )
     problems: list[str] = Field(description="Which of its tools are not offered, and why.")
     log: list[str] = Field(description="The last lines that it printed.")
     tools: list[McpToolShape]

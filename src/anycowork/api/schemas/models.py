@@ -41,8 +41,20 @@ class TestResult(DescribedSchema):
     models: list[str]
 
 
+class ModelPriceShape(DescribedSchema):
+    input: float = Field(description="US dollars per million tokens.")
+    output: float
+    cached: float | None = Field(description="Of prompt tokens that the server had cached; null: the full price.")
+
+
+class ModelFactsShape(DescribedSchema):
+    context_tokens: int | None = Field(description="null: unknown.")
+    price: ModelPriceShape | None = Field(description="null: unknown.")
+
+
 class ModelNames(DescribedSchema):
     models: list[str]
+    facts: dict[str, ModelFactsShape] = Field(description="Of the models of which something is known.")
 
 
 class LocalModelShape(DescribedSchema):

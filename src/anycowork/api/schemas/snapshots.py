@@ -15,6 +15,10 @@ class SnapshotShape(Schema):
     files: int
     additions: int
     deletions: int
+    lines_counted: bool = Field(
+        default=True,
+        description="False for a change of very many files: its lines are compared when its difference is asked for.",
+    )
     restores: str | None = Field(description="The snapshot that was gone back to, if this was a restore.")
     by_person: bool = Field(description="A person made this change, by hand or by going back.")
     pruned: bool = Field(description="Its content made room for newer ones: it cannot be restored any more.")

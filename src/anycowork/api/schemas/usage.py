@@ -14,10 +14,11 @@ class ModelUsageShape(DescribedSchema):
     cached: int
     reasoning: int
     estimated: bool = Field(description="Some of it was counted here, because the provider did not say.")
-    cost: float | None = Field(description="US dollars by the prices in config.toml; null where there is none.")
+    cost: float | None = Field(description="US dollars by the known prices; null where none is known.")
 
 
 class ChatUsageShape(DescribedSchema):
     models: list[ModelUsageShape]
     window: int = Field(description="Tokens that the newest request filled.")
     context_tokens: int | None = Field(description="How many the chat's model can be shown; null if it is gone.")
+    context_known: bool = Field(description="False: nobody named the size, and it is assumed.")

@@ -8,6 +8,7 @@ from anycowork.domain.errors import (
     BadKey,
     NoSuchModel,
     Overloaded,
+    PromptTooLong,
     ProviderFault,
     RateLimited,
     RejectedRequest,
@@ -21,6 +22,14 @@ from anycowork.providers.http.proxy_env import Target, UnusableProxy, target_of
 from anycowork.providers.openai.deltas import error_code, error_words
 
 MAX_WORDS = 500
+_TOO_LONG_CODES = ("context_length_exceeded", "exceed_context_size_error")
+_TOO_LONG = (
+    "maximum context length",
+    "context length exceeded",
+    "context window",
+    "context size",
+    "prompt is too long",
+)
 _OUT_OF_CREDIT = ("insufficient_quota", "billing_hard_limit_reached")
 
 
@@ -99,6 +108,8 @@ class Upstream:
             return RejectedRequest(
                 f"{self.url('chat/completions')} is not there ({status}).{detail} Check the base URL of {self.name}."
             )
+        if code in _TOO_LONG_CODES or any(mark in words.lower() for mark in _TOO_LONG):
+            return PromptTooLong(f"The prompt is longer than '{model}' of {self.name} accepts ({status}).{detail}")
         return RejectedRequest(f"{self.name} rejected the request ({status}).{detail}")
 
     def _key_advice(self) -> str:

@@ -1,10 +1,16 @@
 """Opens SQLite connections with the promised durability. Knows no tables."""
 
 import sqlite3
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import ClassVar, Concatenate, ParamSpec, TypeVar
 
-from anycowork.domain.errors import StorageFault
+from anycowork.domain.errors import DatabaseDamaged, StorageFault
+from anycowork.domain.text_search import SearchTerm
+from anycowork.store.sql.connection import Dialect, SqlConnection
 
+P = ParamSpec("P")
+T = TypeVar("T")
 BUSY_SECONDS = 5.0
 LARGEST_LOG = 32 << 20  # bytes; a large change may make the log longer, afterwards it is cut to this
 CHECKPOINT_PAGES = 4000  # of 4 KB: checkpoints run a quarter as often as by default, with up to 16 MB in the log
@@ -21,7 +27,7 @@ def create_file(path: Path) -> None:
         ) from error
 
 
-def connect_to_write(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+def connect_to_write(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> "SqliteConnection":
     """Opens a connection whose commits return when the log is synced."""
     connection = _connect(path, busy_seconds)
     connection.execute("PRAGMA journal_mode = WAL")
@@ -31,7 +37,7 @@ def connect_to_write(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> sqlit
     return connection
 
 
-def connect_to_read(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+def connect_to_read(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> "SqliteConnection":
     connection = _connect(path, busy_seconds)
     connection.execute("PRAGMA query_only = ON")
     return connection
@@ -43,6 +49,73 @@ def is_damaged(error: sqlite3.Error) -> bool:
     return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def _connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
+def _connect(path: Path, busy_seconds: float) -> "SqliteConnection":
     # One thread opens it and another uses it, never two at once.
-    return sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(
+        path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, factory=SqliteConnection
+    )
+
+
+class SqliteDialect:
+    """What only SQLite does so. Its full-text index (FTS5) holds no copy of the text."""
+
+    errors: tuple[type[BaseException], ...] = (sqlite3.Error,)
+    errors_of_work: tuple[type[BaseException], ...] = (
+        sqlite3.IntegrityError,
+        sqlite3.ProgrammingError,
+        sqlite3.DataError,
+        sqlite3.NotSupportedError,
+    )
+    integrity_errors: tuple[type[BaseException], ...] = (sqlite3.IntegrityError,)
+    search = "SELECT rowid AS position FROM message_search WHERE message_search MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?"
+
+    def match(self, terms: Sequence[SearchTerm]) -> str:
+        """Return the expression of FTS5. Words hold letters and digits only, so nothing in the quotes can end them."""
+        return " AND ".join(f'"{" ".join(term.words)}"{"*" if term.prefix else ""}' for term in terms)
+
+    def index(self, connection: SqlConnection, texts: Iterable[tuple[int, str]]) -> None:
+        connection.executemany("INSERT INTO message_search (rowid, content) VALUES (?, ?)", texts)
+
+    def unindex(self, connection: SqlConnection, texts: Iterable[tuple[int, str]]) -> None:
+        statement = "INSERT INTO message_search (message_search, rowid, content) VALUES ('delete', ?, ?)"
+        connection.executemany(statement, texts)
+
+    def storage_fault(self, error: BaseException) -> StorageFault:
+        if isinstance(error, sqlite3.Error) and is_damaged(error):
+            fault: StorageFault = DatabaseDamaged(
+                f"The database is damaged ({error}); nothing of this request was kept."
+                " Stop the server and replace the database with a backup."
+            )
+        else:
+            fault = StorageFault(
+                f"The database could not be written ({error}); nothing of this request was kept."
+                " Free some disk space or end the program that locks it, then try again."
+            )
+        fault.__cause__ = error  # raised elsewhere: the caller can tell a full disk from a locked database
+        return fault
+
+
+class SqliteConnection(sqlite3.Connection):
+    dialect: ClassVar[Dialect] = SqliteDialect()
+
+    def begin(self) -> None:
+        self.execute("BEGIN IMMEDIATE")
+
+    def restore(self, error: BaseException) -> bool:
+        return False  # a file does not come back
+
+
+class SqliteReader:
+    """Reads on the event loop: a read takes well under a millisecond."""
+
+    def __init__(self, connection: SqliteConnection) -> None:
+        self._connection = connection
+
+    async def read(self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return work(self._connection, *args, **kwargs)
+
+    def read_now(self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return work(self._connection, *args, **kwargs)
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,72 +1,25 @@
-"""Opens a database, assembles the parts of the store, and closes it cleanly."""
+"""Opens a SQLite database in the data folder."""
 
 import sqlite3
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from functools import partial
 from pathlib import Path
 
 from anycowork.domain.errors import DatabaseDamaged, StorageFault
 from anycowork.domain.events import Record
 from anycowork.domain.ports import Clock
-from anycowork.domain.values import value
-from anycowork.store.sqlite import chats, idempotency, ledger, turns
-from anycowork.store.sqlite.audit_heads import AuditHeads, heads_path
-from anycowork.store.sqlite.blobs import Blobs
-from anycowork.store.sqlite.change_writer import ChangeWriter
-from anycowork.store.sqlite.chat_sequencer import ChatSequencer
+from anycowork.store.sql.audit_heads import AuditHeads, heads_path
+from anycowork.store.sql.database import Database, assemble, mark_open
 from anycowork.store.sqlite.compaction import compact
-from anycowork.store.sqlite.connection import BUSY_SECONDS, connect_to_read, connect_to_write, create_file, is_damaged
-from anycowork.store.sqlite.delta_buffer import DeltaBuffer
-from anycowork.store.sqlite.idempotency import SqliteIdempotency
-from anycowork.store.sqlite.job_turns import JobTurns
-from anycowork.store.sqlite.journal import SqliteJournal
-from anycowork.store.sqlite.ledger import SqliteKeyLedger
-from anycowork.store.sqlite.principals import SqlitePrincipals
-from anycowork.store.sqlite.rules import SqliteRules
+from anycowork.store.sqlite.connection import (
+    BUSY_SECONDS,
+    SqliteReader,
+    connect_to_read,
+    connect_to_write,
+    create_file,
+    is_damaged,
+)
 from anycowork.store.sqlite.schema import migrate
-from anycowork.store.sqlite.snapshots import SqliteRetention
-from anycowork.store.sqlite.store import SqliteStore
-from anycowork.store.sqlite.system_prompts import SqliteSystemPrompts
-from anycowork.store.sqlite.turns import Running
-from anycowork.store.sqlite.workspaces import SqliteLeases, SqliteWorkspaceRoots
-from anycowork.store.sqlite.writer import Writer
-
-# More deltas than can have been shown but not made durable just before a crash.
-SKIPPED_NUMBERS = 100_000
-
-
-@value
-class Database:
-    """An open store. `ended_cleanly` is False if the previous server was killed: then there may be turns to recover."""
-
-    journal: SqliteJournal
-    store: SqliteStore
-    principals: SqlitePrincipals
-    ledger: SqliteKeyLedger
-    roots: SqliteWorkspaceRoots
-    rules: SqliteRules
-    system_prompts: SqliteSystemPrompts
-    leases: SqliteLeases
-    idempotency: SqliteIdempotency
-    blobs: Blobs
-    retention: SqliteRetention
-    writer: Writer
-    ended_cleanly: bool
-    _clock: Clock
-    _reader: sqlite3.Connection
-    _connection: sqlite3.Connection
-
-    async def aclose(self) -> None:
-        """Makes everything durable and marks the database as cleanly closed. Raises: StorageFault; it is closed even then."""
-        try:
-            await self.journal.aclose()
-            await self.ledger.aclose()
-            await self.writer.run(partial(_mark_closed, at=self._clock.now()))
-        finally:
-            self.writer.close()
-            self._reader.close()
-            self._connection.close()
 
 
 def open_store(
@@ -83,7 +36,7 @@ def open_store(
         migrate(path)
         with ExitStack() as undo:
             connection = undo.enter_context(closing(connect_to_write(path, busy_seconds=busy_seconds)))
-            ended_cleanly = _mark_open(connection, clock.now())
+            ended_cleanly = mark_open(connection, clock.now())
             compact(connection, path)
             reader = undo.enter_context(closing(connect_to_read(path, busy_seconds=busy_seconds)))
             undo.pop_all()  # opened: from now on the Database closes them
@@ -96,71 +49,4 @@ def open_store(
             f"The database '{path}' cannot be opened ({error}). Check that it belongs to AnyCowork and that no other program locks it."
         ) from error
     heads = AuditHeads(heads_path(path), connection, clock)
-    return _assemble(connection, reader, clock, publish, chats_changed, heads, ended_cleanly=ended_cleanly)
-
-
-def _mark_open(connection: sqlite3.Connection, at: str) -> bool:
-    """Marks the database as open, and repairs what an unclean end left."""
-    connection.execute("BEGIN IMMEDIATE")
-    row = connection.execute("SELECT closed_at FROM house").fetchone()
-    clean = row is None or row[0] is not None
-    if not clean:
-        chats.skip_numbers(connection, SKIPPED_NUMBERS)
-    idempotency.mark_interrupted(connection)
-    ledger.settle_reservations(connection)
-    connection.execute(
-        "INSERT INTO house (opened_at) VALUES (?) ON CONFLICT (tenant_id) DO UPDATE SET opened_at = excluded.opened_at, closed_at = NULL",
-        (at,),
-    )
-    connection.execute("COMMIT")
-    return clean
-
-
-def _mark_closed(connection: sqlite3.Connection, at: str) -> None:
-    connection.execute("UPDATE house SET closed_at = ?", (at,))
-
-
-def _assemble(
-    connection: sqlite3.Connection,
-    reader: sqlite3.Connection,
-    clock: Clock,
-    publish: Callable[[Record], None],
-    chats_changed: Callable[[], None],
-    heads: AuditHeads,
-    *,
-    ended_cleanly: bool,
-) -> Database:
-    change_writer = ChangeWriter(heads.note)
-    writer = Writer(connection, undone=change_writer.forget, committed=heads.write)
-    lines = ChatSequencer(partial(chats.next_seq, reader))
-    pieces, running = DeltaBuffer(), Running()
-    rules = SqliteRules(reader, writer, clock)
-    return Database(
-        journal=SqliteJournal(
-            writer,
-            change_writer,
-            lines,
-            pieces,
-            running,
-            clock,
-            publish,
-            rules.changed,
-            chats_changed,
-            JobTurns(turns.task_states(reader)),
-        ),
-        store=SqliteStore(reader, lines, pieces, running, heads),
-        principals=SqlitePrincipals(reader, writer, clock),
-        ledger=SqliteKeyLedger(reader, writer),
-        roots=SqliteWorkspaceRoots(reader, writer, clock),
-        rules=rules,
-        system_prompts=SqliteSystemPrompts(reader, writer, clock),
-        leases=SqliteLeases(writer, clock),
-        idempotency=SqliteIdempotency(reader, writer, clock),
-        blobs=Blobs(reader, writer),
-        retention=SqliteRetention(writer),
-        writer=writer,
-        ended_cleanly=ended_cleanly,
-        _clock=clock,
-        _reader=reader,
-        _connection=connection,
-    )
+    return assemble(connection, SqliteReader(reader), clock, publish, chats_changed, heads, ended_cleanly=ended_cleanly)

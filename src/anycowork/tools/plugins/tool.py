@@ -106,8 +106,10 @@ class PluginTool:
         async with wanted.sandbox.read_only(jail.root) as stage:
             covered = Covered()
             if self._sees_workspace:
-                key_files = wanted.sandbox.key_files
-                covered = await asyncio.to_thread(cover, jail, stage, tool_context.hidden, key_files)
+                sandbox = wanted.sandbox
+                covered = await asyncio.to_thread(
+                    cover, jail, stage, tool_context.hidden, sandbox.key_files, sandbox.hidden_paths
+                )
             ended, report = await wanted.run(jail.origin, stage, source=jail.root, masks=covered.masks)
         return _with_left_out(self._result(ended, wanted.bounds, report), covered)
 

@@ -294,9 +294,9 @@ async def test_a_stream_that_falls_silent_is_ended(tmp_path):
 async def test_a_provider_that_does_not_begin_to_answer_is_a_504(client):
     client.model.replies.append(Hang(headers=False))
     upstreams = Passthrough(client.server.providers, Timeouts(first_byte=0.2))
-    got = await Client(create_api(replace(client.server.services, upstreams=upstreams)), token=TOKEN).post(
-        COMPLETIONS, HELLO
-    )
+    services = client.server.services
+    models = replace(services.models, upstreams=upstreams)
+    got = await Client(create_api(replace(services, models=models)), token=TOKEN).post(COMPLETIONS, HELLO)
     assert (got.status, got.error["code"], got.error["type"]) == (504, "provider_timed_out", "provider_error")
     assert "scripted" in got.error["message"]
     await client.model.deserted()

@@ -60,7 +60,7 @@ async def test_a_request_that_takes_long_is_not_waited_for_without_end(client, m
 
 async def test_a_request_that_died_with_its_server_is_not_repeated_blindly(client, services):
     body_hash = sha256(b'{"title":"lost"}').hexdigest()
-    await services.receipts.begin(OWNER.label(), "3f1c", path="/context", body_hash=body_hash)
+    await services.access.receipts.begin(OWNER.label(), "3f1c", path="/context", body_hash=body_hash)
     answer = await client.post("/context", raw=b'{"title":"lost"}', headers={**KEY, "content-type": "application/json"})
     assert (answer.status, answer.error["code"]) == (409, "idempotency_unknown")
     assert "Check whether it took effect" in answer.error["message"]

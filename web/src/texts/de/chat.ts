@@ -34,6 +34,7 @@ export const chat: Texts = {
   thePlanIsNotFinished: "Der Plan ist nicht fertig",
   stepsAreStillOpenContinue: "Es sind noch Schritte offen. „Fortsetzen“ macht mit ihnen weiter.",
   continue: (keys: string | number) => `Fortsetzen (${keys})`,
+  contextAssumed: "(angenommen: die Größe ist nicht bekannt)",
   continue2: "Fortsetzen",
   message2: (title: string | number) => `Nachricht an ${title}…`,
   rules: "Regeln",

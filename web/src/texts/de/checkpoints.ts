@@ -19,6 +19,7 @@ export const checkpoints: Texts = {
   aChange: "Eine Änderung",
   goBackToBeforeThis: "Davor zurückgehen",
   whatChanged: "Was geändert wurde",
+  linesNotCounted: (files: number) => `${files.toLocaleString("de")} Dateien, Zeilen nicht gezählt`,
   theFilesAreAlreadyAs: "Die Dateien sind schon in diesem Zustand.",
   theseFilesWouldChangeIt: "Diese Dateien werden geändert. Sie können es rückgängig machen.",
   changedBySomeoneElse: "Von jemand anderem geändert",

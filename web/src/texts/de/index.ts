@@ -5,6 +5,7 @@ import { autonomy } from "./autonomy";
 import { chat } from "./chat";
 import { chats } from "./chats";
 import { checkpoints } from "./checkpoints";
+import { composer } from "./composer";
 import { files } from "./files";
 import { fork } from "./fork";
 import { git } from "./git";
@@ -29,6 +30,7 @@ export const texts = {
   chat,
   chats,
   checkpoints,
+  composer,
   files,
   fork,
   git,

@@ -27,6 +27,9 @@ export const mcp: Texts = {
   markReadOnly: (tool: string) => `${tool} liest nur`,
   readOnlyHint:
     "Markiere ein Werkzeug nur dann als lesend, wenn du weißt, dass es nichts ändert: Solche Aufrufe werden nicht gefragt.",
+  sampling: "Darf dein Modell fragen",
+  samplingOf: (name: string) => `${name} darf dein Modell fragen`,
+  samplingHint: "Du siehst jede Anfrage und entscheidest. Du bezahlst sie.",
   logOf: (name: string) => `Protokoll von ${name}`,
   emptyLog: "Es hat nichts ausgegeben.",
   problems: (name: string) => `Von ${name} nicht angeboten`,

@@ -1,0 +1,124 @@
+"""The editor's own view of files: unsaved buffers are read from it, and changes that passed the gate are brought into its buffers.
+
+The editor is never asked to write anything but bytes that the server has written to the workspace already, and never over a
+buffer with unsaved changes (docs/adr/0114).
+"""
+
+import asyncio
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from acp.exceptions import RequestError
+from acp.interfaces import Client
+from acp.schema import ClientCapabilities
+from pydantic import ValidationError
+
+from anycowork.acp.diff_hunks import apply_hunks, diff_hunks
+from anycowork.acp.tool_calls import absolute_path
+from anycowork.domain.key_files import is_key_file
+from anycowork.domain.messages import Json
+from anycowork.domain.values import value
+
+SECONDS = 5.0  # for one request: an editor answers from memory
+MOST_FILES = 8  # that a prompt mentions, and that the agent used last
+LARGEST_BUFFER = 200_000  # characters of an unsaved buffer that a prompt carries
+
+
+@value
+class EditorAbilities:
+    """What the editor offered in `initialize`."""
+
+    reads: bool = False
+    writes: bool = False
+    shows_terminals: bool = False
+
+    @staticmethod
+    def of(offered: ClientCapabilities | None) -> "EditorAbilities":
+        if offered is None:
+            return EditorAbilities()
+        files, more = offered.fs, offered.field_meta or {}
+        return EditorAbilities(
+            reads=bool(files and files.read_text_file),
+            writes=bool(files and files.write_text_file),
+            shows_terminals=more.get("terminal_output") is True,
+        )
+
+
+class EditorFiles:
+    """Those of one session. An editor that answers with an error, or too late, counts as one that has the file as it is on disk."""
+
+    def __init__(self, editor: Client, session_id: str, workspace: str, abilities: EditorAbilities) -> None:
+        self._editor, self._session_id, self._workspace = editor, session_id, workspace
+        self._abilities = abilities
+        self._used: dict[str, None] = {}
+
+    async def unsaved_versions(self, mentioned: Sequence[str]) -> dict[str, str]:
+        """The editor's versions of the mentioned files, and of those that the agent used last, where they differ from the disk."""
+        if not self._abilities.reads:
+            return {}
+        paths = dict.fromkeys([*mentioned[:MOST_FILES], *reversed(self._used)])
+        found = {path: await self._unsaved_text(path) for path in [*paths][: 2 * MOST_FILES]}
+        return {path: text for path, text in found.items() if text is not None}
+
+    async def _unsaved_text(self, path: str) -> str | None:
+        """What the editor holds of this file of the workspace; None if that is on disk already, or is not to be passed on."""
+        place = absolute_path(path, self._workspace)
+        if place is None or is_key_file(path):
+            return None
+        text = await self._read(place)
+        if text is None or len(text) > LARGEST_BUFFER:
+            return None
+        saved = await asyncio.to_thread(_hash_of_file, Path(place))
+        return text if saved is not None and saved != _hash(text) else None
+
+    async def follow_result(self, payload: Json) -> str | None:
+        """Brings a change that was made into the editor's buffer. The path if unsaved changes of the person stand in the way."""
+        facts = payload.get("facts")
+        found = facts if isinstance(facts, dict) else {}
+        path, before, after = (found.get(name) for name in ("path", "before", "after"))
+        if isinstance(path, str) and payload.get("status") == "ok":
+            self._used.pop(path, None)
+            self._used = dict.fromkeys([*self._used, path][-MOST_FILES:])
+        if not (isinstance(path, str) and isinstance(before, str) and isinstance(after, str)):
+            return None
+        place = absolute_path(path, self._workspace)
+        text = await self._read(place) if place is not None else None
+        if place is None or text is None or _hash(text) == after:
+            return None
+        changed = apply_hunks(text, diff_hunks(str(payload.get("diff"))) or ()) if _hash(text) == before else None
+        if changed is None or _hash(changed) != after:
+            return path
+        await self._write(place, changed)
+        return None
+
+    async def _read(self, place: str) -> str | None:
+        if not self._abilities.reads:
+            return None
+        try:
+            async with asyncio.timeout(SECONDS):
+                answer = await self._editor.read_text_file(session_id=self._session_id, path=place)
+        except (RequestError, ConnectionError, TimeoutError, ValidationError):
+            return None
+        return answer.content
+
+    async def _write(self, place: str, text: str) -> None:
+        if not self._abilities.writes:
+            return  # it reads the disk again by itself
+        try:
+            async with asyncio.timeout(SECONDS):
+                await self._editor.write_text_file(session_id=self._session_id, path=place, content=text)
+        except (RequestError, ConnectionError, TimeoutError, ValidationError):
+            pass  # the file on disk is right
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _hash_of_file(path: Path) -> str | None:
+    """Blocking. None if there is no file to compare with."""
+    try:
+        return sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+    except OSError:
+        return None

@@ -1,0 +1,66 @@
+"""Compacts a chat for the model, and takes it back. The record is not touched: one message says what the model is told instead."""
+
+from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.record_factory import RecordFactory, require_idle
+from anycowork.domain.errors import Conflict
+from anycowork.domain.messages import Json, Message, Speaker
+from anycowork.domain.model import Providers
+from anycowork.domain.ports import Clock, Store
+from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.values import value
+from anycowork.prompts.compaction import COMPACTED, UNDONE, compaction_digest, is_compaction, without_undone
+from anycowork.prompts.tokens import BYTES_PER_TOKEN
+
+_SHARE = 5  # a digest takes at most this part of the model's context
+_MOST_BYTES = 24_000
+
+
+class NothingToCompact(Conflict):
+    code = "nothing_to_compact"
+
+
+@value
+class CompactedChat:
+    """`messages` were left out of what the model is shown; `message_id` is the digest that stands for them."""
+
+    message_id: str
+    messages: int
+
+
+class CompactionService:
+    def __init__(self, *, chat_lock: ChatLock, store: Store, providers: Providers, clock: Clock) -> None:
+        self._chat_lock = chat_lock
+        self._store = store
+        self._providers = providers
+        self._draft = RecordFactory(clock)
+
+    async def compact(self, principal: Principal, chat_id: str) -> CompactedChat:
+        """Let the model go on from a digest of the record. Raises: NothingToCompact, TurnAlreadyRunning, NoSuchModel."""
+        principal.require(Scope.DECIDE)
+        async with self._chat_lock.exclusive(chat_id) as chat:
+            budget = self._providers.context_tokens(chat.config.model_id) * BYTES_PER_TOKEN // _SHARE
+            history = await self._history(chat_id)
+            digest = compaction_digest(history, budget_bytes=min(budget, _MOST_BYTES))
+            if digest is None or is_compaction(history[-1]):
+                raise NothingToCompact("There is nothing to compact: the agent has done nothing here since.")
+            payload: Json = {COMPACTED: {"messages": digest.messages}, "summary": True}
+            message = self._draft.message(chat, Speaker.SYSTEM, digest.text, payload=payload)
+            await self._chat_lock.write(principal, chat_id, require_idle(chat), message)
+        return CompactedChat(message.id, digest.messages)
+
+    async def undo(self, principal: Principal, chat_id: str) -> None:
+        """Show the model again what the newest compaction left out, as far as it fits. Raises: NothingToCompact."""
+        principal.require(Scope.DECIDE)
+        async with self._chat_lock.exclusive(chat_id) as chat:
+            found = next((one for one in reversed(await self._history(chat_id)) if is_compaction(one)), None)
+            if found is None:
+                raise NothingToCompact("This chat is not compacted.")
+            words = "Compacting was undone: the model is shown the earlier messages again, as far as they fit."
+            message = self._draft.message(chat, Speaker.SYSTEM, words, payload={UNDONE: found.id})
+            await self._chat_lock.write(principal, chat_id, require_idle(chat), message)
+
+    async def _history(self, chat_id: str) -> list[Message]:
+        """Return what a model could be shown at most, without compactions that were taken back and without the work of tasks."""
+        turn = await self._store.newest_turn(chat_id)
+        recent = await self._store.recent_history(chat_id, since=turn.message_id if turn else "")
+        return without_undone(message for message in recent.messages if message.task_id is None)

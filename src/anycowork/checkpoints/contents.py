@@ -1,0 +1,50 @@
+"""Reads contents to be compared or shown: kept ones from the pack, current ones from the workspace."""
+
+import os
+
+from anycowork.checkpoints.capture import ImageReader, path_of
+from anycowork.checkpoints.compare import comparable
+from anycowork.checkpoints.pack import Damaged, Pack
+from anycowork.domain.errors import OutsideWorkspace, ToolFault
+from anycowork.domain.snapshots import Kind, PathImage
+from anycowork.workspace.diffs import LARGEST_DIFFED
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.jail import translate_os_errors
+
+
+def kept_content(pack: Pack, kept: PathImage) -> bytes | None:
+    """Returns the kept content; None if it is gone or too large to be compared."""
+    if kept.hash is None or not comparable(kept):
+        return None
+    try:
+        if pack.find(kept.hash).size > LARGEST_DIFFED:  # an image after a commit does not know its size
+            return None
+        return pack.read(kept.hash)
+    except Damaged:
+        return None
+
+
+def live_content(folder: Folder, now: PathImage) -> bytes | None:
+    """Returns the content in the workspace; None if it is gone or too large to be compared."""
+    if not comparable(now):
+        return None
+    place = path_of(now.path)
+    try:
+        if now.kind is Kind.SYMLINK:
+            with folder.jail.folder(place.parent) as parent, translate_os_errors(now.path):
+                return os.fsencode(os.readlink(place.name, dir_fd=parent))
+        return folder.read(place, most=max(now.size, 1)).data
+    except (ToolFault, OutsideWorkspace):
+        return None
+
+
+def content_as_left(folder: Folder | None, left: PathImage) -> bytes | None:
+    """Returns the content that a change left, if it is still in the workspace."""
+    if folder is None:
+        return None
+    try:
+        with ImageReader(folder) as reader:
+            now = reader.image(path_of(left.path))
+    except (ToolFault, OutsideWorkspace):
+        return None
+    return live_content(folder, now) if now.same_as(left) else None

@@ -1,0 +1,104 @@
+"""Looks at what a restore would do to the current files, and checks before it begins that it can be done. Changes nothing."""
+
+import shutil
+from collections.abc import Sequence
+
+from anycowork.checkpoints.capture import ImageReader, behind_a_link, below_any, path_of
+from anycowork.checkpoints.compare import compare
+from anycowork.checkpoints.contents import kept_content, live_content
+from anycowork.checkpoints.pack import Damaged, Pack
+from anycowork.checkpoints.restore import BATCH_BYTES, seen_entry
+from anycowork.domain.errors import NotEnoughSpace, OutsideWorkspace, SnapshotDamaged, ToolFault
+from anycowork.domain.snapshots import Kind, PathImage, RestorePreview, Undo, absent
+from anycowork.domain.values import replace
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.paths import shown
+
+
+def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo]) -> RestorePreview:
+    """Returns what restoring these would do now. Each of its undos expects the state that was seen.
+
+    Raises: SnapshotDamaged, NotEnoughSpace; then nothing can be restored.
+    """
+    conflicts: dict[str, str] = {}
+    hopeless: set[str] = set()
+    todo: list[Undo] = []
+    seen: list[PathImage] = []
+    ours = {undo.path for undo in undos}
+    places = {path_of(path).parts for path in ours if ".." not in path.split("/")}
+    with ImageReader(folder) as reader:
+        for undo in undos:
+            try:
+                place = path_of(undo.path)
+                # A link that this same restore removes hides what is below it.
+                hidden = below_any(place, places) and behind_a_link(folder, place)
+                found = None if hidden else reader.stat(place)
+                now = absent(undo.path) if hidden else reader.image_of((place, found))
+            except (ToolFault, OutsideWorkspace) as error:
+                conflicts[undo.path] = error.message
+                hopeless.add(undo.path)
+                continue
+            if now.same_as(undo.target):
+                continue
+            if _cannot_be_replaced(folder, undo, now, ours):
+                conflicts[undo.path] = "something is there that cannot be kept or replaced: move it away"
+                hopeless.add(undo.path)
+            elif (reason := _conflict(undo, now)) is not None:
+                conflicts[undo.path] = reason
+            seen.append(now)
+            todo.append(replace(undo, expected=now, seen=seen_entry(found, now)))
+    _require_kept(pack, todo)
+    _require_disk_space(folder, todo)
+    found_differences = compare(
+        seen,
+        [undo.target for undo in todo],
+        old=lambda now: live_content(folder, now),
+        new=lambda kept: kept_content(pack, kept),
+    )
+    return RestorePreview(tuple(todo), conflicts, frozenset(hopeless), found_differences.files, found_differences.text)
+
+
+def _require_kept(pack: Pack, undos: Sequence[Undo]) -> None:
+    """Reads and verifies every content before anything is changed."""
+    with pack.reader() as reader:
+        for undo in undos:
+            if undo.target.hash is None:
+                continue
+            try:
+                reader.verify(undo.target.hash)
+            except Damaged:
+                raise SnapshotDamaged(
+                    f"The kept content of '{shown(undo.path)}' is damaged or missing, so it cannot be restored. Nothing was changed."
+                    " Leave this path out with 'paths'."
+                ) from None
+
+
+def _require_disk_space(folder: Folder, undos: Sequence[Undo]) -> None:
+    """A batch of files is written beside those that it replaces, so there must be space for both. Raises: NotEnoughSpace."""
+    files = [undo for undo in undos if undo.target.kind is Kind.FILE]
+    grows = sum(max(0, undo.target.size - (undo.expected.size if undo.expected else 0)) for undo in files)
+    largest = max((undo.target.size for undo in files), default=0)
+    needs = grows + max(largest, min(BATCH_BYTES, sum(undo.target.size for undo in files)))
+    if needs > shutil.disk_usage(folder.root).free:
+        raise NotEnoughSpace(
+            f"The workspace's disk has no space for the {needs:,} bytes that restoring these files needs. Nothing was changed."
+            " Free some space, then try again."
+        )
+
+
+def _conflict(undo: Undo, now: PathImage) -> str | None:
+    if undo.expected is None:
+        return "its state after the change that would be undone is not known"
+    if not now.same_as(undo.expected):
+        return "it is not as it was left: someone changed it since"
+    return undo.reason
+
+
+def _cannot_be_replaced(folder: Folder, undo: Undo, now: PathImage, ours: set[str]) -> bool:
+    """A pipe or a device, or a folder with other content where a file must be."""
+    if now.kind is Kind.SPECIAL:
+        return True
+    if now.kind is not Kind.FOLDER or not undo.target.has_content:
+        return False
+    place = path_of(undo.path)
+    return any(place.child(name).path not in ours for name in folder.jail.names(place))

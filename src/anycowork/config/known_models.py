@@ -1,0 +1,93 @@
+"""Prices and context sizes of well-known models: the dated list of the package, and a person's own `models.toml` over it."""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from datetime import date
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from anycowork.config.settings import BadSettings, PriceEntry
+from anycowork.domain.metering import Price
+from anycowork.domain.model import UNKNOWN_MODEL, ModelFacts
+
+PACKAGED = Path(__file__).with_name("known_models.toml")
+OWN_FILE = "models.toml"
+_DATED = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2})\Z")
+
+
+class KnownModel(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    context_tokens: int | None = Field(None, gt=0)
+    price: PriceEntry | None = None
+
+
+class Maker(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    hosts: tuple[str, ...] = ()
+    models: dict[str, KnownModel] = Field(default_factory=dict)
+
+
+class KnownModelFile(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    read_on: date | None = None
+    makers: dict[str, Maker] = Field(default_factory=dict)
+
+
+class KnownModels:
+    """Implements the `ModelCatalog` port. Later files come before earlier ones."""
+
+    def __init__(self, files: Iterable[KnownModelFile]) -> None:
+        self._makers = [maker for file in reversed(list(files)) for maker in file.makers.values()]
+
+    def facts(self, address: str | None, model: str) -> ModelFacts:
+        """Return what is known of the model at this address. A dated name (`-20251001`) counts as the one without the date; a maker's
+        name in front (`openai/gpt-4o`), as gateways write it, is passed over for the context size alone."""
+        host = urlsplit(address or "").hostname
+        name = model.strip().lower()
+        plain = name.rpartition("/")[2]
+        price = next(
+            (one.price for maker in self._makers if host in maker.hosts for one in _named(maker, name) if one.price),
+            None,
+        )
+        sizes = (one.context_tokens for maker in self._makers for one in _named(maker, plain) if one.context_tokens)
+        size = next(sizes, None)
+        if price is None and size is None:
+            return UNKNOWN_MODEL
+        return ModelFacts(size, None if price is None else Price(price.input, price.output, price.cached))
+
+
+def _named(maker: Maker, name: str) -> list[KnownModel]:
+    return [maker.models[one] for one in dict.fromkeys((name, _DATED.sub("", name))) if one in maker.models]
+
+
+def known_models(data_dir: Path) -> KnownModels:
+    """Read the package's list and, if there is one, the `models.toml` of the data folder. Raises: BadSettings."""
+    own = data_dir / OWN_FILE
+    try:
+        text = own.read_text("utf-8")
+    except FileNotFoundError:
+        return KnownModels([_packaged()])
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSettings(f"{own} cannot be read: {error}. Correct or remove it.", param=OWN_FILE) from error
+    try:
+        return KnownModels([_packaged(), KnownModelFile.model_validate(tomllib.loads(text))])
+    except (tomllib.TOMLDecodeError, ValidationError) as error:
+        reason = str(error).splitlines()[0] if isinstance(error, tomllib.TOMLDecodeError) else _first_problem(error)
+        raise BadSettings(f"{own} is not usable: {reason}. Correct or remove it.", param=OWN_FILE) from error
+
+
+@cache
+def _packaged() -> KnownModelFile:
+    return KnownModelFile.model_validate(tomllib.loads(PACKAGED.read_text("utf-8")))
+
+
+def _first_problem(error: ValidationError) -> str:
+    found = error.errors()[0]
+    return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"

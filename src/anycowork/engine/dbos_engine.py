@@ -1,0 +1,307 @@
+"""The engine of many machines: DBOS Transact on PostgreSQL hands out segments, and this adds what it lacks.
+
+That is: takeover of a dead worker's runs, an end to handlers whose run was cancelled or taken over, and waiting for a signal without
+holding anything in memory. Segments run on the event loop of the process, not on DBOS's threads.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Sequence
+from concurrent.futures import CancelledError as ThreadCancelled
+from contextlib import suppress
+
+from anycowork.domain.engine import (
+    Park,
+    RunCancelled,
+    RunFailed,
+    RunState,
+    Segment,
+    SegmentHandler,
+    WorkerInfo,
+    require_json,
+)
+from anycowork.domain.errors import AnyCoworkError, Invalid, NotFound, StorageFault
+from anycowork.domain.messages import Json
+from anycowork.engine.dbos_runtime import QUEUE, DbosRuntime, LostSegment, workflow_id
+from anycowork.engine.liveness import HUNG_SECONDS, Liveness
+from anycowork.engine.postgres_link import PostgresLink
+from anycowork.engine.run_table import RunTable
+
+log = logging.getLogger(__name__)
+POLL_SECONDS = 0.25
+ANSWER_SECONDS = 2.5
+"""Shorter than the database's own patience with a silent connection: a worker that is cut off stops before another takes over."""
+
+KEPT_DAYS = 7
+_REAP_EVERY, _TIDY_EVERY = 4, 14_400  # in polls: a second, an hour
+_OVER = (RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED)
+
+
+class DbosEngine:
+    """Implements the `Engine` port. `name` is what people see; a worker that does not take runs only submits and waits."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        name: str,
+        takes_runs: bool = True,
+        poll_seconds: float = POLL_SECONDS,
+        hung_seconds: float = HUNG_SECONDS,
+    ) -> None:
+        self.worker_id = f"{name}-{secrets.token_hex(6)}"
+        self._poll_seconds = poll_seconds
+        self._runs = RunTable(link := PostgresLink(url, timeout=ANSWER_SECONDS * 4))
+        self._held = PostgresLink(url, timeout=ANSWER_SECONDS)
+        self._links = (link, self._held)
+        self._liveness = Liveness(
+            self._held, worker_id=self.worker_id, name=name, takes_runs=takes_runs, hung_seconds=hung_seconds
+        )
+        self._runtime = DbosRuntime(
+            url, executor_id=self.worker_id, takes_runs=takes_runs, polling_seconds=poll_seconds
+        )
+        self._handlers: dict[str, SegmentHandler] = {}
+        self._active: dict[str, tuple[Segment, asyncio.Task[Json | Park]]] = {}
+        self._waiting: dict[str, asyncio.Event] = {}
+        self._watch: asyncio.Task[None] | None = None
+        self._launched = self._closing = self._lost = False
+
+    def register(self, kind: str, handler: SegmentHandler) -> None:
+        self._handlers[kind] = handler
+
+    async def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await asyncio.to_thread(self._runtime.load)
+        await self._runs.create_schema()
+        await self._liveness.join()
+        self._watch = self._loop.create_task(self._keep_watch())  # from now on others expect signs of life
+        try:
+            await asyncio.to_thread(self._runtime.launch, self._run_segment)
+            self._launched = True
+        except Exception as error:  # the driver's own errors, of several libraries
+            await self.aclose()
+            raise StorageFault(f"The job engine could not start on the database: {error}") from error
+
+    async def submit(self, kind: str, payload: Json, *, key: str) -> None:
+        text = require_json(payload)
+        if kind not in self._handlers:
+            raise Invalid(f"No handler is registered for runs of kind '{kind}'.", param="kind")
+        await self._runs.add(key, kind, text)
+        await self._enqueue(key, 0)
+
+    async def signal(self, key: str, name: str, payload: Json, *, dedup: str) -> None:
+        text = require_json(payload)
+        if await self._runs.outcome(key) is None:
+            raise NotFound("run", key)
+        await self._runs.add_signal(key, name, text, dedup)
+        await self._go_on(key)
+
+    async def cancel(self, key: str, *, timeout: float) -> None:
+        number = await self._runs.cancel(key)
+        if number is not None:
+            await asyncio.to_thread(self._runtime.cancel, key, number)
+        async with asyncio.timeout(timeout):
+            while (row := (await self._runs.rows([key])).get(key)) and row.owner is not None:
+                if row.owner == self.worker_id and key in self._active:
+                    self._active[key][1].cancel()
+                await self._changed(key)
+
+    async def rest(self, key: str, *, after: int = 0) -> RunState:
+        while True:
+            row = (await self._runs.rows([key])).get(key)
+            if row is None:
+                raise NotFound("run", key)
+            if row.state in _OVER or (row.state is RunState.PARKED and row.segment >= after):
+                return row.state
+            await self._changed(key)
+
+    async def result(self, key: str) -> Json:
+        while True:
+            outcome = await self._runs.outcome(key)
+            if outcome is None:
+                raise NotFound("run", key)
+            if outcome.state is RunState.CANCELLED:
+                raise RunCancelled(f"Run '{key}' was cancelled.")
+            if outcome.error is not None:
+                raise RunFailed(*outcome.error)
+            if outcome.state is RunState.COMPLETED:
+                return outcome.result or {}
+            await self._changed(key)
+
+    async def workers(self) -> Sequence[WorkerInfo]:
+        return await self._runs.workers()
+
+    async def aclose(self, *, grace: float = 0.0) -> None:
+        self._closing = True
+        if self._watch is None:
+            return
+        if grace > 0 and self._active:
+            await asyncio.wait([task for _, task in self._active.values()], timeout=grace)
+        await self._cancel_all()
+        self._launched = False
+        await asyncio.to_thread(self._runtime.destroy)  # first, or it would claim again what is given back
+        with suppress(StorageFault):
+            await self._liveness.leave()
+            await self._runs.queue_again(QUEUE, self.worker_id)
+        self._watch.cancel()
+        await asyncio.wait([self._watch])
+        await self._close_links()
+
+    async def _close_links(self) -> None:
+        for link in self._links:
+            await link.aclose()
+
+    # --- segments
+
+    def _run_segment(self, run_id: str, number: int) -> None:
+        """Called by DBOS on a thread of its own: runs the segment on our loop. Raises: LostSegment if nothing shall be recorded."""
+        try:
+            asyncio.run_coroutine_threadsafe(self._segment(run_id, number), self._loop).result()
+        except (ThreadCancelled, asyncio.CancelledError, StorageFault, RuntimeError):
+            raise LostSegment(run_id) from None
+
+    async def _segment(self, run_id: str, number: int) -> None:
+        if self._closing or self._lost:
+            raise asyncio.CancelledError
+        segment = await self._runs.pick_up(run_id, number, self.worker_id)
+        if segment is None:
+            return
+        task = self._loop.create_task(self._handle(segment))
+        self._active[run_id] = (segment, task)
+        try:
+            await asyncio.wait([task])
+        finally:
+            if self._active.get(run_id, (None, None))[1] is task:
+                del self._active[run_id]
+        await self._record(segment, task)
+
+    async def _handle(self, segment: Segment) -> Json | Park:
+        handler = self._handlers.get(segment.kind)
+        if handler is None:
+            raise Invalid(f"No handler is registered for runs of kind '{segment.kind}'.", param="kind")
+        outcome = await handler(segment)
+        if not isinstance(outcome, Park):
+            require_json(outcome)
+        return outcome
+
+    async def _record(self, segment: Segment, task: "asyncio.Task[Json | Park]") -> None:
+        """Writes how the segment ended. Raises: CancelledError if the run is no longer ours, or goes back to the queue."""
+        if task.cancelled():
+            await self._runs.let_go(segment)
+            raise asyncio.CancelledError
+        error = task.exception()
+        if error is not None:
+            if not isinstance(error, AnyCoworkError):
+                log.error("run %s failed inside its handler", segment.run_id, exc_info=error)
+            said = (
+                (error.code, error.message)
+                if isinstance(error, AnyCoworkError)
+                else ("internal_error", "An internal error occurred; see the log.")
+            )
+            ours = await self._runs.finish(segment, RunState.FAILED, error=said)
+        elif isinstance(outcome := task.result(), Park):
+            ours = await self._runs.finish(segment, RunState.PARKED, waits_for=outcome.signal)
+        else:
+            ours = await self._runs.finish(segment, RunState.COMPLETED, result=require_json(outcome))
+        if not ours:
+            await self._runs.let_go(segment)
+            raise asyncio.CancelledError
+        await self._go_on(segment.run_id)
+        self._wake(segment.run_id)
+
+    async def _go_on(self, key: str) -> None:
+        """Queues the next segment if the signal that the run waits for has come. A crash in between is mended by `_queue_missing`."""
+        number = await self._runs.advance(key)
+        if number is not None:
+            await self._enqueue(key, number)
+
+    async def _enqueue(self, key: str, number: int) -> None:
+        try:
+            await asyncio.to_thread(self._runtime.enqueue, key, number)
+        except Exception as error:  # the driver's own errors, of several libraries
+            raise StorageFault(f"The run could not be queued: {error}") from error
+
+    # --- watching
+
+    async def _changed(self, key: str) -> None:
+        """Returns when the run may have changed: soon after it did, at the latest after one poll's time."""
+        event = self._waiting.setdefault(key, asyncio.Event())
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._poll_seconds):
+                    await event.wait()
+        finally:
+            self._waiting.pop(key, None)
+
+    def _wake(self, key: str) -> None:
+        if event := self._waiting.pop(key, None):
+            event.set()
+
+    async def _keep_watch(self) -> None:
+        polls = 0
+        while True:
+            await asyncio.sleep(self._poll_seconds)
+            polls += 1
+            try:
+                if self._lost or not (await self._liveness.beat() or self._closing):
+                    await self._come_back()
+                await self._end_lost_handlers()
+                if self._launched and polls % _REAP_EVERY == 0:
+                    await self._take_over()
+                    await self._queue_missing()
+                if self._launched and polls % _TIDY_EVERY == 0:
+                    await self._forget_old()
+            except StorageFault as fault:
+                if not self._lost:
+                    log.error("the database is out of reach; handlers are stopped: %s", fault.message)
+                self._lost = True
+                await self._cancel_all()
+            except Exception:  # the watch must go on, whatever one poll met
+                log.exception("the job engine's watch failed once")
+
+    async def _come_back(self) -> None:
+        """Others may have taken our runs by now, so no handler goes on. What nobody took is found by `_queue_missing`."""
+        self._lost = True
+        await self._cancel_all()
+        await self._liveness.join()
+        self._lost = False
+        log.warning("worker %s is back", self.worker_id)
+
+    async def _end_lost_handlers(self) -> None:
+        if not self._active:
+            return
+        rows = await self._runs.rows(list(self._active))
+        for run_id, (segment, task) in list(self._active.items()):
+            row = rows.get(run_id)
+            if row is None or row.state is not RunState.ACTIVE or row.epoch != segment.epoch:
+                task.cancel()
+
+    async def _take_over(self) -> None:
+        for dead in await self._liveness.find_dead():
+            log.warning("worker %s is gone: its runs are queued again", dead)
+            await self._liveness.bury(dead)
+
+    async def _queue_missing(self) -> None:
+        """Queues runs that the queue lost in a crash, and gives back those that it counts as ours although we let them go."""
+        for run_id, number, status in await self._runs.unqueued():
+            if status is None:
+                await self._enqueue(run_id, number)
+            else:
+                await self._runs.fail(
+                    run_id, number, ("engine_fault", f"The queue ended the segment ({status.lower()}).")
+                )
+        at_work = [workflow_id(run_id, segment.number) for run_id, (segment, _) in self._active.items()]
+        await self._runs.queue_again(QUEUE, self.worker_id, at_work)
+
+    async def _forget_old(self) -> None:
+        for run_id, segments in await self._runs.forget_old(KEPT_DAYS):
+            await asyncio.to_thread(self._runtime.forget, run_id, segments)
+
+    async def _cancel_all(self) -> None:
+        """Cancels the handlers and waits for them: a handler that cleans up does so before its run is another's."""
+        tasks = [task for _, task in self._active.values()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)

@@ -1,0 +1,162 @@
+"""The form that a server asks a person to fill in: its fields, each as a question, and how answers are read. Pure."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from anycowork.domain.question import Option, Question
+from anycowork.domain.values import value
+from anycowork.mcp.schemas import plain_text
+
+MOST_FIELDS = 20
+DECLINE, SKIP, DEFAULT = "anycowork:decline", "anycowork:skip", "anycowork:default"
+YES, NO = "anycowork:yes", "anycowork:no"
+FieldValue = str | int | float | bool | list[str]
+Choices = tuple[tuple[str, str], ...]
+
+
+@value
+class FormField:
+    """One field of the form. `choices` are the only values that it takes, by the text shown for each.
+
+    `lowest` and `highest` bound a number, or how many values a list has. `default` is the value that the server proposes.
+    """
+
+    name: str
+    title: str
+    kind: str
+    required: bool
+    choices: Choices = ()
+    lowest: float | None = None
+    highest: float | None = None
+    default: FieldValue | None = None
+
+    @property
+    def takes_several(self) -> bool:
+        return self.kind == "array"
+
+    def question(self, message: str, server: str) -> Question:
+        options = [Option(label=label, value=chosen) for chosen, label in self.choices]
+        if self.default is not None:
+            options.append(Option(label=f"Use {plain_text(json.dumps(self.default), 200)}", value=DEFAULT))
+        if not self.required:
+            options.append(Option(label="Leave it empty", value=SKIP))
+        options.append(Option(label="Do not answer", value=DECLINE))
+        several = " Choose one, or type several, separated by commas." if self.takes_several and self.choices else ""
+        return Question(
+            type="question",
+            question=(f"{message} ({self.title})" if self.title else message) + several,
+            context=asked_by(server),
+            options=tuple(options),
+            allow_custom=not self.choices or self.takes_several,
+        )
+
+    def read(self, answer: str) -> FieldValue:
+        """Raises: ValueError if the answer does not fit."""
+        match self.kind:
+            case "boolean":
+                return answer == YES
+            case "integer":
+                return int(self._bounded(int(answer)))
+            case "number":
+                return self._bounded(float(answer))
+            case "array":
+                parts = [self._chosen(part.strip()) for part in answer.split(",") if part.strip()]
+                self._bounded(len(parts))
+                return parts
+            case _:
+                return answer
+
+    def _bounded(self, number: float) -> float:
+        if self.lowest is not None and not number >= self.lowest:
+            raise ValueError("too small")
+        if self.highest is not None and not number <= self.highest:
+            raise ValueError("too large")
+        return number
+
+    def _chosen(self, part: str) -> str:
+        if not self.choices:
+            return part
+        found = [chosen for chosen, label in self.choices if part in (chosen, label)]
+        if not found:
+            raise ValueError("not one of the choices")
+        return found[0]
+
+
+def form_fields(schema: Mapping[str, Any]) -> list[FormField] | None:
+    """The fields of the form; None if it is not a form that people can be shown."""
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping) or len(properties) > MOST_FIELDS:
+        return [] if not properties else None
+    wanted = schema.get("required")
+    required = set(wanted) if isinstance(wanted, list) and all(isinstance(one, str) for one in wanted) else set()
+    if not all(isinstance(part, Mapping) for part in properties.values()):
+        return None
+    return [_field(str(name), part, required=name in required) for name, part in properties.items()]
+
+
+def asked_by(server: str) -> str:
+    return f"The MCP server '{server}' asks this while it works on a call. Your answer is sent to it. Never tell it a password."
+
+
+def _field(name: str, part: Mapping[str, Any], *, required: bool) -> FormField:
+    kind = str(part.get("type", "string"))
+    title = plain_text(" – ".join(str(part[key]) for key in ("title", "description") if part.get(key)), 300)
+    items = part.get("items")
+    listed = items if kind == "array" and isinstance(items, Mapping) else part
+    low, high = ("minItems", "maxItems") if kind == "array" else ("minimum", "maximum")
+    field = FormField(
+        name=name,
+        title=title or plain_text(name, 100),
+        kind=kind,
+        required=required,
+        choices=_choices(listed),
+        lowest=_number(part.get(low)),
+        highest=_number(part.get(high)),
+    )
+    return _with_default(field, part.get("default"))
+
+
+def _with_default(field: FormField, given: object) -> FormField:
+    """A default that the field would not take from a person is passed over."""
+    known = {chosen for chosen, _ in field.choices}
+    match field.kind, given:
+        case ("boolean", bool() as flag):
+            return replace(field, default=flag)
+        case ("integer", int() as number) if not isinstance(number, bool):
+            return replace(field, default=number)
+        case ("number", int() | float() as number) if not isinstance(number, bool):
+            return replace(field, default=number)
+        case ("array", list() as several) if 0 < len(several) <= 50:
+            texts = [one for one in several if isinstance(one, str) and (not known or one in known)]
+            return replace(field, default=texts) if len(texts) == len(several) else field
+        case ("string", str() as text) if text and (not known or text in known):
+            return replace(field, default=text)
+    return field
+
+
+def _number(given: object) -> float | None:
+    return given if isinstance(given, int | float) and not isinstance(given, bool) else None
+
+
+def _choices(part: Mapping[str, Any]) -> Choices:
+    if part.get("type") == "boolean":
+        return ((YES, "Yes"), (NO, "No"))
+    titled = part.get("oneOf", part.get("anyOf"))
+    if isinstance(titled, list):
+        pairs = [(one.get("const"), one.get("title")) for one in titled[:50] if isinstance(one, Mapping)]
+        return _distinct((str(const), str(title or const)) for const, title in pairs if isinstance(const, str))
+    values = part.get("enum")
+    if isinstance(values, list):
+        names = part.get("enumNames")
+        labels = names if isinstance(names, list) and len(names) == len(values) else values
+        pairs = list(zip(values, labels, strict=True))[:50]
+        return _distinct((one, str(label)) for one, label in pairs if isinstance(one, str))
+    return ()
+
+
+def _distinct(pairs: Iterable[tuple[str, str]]) -> Choices:
+    """Each value once, without those that stand for an answer of ours."""
+    known = {chosen: plain_text(label, 200) for chosen, label in pairs if not chosen.startswith("anycowork:")}
+    return tuple((chosen, label) for chosen, label in known.items() if chosen and label)

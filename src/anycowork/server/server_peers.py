@@ -1,0 +1,87 @@
+"""Connects this server with the others on its database: chats and workspaces have one server at a time, and all hear of every write."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from anycowork.chats.shared_chat_locks import SharedChatLocks
+from anycowork.chats.turn_recovery import TurnRecovery
+from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash
+from anycowork.domain.errors import AnyCoworkError, LeaseHeld
+from anycowork.events.hub import Hub
+from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.store.sql.database import Database, ForeignWrites, Peers
+
+LEASE_OWNER = "local"  # the lock of the data folder lets only one server use this store
+LEASE_SECONDS = 60.0
+SHARED_LEASE_SECONDS = 3600.0  # it is given back at once, and a server that died loses it within seconds
+LEASE_WAIT_SECONDS = 30.0
+RETRY_SECONDS = 0.1
+TAKEOVER_SECONDS = 5.0
+
+log = logging.getLogger(__name__)
+
+
+def build_workspaces(database: Database, staging: Staging) -> LocalWorkspaces:
+    leases, peers = database.leases, database.peers
+    if peers is None:
+        return LocalWorkspaces(
+            lambda root: leases.take(root, owner=LEASE_OWNER, seconds=LEASE_SECONDS), staging=staging
+        )
+    return LocalWorkspaces(
+        partial(_take_when_free, database, peers),
+        staging=staging,
+        end_lease=lambda root: leases.take(root, owner=peers.server_id, seconds=0.0),
+    )
+
+
+async def _take_when_free(database: Database, peers: Peers, root: str) -> int:
+    """Raises: LeaseHeld if another server writes there for longer than people wait."""
+    until = asyncio.get_running_loop().time() + LEASE_WAIT_SECONDS
+    while True:
+        try:
+            return await database.leases.take(root, owner=peers.server_id, seconds=SHARED_LEASE_SECONDS)
+        except LeaseHeld:
+            if asyncio.get_running_loop().time() >= until:
+                raise
+        await asyncio.sleep(RETRY_SECONDS)
+
+
+def build_locks(database: Database, peers: Peers, scheduler: TurnScheduler) -> SharedChatLocks:
+    journal = database.journal
+    return SharedChatLocks(peers, refresh=journal.refresh, flush=journal.flush, is_busy=scheduler.is_busy)
+
+
+async def follow_peers(database: Database, peers: Peers, hub: Hub) -> None:
+    """Passes on what other servers write, until it is cancelled."""
+
+    def heard(writes: ForeignWrites) -> None:
+        for chat_id in (None,) if writes.chat_ids is None else writes.chat_ids:
+            if chat_id is None or not peers.holds(chat_id):
+                database.journal.forget(chat_id)
+            hub.reread(chat_id)
+        if writes.list_changed:
+            hub.chats_changed()
+
+    await peers.keep(heard)
+
+
+async def take_over(
+    database: Database,
+    peers: Peers,
+    locks: SharedChatLocks,
+    recovery: TurnRecovery,
+    scheduler: TurnScheduler,
+    on_rest: Callable[[str], None],
+) -> None:
+    """Ends what servers left that died while this one runs, until it is cancelled."""
+    while True:
+        await asyncio.sleep(TAKEOVER_SECONDS)
+        try:
+            await database.leases.end_of_owners([o for o in await database.leases.owners() if not await peers.lives(o)])
+            for chat_id in await settle_after_crash(database.store, recovery, scheduler, locks):
+                on_rest(chat_id)
+        except AnyCoworkError as error:
+            log.warning("what another server left cannot be taken over yet: %s", error.message)

@@ -1,0 +1,262 @@
+"""asyncpg behind the interface of the shared statements. Each connection runs on an event loop of its own, in the thread that uses it."""
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar, TypeVar  # Any: rows have no types, and asyncpg has no type hints
+
+import asyncpg
+
+from anycowork.domain.errors import StorageFault
+from anycowork.store.postgres.address import DatabaseAddress
+from anycowork.store.postgres.dialect import PostgresDialect
+from anycowork.store.sql.connection import Dialect
+
+CONNECT_SECONDS = 10.0
+COMMAND_SECONDS = 60.0
+OUTAGE_SECONDS = 20.0  # how long a write or a read waits for a database that is away
+RETRY_SECONDS = 0.25
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+
+class PostgresResult:
+    """What one statement brought."""
+
+    def __init__(self, rows: list[Any], rowcount: int) -> None:
+        self._rows = rows
+        self.rowcount = rowcount
+
+    def fetchone(self) -> Any:
+        return self._rows[0] if self._rows else None
+
+    def fetchall(self) -> list[Any]:
+        return self._rows
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._rows)
+
+
+class PostgresConnection:
+    """One session of the server. One thread uses it at a time, and none that runs an event loop."""
+
+    dialect: ClassVar[Dialect] = PostgresDialect()
+
+    def __init__(self, address: DatabaseAddress, *, outage_seconds: float = OUTAGE_SECONDS) -> None:
+        """Connects at the first use."""
+        self._address = address
+        self._outage_seconds = outage_seconds
+        self._loop = asyncio.new_event_loop()
+        self._session: asyncpg.Connection | None = None
+        self._statements: dict[str, Any] = {}
+        self._closing = threading.Event()
+        self.in_transaction = False
+        self._transaction_id = ""
+
+    def connect(self) -> None:
+        """Raises: StorageFault if the database cannot be reached."""
+        try:
+            self._connect()
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+            raise unreachable(self._address, error) from None
+
+    # --- statements
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> PostgresResult:
+        return self._run(self._execute(sql, parameters))
+
+    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> PostgresResult:
+        rows = [_storable(row) for row in parameters]
+        if not rows:
+            return PostgresResult([], 0)
+        return self._run(self._execute_many(sql, rows))
+
+    def copy(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Inserts many rows at once."""
+        records = [_storable(row) for row in rows]
+        self._run(self._connected().copy_records_to_table(table, records=records, columns=columns))
+
+    def script(self, sql: str) -> None:
+        """Runs several statements without parameters."""
+        self._run(self._connected().execute(sql))
+
+    async def _execute(self, sql: str, parameters: Sequence[Any]) -> PostgresResult:
+        statement = await self._prepared(sql)
+        rows = await statement.fetch(*_storable(parameters))
+        return PostgresResult(rows, _rowcount(statement.get_statusmsg()))
+
+    async def _execute_many(self, sql: str, rows: list[Sequence[Any]]) -> PostgresResult:
+        statement = await self._prepared(sql)
+        if sql.startswith("INSERT"):  # these travel together; the others are counted one by one
+            await statement.executemany(rows)
+            return PostgresResult([], len(rows))
+        changed = 0
+        for row in rows:
+            await statement.fetch(*row)
+            changed += _rowcount(statement.get_statusmsg())
+        return PostgresResult([], changed)
+
+    async def _prepared(self, sql: str) -> Any:
+        statement = self._statements.get(sql)
+        if statement is None:
+            statement = self._statements[sql] = await self._connected().prepare(_numbered(sql))
+        return statement
+
+    # --- transactions
+
+    def begin(self) -> None:
+        """Begins a transaction that writes: it waits for every other one, as in SQLite. So records have the order of their commits."""
+        self.execute("BEGIN")
+        self.in_transaction = True
+        row = self.execute(
+            "SELECT CAST(pg_current_xact_id() AS TEXT),"
+            " pg_advisory_xact_lock(hashtextextended('anycowork writer ' || current_schema(), 0))"
+        ).fetchone()
+        self._transaction_id = row[0]
+
+    def commit(self) -> None:
+        """Returns when the transaction is durable. If the connection is lost meanwhile, the database is asked how it ended."""
+        try:
+            self.execute("COMMIT")
+        except self.dialect.errors as error:
+            if not self._is_lost(error) or not self._was_committed():
+                raise
+            log.warning("the connection was lost during a commit that is durable")
+        self.in_transaction = False
+
+    def rollback(self) -> None:
+        self.in_transaction = False
+        if self._session is not None and not self._session.is_closed():
+            self.execute("ROLLBACK")
+
+    def restore(self, error: BaseException) -> bool:
+        """Connects again after the database was away, and waits for it a while. Returns False if that was not the matter, or in vain."""
+        if not self._is_lost(error):
+            return False
+        self.in_transaction = False
+        return self._connect_again()
+
+    def close(self) -> None:
+        self._closing.set()
+        if not self._loop.is_closed():
+            closing = threading.Thread(target=self._close)  # the caller's thread may run an event loop
+            closing.start()
+            closing.join()
+
+    def _close(self) -> None:
+        if self._session is not None:
+            self._session.terminate()
+            self._loop.run_until_complete(asyncio.sleep(0))  # until the socket is closed
+        self._loop.close()
+
+    def give_up(self) -> None:
+        """Ends a wait for the database in another thread: the server is stopping."""
+        self._closing.set()
+
+    def _was_committed(self) -> bool:
+        if not self._connect_again():
+            return False
+        until = time.monotonic() + self._outage_seconds
+        while time.monotonic() < until:
+            ask = "SELECT pg_xact_status(CAST(CAST(? AS TEXT) AS XID8))"
+            status = self.execute(ask, (self._transaction_id,)).fetchone()[0]
+            if status != "in progress":
+                return bool(status == "committed")
+            self._closing.wait(RETRY_SECONDS)
+        return False
+
+    # --- the session
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        self._connected()
+        return self._loop.run_until_complete(work)
+
+    def _connected(self) -> asyncpg.Connection:
+        if self._session is None:
+            self._connect()
+        assert self._session is not None
+        return self._session
+
+    def _connect(self) -> None:
+        if self._session is not None:
+            self._session.terminate()
+            self._session = None
+        self._statements.clear()
+        self._session = self._loop.run_until_complete(open_session(self._address))
+
+    def _connect_again(self) -> bool:
+        until = time.monotonic() + self._outage_seconds
+        while not self._closing.is_set():
+            try:
+                self._connect()
+                return True
+            except self.dialect.errors as error:
+                if time.monotonic() >= until:
+                    return False
+                log.warning("the database is away: %s", self._address.without_secrets(str(error)))
+                self._closing.wait(RETRY_SECONDS)
+        return False
+
+    def _is_lost(self, error: BaseException) -> bool:
+        closed = self._session is None or self._session.is_closed()
+        return closed or isinstance(error, LOST)
+
+
+LOST = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.TooManyConnectionsError,
+)
+
+
+async def open_session(address: DatabaseAddress) -> asyncpg.Connection:
+    """Opens a session on the running event loop. Raises: asyncpg's errors, OSError."""
+    session = await asyncpg.connect(
+        address.url,
+        timeout=CONNECT_SECONDS,
+        command_timeout=COMMAND_SECONDS,
+        statement_cache_size=0,
+        server_settings={"application_name": "anycowork", "timezone": "UTC"},
+    )
+    # Sums of whole numbers come as numerics.
+    await session.set_type_codec("numeric", schema="pg_catalog", encoder=str, decoder=int, format="text")
+    return session
+
+
+def unreachable(address: DatabaseAddress, error: BaseException) -> StorageFault:
+    said = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+    reason = address.without_secrets(said) or type(error).__name__
+    return StorageFault(
+        f"The database {address.shown} cannot be opened ({reason}). Check that PostgreSQL runs there, and the user, the password and"
+        " the name of the database in ANYCOWORK_DATABASE_URL."
+    )
+
+
+@lru_cache(maxsize=1024)
+def _numbered(sql: str) -> str:
+    """Writes parameters as PostgreSQL does: `?` becomes $1, $2 and so on, `?1` becomes $1."""
+    first, *rest = sql.split("?")
+    return first + "".join(
+        f"${part}" if part[:1].isdigit() else f"${number}{part}" for number, part in enumerate(rest, 1)
+    )
+
+
+def _storable(row: Sequence[Any]) -> Sequence[Any]:
+    """PostgreSQL's text holds every character but one: U+0000 is stored as its visible sign. Messages are bytes and keep it."""
+    if any(isinstance(item, str) and "\0" in item for item in row):
+        return [item.replace("\0", "\N{SYMBOL FOR NULL}") if isinstance(item, str) else item for item in row]
+    return row
+
+
+def _rowcount(status: str | None) -> int:
+    """Reads how many rows a statement changed or found: "UPDATE 3", "INSERT 0 1"."""
+    last = (status or "").rpartition(" ")[2]
+    return int(last) if last.isdigit() else -1

@@ -1,0 +1,68 @@
+"""Opens a PostgreSQL database."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from anycowork.domain.events import Record
+from anycowork.domain.ports import Clock
+from anycowork.store.postgres.address import DatabaseAddress, read_address
+from anycowork.store.postgres.connection import OUTAGE_SECONDS, PostgresConnection, unreachable
+from anycowork.store.postgres.peers import PostgresPeers, notifier
+from anycowork.store.postgres.reader import PostgresReader
+from anycowork.store.postgres.schema import migrate
+from anycowork.store.sql.audit_heads import AuditHeads
+from anycowork.store.sql.database import Database, assemble, mark_open
+
+
+async def open_postgres(
+    url: str,
+    heads_file: Path,
+    clock: Clock,
+    publish: Callable[[Record], None],
+    chats_changed: Callable[[], None] = lambda: None,
+    *,
+    outage_seconds: float = OUTAGE_SECONDS,
+) -> Database:
+    """Opens the database. Raises: StorageFault if it cannot be reached, or belongs to a newer release."""
+    address = read_address(url)
+    peers = PostgresPeers(address, clock.new_id())
+    try:
+        alone = await peers.join()
+        connection, heads, clean = await asyncio.to_thread(_open, address, heads_file, clock, outage_seconds, alone)
+        if alone:
+            await peers.settled()
+    except BaseException:
+        await peers.aclose()
+        raise
+    reader = PostgresReader(address, outage_seconds=outage_seconds)
+    notify = notifier(peers.server_id)
+    return await asyncio.to_thread(
+        assemble,
+        connection,
+        reader,
+        clock,
+        publish,
+        chats_changed,
+        heads,
+        ended_cleanly=clean,
+        peers=peers,
+        notify=notify,
+    )
+
+
+def _open(
+    address: DatabaseAddress, heads_file: Path, clock: Clock, outage_seconds: float, alone: bool
+) -> tuple[PostgresConnection, AuditHeads, bool]:
+    connection = PostgresConnection(address, outage_seconds=outage_seconds)
+    try:
+        connection.connect()
+        migrate(connection, address)
+        clean = mark_open(connection, clock.now(), alone=alone)
+        return connection, AuditHeads(heads_file, connection, clock, shared=True), clean
+    except connection.dialect.errors as error:
+        connection.close()
+        raise unreachable(address, error) from None
+    except BaseException:
+        connection.close()
+        raise

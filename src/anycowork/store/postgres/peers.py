@@ -1,0 +1,175 @@
+"""The other servers on the same database: which of them live, who holds which chat, and what they have written.
+
+A session of its own holds one advisory lock for this server and one for each of its chats. They end with the session, so nobody waits for
+a server that died. What others wrote is announced by NOTIFY, which is only a hint: whoever is told reads again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import asyncpg
+
+from anycowork.domain.errors import StorageFault
+from anycowork.store.postgres.address import DatabaseAddress
+from anycowork.store.postgres.connection import RETRY_SECONDS, open_session, unreachable
+from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.database import ForeignWrites
+
+CHANNEL = "anycowork"
+LARGEST_NOTE = 7_000  # bytes; PostgreSQL takes 8,000
+PING_SECONDS = 5.0
+_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
+_LOCK = "SELECT pg_try_advisory_lock(hashtextextended($1 || ' ' || current_schema(), 0))"
+_UNLOCK = "SELECT pg_advisory_unlock(hashtextextended($1 || ' ' || current_schema(), 0))"
+_PRESENCE = "hashtextextended('anycowork servers ' || current_schema(), 0)"
+log = logging.getLogger(__name__)
+
+
+def notify(connection: SqlConnection, chat_ids: Iterable[str], list_changed: bool, *, server_id: str) -> None:
+    """Tells the other servers of a write, in its transaction: they hear of it when it is durable."""
+    words = [server_id, "!" if list_changed else "."]
+    for note in _notes(words, chat_ids):
+        connection.execute("SELECT pg_notify(? || current_schema(), ?)", (CHANNEL, note))
+
+
+def _notes(words: list[str], chat_ids: Iterable[str]) -> Iterable[str]:
+    note = list(words)
+    for chat_id in chat_ids:
+        note.append(chat_id)
+        if sum(len(word.encode()) + 1 for word in note) > LARGEST_NOTE:
+            yield " ".join(note)
+            note = list(words)
+    if len(note) > len(words):
+        yield " ".join(note)
+
+
+def others_are_there(connection: SqlConnection) -> bool:
+    """Tells whether a server uses the database. If none does, none joins before this connection ends."""
+    return not connection.execute(f"SELECT pg_try_advisory_lock({_PRESENCE})").fetchone()[0]
+
+
+class PostgresPeers:
+    """This server among the others. Belongs to the server's event loop."""
+
+    def __init__(self, address: DatabaseAddress, server_id: str) -> None:
+        self.server_id = server_id
+        self._address = address
+        self._session: asyncpg.Connection | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._held: set[str] = set()
+        self._heard: Callable[[ForeignWrites], None] = lambda writes: None
+
+    async def join(self) -> bool:
+        """Connects. Returns True if no other server uses the database; no other one joins then before `settled`. Raises: StorageFault."""
+        try:
+            self._session = await self._open()
+            return bool(await self._session.fetchval(f"SELECT pg_try_advisory_lock({_PRESENCE})"))
+        except _ERRORS as error:
+            raise unreachable(self._address, error) from None
+
+    async def settled(self) -> None:
+        """Lets others join: what an earlier server left is repaired."""
+        session = self._connected()
+        await session.execute(f"SELECT pg_advisory_lock_shared({_PRESENCE})")
+        await session.execute(f"SELECT pg_advisory_unlock({_PRESENCE})")
+
+    # --- chats
+
+    async def claim(self, chat_id: str) -> bool:
+        """Takes the chat for this server, until `release` or the end of the session. Returns False while another server has it.
+
+        Raises: StorageFault while the database is away.
+        """
+        if await self._ask(_LOCK, _of_chat(chat_id)):
+            self._held.add(chat_id)
+            return True
+        return False
+
+    async def release(self, chat_id: str) -> None:
+        if chat_id in self._held:
+            self._held.discard(chat_id)
+            await self._ask(_UNLOCK, _of_chat(chat_id))
+
+    def holds(self, chat_id: str) -> bool:
+        return chat_id in self._held
+
+    async def lives(self, server_id: str) -> bool:
+        """Tells whether this server is connected to the database."""
+        if server_id == self.server_id:
+            return True
+        if not await self._ask(_LOCK, _of_server(server_id)):
+            return True
+        await self._ask(_UNLOCK, _of_server(server_id))
+        return False
+
+    # --- what others write
+
+    async def keep(self, heard: Callable[[ForeignWrites], None]) -> None:
+        """Tells `heard` what others write, until it is cancelled. Connects again if the session is lost, and takes its locks again."""
+        self._heard = heard
+        while True:
+            try:
+                await self._ask("SELECT $1::text", "alive")
+            except StorageFault:
+                await self._join_again()
+                continue
+            await asyncio.sleep(PING_SECONDS)
+
+    async def aclose(self) -> None:
+        if self._session is not None:
+            self._session.terminate()
+            self._session = None
+
+    async def _open(self) -> asyncpg.Connection:
+        session = await open_session(self._address)
+        schema = await session.fetchval("SELECT current_schema()")
+        await session.add_listener(f"{CHANNEL}{schema}", self._on_note)
+        await session.fetchval(_LOCK, _of_server(self.server_id))
+        return session
+
+    async def _join_again(self) -> None:
+        async with self._one_at_a_time:
+            try:
+                if self._session is not None:
+                    self._session.terminate()
+                self._session = session = await self._open()
+                await session.execute(f"SELECT pg_advisory_lock_shared({_PRESENCE})")
+                for chat_id in list(self._held):
+                    if not await session.fetchval(_LOCK, _of_chat(chat_id)):
+                        self._held.discard(chat_id)  # another server has it: the next write here is refused
+            except _ERRORS as error:
+                log.warning("the database is away: %s", self._address.without_secrets(str(error)))
+                await asyncio.sleep(RETRY_SECONDS)
+                return
+        self._heard(ForeignWrites(None))
+
+    async def _ask(self, sql: str, name: str) -> object:
+        async with self._one_at_a_time:
+            try:
+                return await self._connected().fetchval(sql, name, timeout=PING_SECONDS)
+            except _ERRORS as error:
+                raise unreachable(self._address, error) from None
+
+    def _connected(self) -> asyncpg.Connection:
+        if self._session is None:
+            raise asyncpg.InterfaceError("the session has ended")
+        return self._session
+
+    def _on_note(self, session: object, pid: int, channel: str, note: object) -> None:
+        server_id, mark, *chat_ids = str(note).split(" ")
+        if server_id != self.server_id:
+            self._heard(ForeignWrites(tuple(chat_ids), list_changed=mark == "!"))
+
+
+def _of_chat(chat_id: str) -> str:
+    return f"anycowork chat {chat_id}"
+
+
+def _of_server(server_id: str) -> str:
+    return f"anycowork server {server_id}"
+
+
+def notifier(server_id: str) -> Callable[[SqlConnection, Iterable[str], bool], None]:
+    return partial(notify, server_id=server_id)

@@ -1,0 +1,158 @@
+"""Copies a SQLite database into an empty PostgreSQL database, in one transaction that is verified before it is committed."""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any  # rows have no types
+
+from anycowork.domain.audit import BrokenChain
+from anycowork.domain.errors import StorageFault
+from anycowork.domain.values import value
+from anycowork.store.postgres.address import DatabaseAddress, read_address
+from anycowork.store.postgres.connection import PostgresConnection, unreachable
+from anycowork.store.postgres.peers import others_are_there
+from anycowork.store.postgres.schema import migrate
+from anycowork.store.sql import message_search
+from anycowork.store.sql.audit import chat_ids, verify_chat
+from anycowork.store.sqlite.connection import SqliteConnection
+from anycowork.store.sqlite.schema import is_current
+
+BATCH_ROWS, BATCH_BYTES = 1_000, 4_000_000
+_SKIPPED = frozenset({"schema_migrations", "message_search"})  # the search index is built anew
+
+Progress = Callable[[str, int], None]
+"""Gets a table's name and how many of its rows are copied so far."""
+
+
+@value
+class TransferReport:
+    """How many rows each table has, and the chats whose audit chain was broken before."""
+
+    rows: dict[str, int]
+    broken: tuple[str, ...]
+
+
+def transfer(database: Path, url: str, progress: Progress = lambda table, rows: None) -> TransferReport:
+    """Copies every table and verifies counts and audit chains. The SQLite database is only read.
+
+    Raises: StorageFault if one of them cannot be opened, the target is not empty or is in use, or the copy differs; then nothing is kept.
+    """
+    address = read_address(url)
+    with _source(database) as source, closing(PostgresConnection(address)) as target:
+        target.connect()
+        try:
+            if others_are_there(target):
+                raise StorageFault(f"A server uses the database {address.shown}. Stop it first.")
+            migrate(target, address)
+            target.begin()
+            _require_empty(target, address)
+            rows = {table: _copy(source, target, table, progress) for table in _tables(target)}
+            _index_messages(target, progress)
+            broken = _verify(source, target, rows)
+            target.commit()
+        except target.dialect.errors as error:
+            raise unreachable(address, error) from None
+    return TransferReport(rows, broken)
+
+
+@contextmanager
+def _source(database: Path) -> Iterator[SqliteConnection]:
+    if not database.is_file():
+        raise StorageFault(f"There is no database '{database}'. Name the data folder with --data-dir.")
+    try:
+        if not is_current(database):
+            raise StorageFault(
+                f"The database '{database}' is of an earlier release. Start this release on it once, then move it."
+            )
+        opened = sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True, factory=SqliteConnection)
+        with closing(opened) as connection:
+            connection.execute("BEGIN")
+            yield connection
+    except sqlite3.Error as error:
+        raise StorageFault(f"The database '{database}' cannot be read ({error}).") from error
+
+
+def _tables(target: PostgresConnection) -> list[str]:
+    rows = target.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename")
+    return [row[0] for row in rows if row[0] not in _SKIPPED]
+
+
+def _require_empty(target: PostgresConnection, address: DatabaseAddress) -> None:
+    for table in _tables(target):
+        if count := _count(target, table):
+            raise StorageFault(
+                f"The database {address.shown} is not empty: '{table}' has {count} rows. Nothing was copied. Name an empty database."
+            )
+
+
+def _copy(source: SqliteConnection, target: PostgresConnection, table: str, progress: Progress) -> int:
+    types = _columns(target, table)
+    found = source.execute(f"SELECT {', '.join(types)} FROM {table}")
+    binary = [type_ == "bytea" for type_ in types.values()]
+    done = 0
+    for batch in _batches(found):
+        target.copy(table, list(types), [_converted(row, binary) for row in batch])
+        done += len(batch)
+        progress(table, done)
+    if table == "snapshots":
+        target.execute(
+            "SELECT setval(pg_get_serial_sequence('snapshots', 'position'), (SELECT COALESCE(MAX(position), 1) FROM snapshots))"
+        )
+    return done
+
+
+def _columns(target: PostgresConnection, table: str) -> dict[str, str]:
+    rows = target.execute(
+        "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = ?"
+        " ORDER BY ordinal_position",
+        (table,),
+    )
+    return {str(row[0]): str(row[1]) for row in rows}
+
+
+def _batches(rows: sqlite3.Cursor) -> Iterator[list[tuple[Any, ...]]]:
+    batch: list[tuple[Any, ...]] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += sum(len(item) for item in row if isinstance(item, str | bytes))
+        if len(batch) >= BATCH_ROWS or size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _converted(row: Sequence[Any], binary: Sequence[bool]) -> list[Any]:
+    """SQLite keeps text where bytes belong, if it was given text."""
+    return [item.encode() if of and isinstance(item, str) else item for item, of in zip(row, binary, strict=True)]
+
+
+def _index_messages(target: PostgresConnection, progress: Progress) -> None:
+    position, done = 0, 0
+    page = "SELECT position, body FROM records WHERE type = 'message' AND position > ? ORDER BY position LIMIT 500"
+    while rows := target.execute(page, (position,)).fetchall():
+        message_search.index(target, [(row[0], row[1]) for row in rows])
+        position = rows[-1][0]
+        done += len(rows)
+        progress("message_search", done)
+
+
+def _verify(source: SqliteConnection, target: PostgresConnection, rows: dict[str, int]) -> tuple[str, ...]:
+    """Returns chats that were broken before. Raises: StorageFault if the copy differs."""
+    for table in rows:
+        if (there := _count(target, table)) != (here := _count(source, table)):
+            raise StorageFault(f"The copy differs: '{table}' has {there} of {here} rows. Nothing was kept; try again.")
+    broken = []
+    for chat_id in chat_ids(source):
+        before: BrokenChain | None = verify_chat(source, chat_id)
+        if verify_chat(target, chat_id) != before:
+            raise StorageFault(f"The copy differs: the audit chain of chat {chat_id}. Nothing was kept; try again.")
+        if before is not None:
+            broken.append(chat_id)
+    return tuple(broken)
+
+
+def _count(connection: SqliteConnection | PostgresConnection, table: str) -> int:
+    return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])

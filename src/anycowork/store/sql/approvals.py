@@ -1,0 +1,155 @@
+"""The approvals table: one open question about one call. It is decided once."""
+
+import msgspec
+
+from anycowork.domain.approvals import Approval, ApprovalState, Risk
+from anycowork.domain.disclosure import DisclosedItem
+from anycowork.domain.errors import AlreadyDecided, NotFound, RejectedByUser
+from anycowork.domain.journal import DecideApproval, RequireNoDenial
+from anycowork.store.sql.columns import from_json_text, from_json_text_or_none, to_json_text, to_json_text_or_null
+from anycowork.store.sql.connection import SqlConnection
+
+_FIELDS = (
+    "id, chat_id, turn_id, batch_id, tool_call_id, tool, parameters, resource, risk, reasons, binding, outside_plan, proposed_rule, diff,"
+    " state, note, decided_by, created_at, network, held, items"
+)
+
+_OF_JOB = "(SELECT job_id FROM turns WHERE turns.id = turn_id) AS of_job, (SELECT task_id FROM turns WHERE turns.id = turn_id) AS of_task"
+
+
+def add(connection: SqlConnection, approval: Approval, *, seq: int, ordinal: int) -> None:
+    connection.execute(
+        f"INSERT INTO approvals ({_FIELDS}, seq, ordinal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            approval.id,
+            approval.chat_id,
+            approval.turn_id,
+            approval.batch_id,
+            approval.tool_call_id,
+            approval.tool,
+            to_json_text(approval.parameters),
+            approval.resource,
+            approval.risk.value,
+            to_json_text(approval.reasons),
+            approval.binding,
+            int(approval.outside_plan),
+            to_json_text_or_null(approval.proposed_rule),
+            approval.diff,
+            approval.state.value,
+            approval.note,
+            approval.decided_by,
+            approval.created_at,
+            to_json_text(approval.network),
+            int(approval.held),
+            to_json_text(approval.items),
+            seq,
+            ordinal,
+        ),
+    )
+
+
+def decide(connection: SqlConnection, chat_id: str, write: DecideApproval) -> None:
+    decided = connection.execute(
+        "UPDATE approvals SET state = ?, note = ?, decided_by = ? WHERE id = ? AND chat_id = ? AND state = 'pending'",
+        (write.state.value, write.note, write.decided_by, write.approval_id, chat_id),
+    )
+    if decided.rowcount == 1:
+        return
+    row = connection.execute(
+        "SELECT state FROM approvals WHERE id = ? AND chat_id = ?", (write.approval_id, chat_id)
+    ).fetchone()
+    if row is None:
+        raise NotFound("approval", write.approval_id)
+    raise AlreadyDecided(f"Approval '{write.approval_id}' is already {row[0]}. Reload the chat to see where it stands.")
+
+
+def require_no_denial(connection: SqlConnection, write: RequireNoDenial) -> None:
+    row = connection.execute(
+        "SELECT tool, resource FROM approvals WHERE tool_call_id = ? AND state = 'denied' LIMIT 1", (write.call_id,)
+    ).fetchone()
+    if row is not None:
+        raise RejectedByUser(
+            f"The person denied this call ({row[0]} on {row[1]}). Do not try it again; choose another way or ask."
+        )
+
+
+def of_chat(connection: SqlConnection, chat_id: str, *, pending_only: bool) -> list[Approval]:
+    only = " AND state = 'pending'" if pending_only else ""
+    rows = connection.execute(
+        f"SELECT {_FIELDS}, {_OF_JOB} FROM approvals WHERE chat_id = ?{only} ORDER BY seq, ordinal", (chat_id,)
+    )
+    return [_approval(row) for row in rows]
+
+
+def of_call(connection: SqlConnection, call_id: str) -> list[Approval]:
+    rows = connection.execute(
+        f"SELECT {_FIELDS}, {_OF_JOB} FROM approvals WHERE tool_call_id = ? ORDER BY seq, ordinal", (call_id,)
+    )
+    return [_approval(row) for row in rows]
+
+
+def decided_in_waiting_batches(connection: SqlConnection, chat_id: str) -> dict[str, ApprovalState]:
+    """Returns what a person decided of calls whose batch still waits for other decisions, by call."""
+    rows = connection.execute(
+        "SELECT tool_call_id, state FROM approvals WHERE chat_id = ? AND state IN ('allowed', 'denied')"
+        " AND batch_id IN (SELECT batch_id FROM approvals WHERE chat_id = ? AND state = 'pending') ORDER BY seq, ordinal",
+        (chat_id, chat_id),
+    )
+    return {call_id: ApprovalState(state) for call_id, state in rows}
+
+
+_Row = tuple[
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    int,
+    str | None,
+    str | None,
+    str,
+    str | None,
+    str | None,
+    str,
+    str,
+    int,
+    str,
+    str | None,
+    str | None,
+]
+
+
+def _approval(row: _Row) -> Approval:
+    id_, chat_id, turn_id, batch_id, call_id, tool, parameters, resource, risk, reasons, binding, outside = row[:12]
+    rule, diff, state, note, decided_by, created_at = row[12], row[13], row[14], row[15], row[16], row[17]
+    return Approval(
+        id=id_,
+        chat_id=chat_id,
+        turn_id=turn_id,
+        batch_id=batch_id,
+        tool_call_id=call_id,
+        tool=tool,
+        parameters=from_json_text(parameters),
+        resource=resource,
+        risk=Risk(risk),
+        reasons=msgspec.json.decode(reasons, type=tuple[str, ...]),
+        binding=binding,
+        outside_plan=bool(outside),
+        proposed_rule=from_json_text_or_none(rule),
+        diff=diff,
+        state=ApprovalState(state),
+        note=note,
+        decided_by=decided_by,
+        created_at=created_at,
+        network=msgspec.json.decode(row[18], type=tuple[str, ...]),
+        held=bool(row[19]),
+        items=msgspec.json.decode(row[20], type=tuple[DisclosedItem, ...]),
+        job_id=row[21],
+        task_id=row[22],
+    )

@@ -1,0 +1,180 @@
+"""The calls table: each call's authority when it was issued, what it was about to do, and its result."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import msgspec
+from pydantic import JsonValue
+
+from anycowork.domain.messages import Json
+from anycowork.domain.ports import PastCall
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Call, CallError, CallState, Held, Intent, PathIntent, Provenance, Status, ToolResult
+from anycowork.store.sql.columns import from_json_text, to_json_text, to_json_text_or_null
+from anycowork.store.sql.connection import SqlConnection
+
+_FIELDS = "id, chat_id, turn_id, batch_id, ordinal, tool, parameters, terminate, role_at_issue, ceiling, provenance, plan_step, state, intent, result"
+_ADD = (
+    f"INSERT INTO calls ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (id) DO UPDATE SET state = excluded.state, intent = excluded.intent, result = excluded.result, plan_step = excluded.plan_step"
+)
+_CHANGE = "UPDATE calls SET state = ?, intent = ?, result = ?, plan_step = ? WHERE id = ?"
+
+Put = tuple[Call, int]
+"""A call in its current state, and the number of the change that set it."""
+
+
+def put(connection: SqlConnection, puts: Sequence[Put]) -> None:
+    """Writes calls. The authority at issue never changes; only the call's progress does."""
+    # A call is first written when it is issued. Later writes usually find its row, and only update what can change.
+    new: dict[str, Put] = {}
+    later: dict[str, Put] = {}
+    for call, seq in puts:
+        if call.id in new:
+            new[call.id] = call, new[call.id][1]  # issued in this same group: one row is enough
+        elif call.state is CallState.ISSUED:
+            new[call.id] = call, seq
+        else:
+            later[call.id] = call, seq
+    if new:
+        connection.executemany(_ADD, map(_row, new.values()))
+    if later and connection.executemany(_CHANGE, map(_changed, later.values())).rowcount != len(later):
+        connection.executemany(_ADD, map(_row, later.values()))
+
+
+def _changed(put: Put) -> tuple[str | None, ...]:
+    call = put[0]
+    return (
+        call.state.value,
+        to_json_text_or_null(call.intent),
+        to_json_text_or_null(call.result),
+        call.plan_step,
+        call.id,
+    )
+
+
+def _row(put: Put) -> tuple[str | int | None, ...]:
+    call, seq = put
+    return (
+        call.id,
+        call.chat_id,
+        call.turn_id,
+        call.batch_id,
+        call.ordinal,
+        call.tool,
+        to_json_text(call.parameters),
+        int(call.terminate),
+        str(call.role_at_issue),  # SQLite is slower with an enum type
+        _ceiling_text(call.ceiling),
+        _provenance_text(call.provenance),
+        call.plan_step,
+        call.state.value,
+        to_json_text_or_null(call.intent),
+        to_json_text_or_null(call.result),
+        seq,
+    )
+
+
+@lru_cache(maxsize=64)
+def _ceiling_text(ceiling: frozenset[Permission]) -> str:
+    return to_json_text(sorted(ceiling))
+
+
+@lru_cache(maxsize=8)
+def _provenance_text(provenance: Provenance) -> str:
+    return to_json_text(provenance)
+
+
+def remove_of_chat(connection: SqlConnection, chat_id: str) -> None:
+    """Deletes the chat's calls. Call it before its turns are deleted."""
+    connection.execute("DELETE FROM calls WHERE turn_id IN (SELECT id FROM turns WHERE chat_id = ?)", (chat_id,))
+
+
+def of_turn(connection: SqlConnection, turn_id: str) -> list[Call]:
+    rows = connection.execute(f"SELECT {_FIELDS} FROM calls WHERE turn_id = ? ORDER BY seq, ordinal", (turn_id,))
+    return [_call(row) for row in rows]
+
+
+def past(connection: SqlConnection, *, chat_id: str | None, workspace: str | None, limit: int) -> list[PastCall]:
+    """Returns past calls, newest first, each with the resource of its approval."""
+    fields = ", ".join(f"calls.{name}" for name in _FIELDS.split(", "))
+    rows = connection.execute(
+        f"SELECT chats.workspace, (SELECT approvals.resource FROM approvals WHERE approvals.tool_call_id = calls.id LIMIT 1), {fields}"
+        " FROM calls JOIN chats ON chats.id = calls.chat_id"
+        " WHERE (? IS NULL OR calls.chat_id = ?) AND (? IS NULL OR chats.workspace = ?) ORDER BY calls.id DESC LIMIT ?",
+        (chat_id, chat_id, workspace, workspace, limit),
+    )
+    return [PastCall(_call(row[2:]), workspace=row[0], resource=row[1]) for row in rows]
+
+
+def _call(
+    row: tuple[str, str, str, str, int, str, str, int, str, str, str, str | None, str, str | None, str | None],
+) -> Call:
+    (
+        id_,
+        chat_id,
+        turn_id,
+        batch_id,
+        ordinal,
+        tool,
+        parameters,
+        terminate,
+        role,
+        ceiling,
+        provenance,
+        step,
+        state,
+        intent,
+        result,
+    ) = row
+    return Call(
+        id=id_,
+        chat_id=chat_id,
+        turn_id=turn_id,
+        batch_id=batch_id,
+        ordinal=ordinal,
+        tool=tool,
+        parameters=from_json_text(parameters),
+        terminate=bool(terminate),
+        role_at_issue=role,
+        ceiling=frozenset(Permission(name) for name in msgspec.json.decode(ceiling, type=list[str])),
+        provenance=msgspec.json.decode(provenance, type=Provenance),
+        plan_step=step,
+        state=CallState(state),
+        intent=None if intent is None else _intent(from_json_text(intent)),
+        result=None if result is None else _result(from_json_text(result)),
+    )
+
+
+def _intent(stored: Json) -> Intent:
+    paths = msgspec.convert(stored["paths"], tuple[PathIntent, ...])
+    return Intent(
+        paths=paths,
+        command=msgspec.convert(stored["command"], str | None),
+        contained=stored.get("contained") is True,
+        staged=msgspec.convert(stored.get("staged"), str | None),
+        held=_held(stored.get("held")),
+    )
+
+
+def _held(stored: JsonValue) -> Held | None:
+    if not isinstance(stored, dict) or not isinstance(stored["result"], dict):
+        return None
+    return Held(
+        why=msgspec.convert(stored["why"], tuple[str, ...]),
+        diff=msgspec.convert(stored["diff"], str | None),
+        result=_result(stored["result"]),
+        every_time=stored.get("every_time") is True,
+        beneath=str(stored.get("beneath", "")),
+    )
+
+
+def _result(stored: Json) -> ToolResult:
+    facts = stored["facts"]
+    return ToolResult(
+        status=Status(str(stored["status"])),
+        content=str(stored["content"]),
+        error=msgspec.convert(stored["error"], CallError | None),
+        diff=msgspec.convert(stored["diff"], str | None),
+        facts=facts if isinstance(facts, dict) else {},
+    )

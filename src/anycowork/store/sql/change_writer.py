@@ -1,0 +1,287 @@
+"""Turns each write of a Change into its SQL statements."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import assert_never
+
+from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
+from anycowork.domain.audit import START, HeadEvent
+from anycowork.domain.chats import Turn, TurnState
+from anycowork.domain.errors import NotFound
+from anycowork.domain.events import SIDEBAR
+from anycowork.domain.jobs import Job, JobTask
+from anycowork.domain.journal import (
+    AddChat,
+    ApprovePlan,
+    Compact,
+    DecideApproval,
+    RemoveChat,
+    RemoveQueued,
+    RequireLease,
+    RequireNoDenial,
+    RequireState,
+    Reserve,
+    SetChat,
+    SettleQuestion,
+    Spend,
+    Write,
+)
+from anycowork.domain.message_queue import QueuedMessage
+from anycowork.domain.messages import Message
+from anycowork.domain.rules import Rule
+from anycowork.domain.snapshots import Snapshot
+from anycowork.domain.tools import Call
+from anycowork.domain.values import value
+from anycowork.domain.workflows import Run
+from anycowork.store.sql import (
+    approvals,
+    calls,
+    chats,
+    jobs,
+    message_queue,
+    messages,
+    questions_and_plans,
+    records,
+    rules,
+    runs,
+    snapshots,
+    turns,
+    usage,
+    workspaces,
+)
+from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.records import RecordRow
+
+REMEMBERED = 4096
+_SECOND = len("2026-01-01T00:00:00")
+_IN_THE_LIST = frozenset({AddChat, SetChat, RemoveChat})
+
+Notify = Callable[[SqlConnection, Iterable[str], bool], None]
+"""Gets the chats that were written to, and whether the list of chats may have changed."""
+
+
+@value
+class Numbered:
+    """Changes that are written together. They are numbered and their records encoded; `messages` gives the position of each message."""
+
+    chat_id: str
+    writes: tuple[Write, ...]
+    entries: tuple[RecordRow, ...]
+    messages: tuple[messages.Row, ...]
+    first_seq: int
+    next_seq: int
+    at: str
+    step: bool = False
+    """True for steps of an agent's turn: these update `updated_at` once a second, all other changes at once."""
+
+
+class ChangeWriter:
+    """Writes many changes at a time, each table once. Works on the writer's thread.
+
+    It caches the end of each chat's chain, the last position of all records, and the running turns, so that it reads little and does not
+    rewrite a turn that only continues. If the rows disagree with the cache, nothing is written; after a rollback the cache is cleared.
+    """
+
+    def __init__(
+        self,
+        note_head: Callable[[str, HeadEvent], None] = lambda chat_id, event: None,
+        notify: Notify | None = None,
+    ) -> None:
+        """Calls `note_head` for each chat whose chain gets a new head or is removed.
+
+        `notify` tells other servers of each write, in its transaction. With others, nothing is cached from one group to the next.
+        """
+        self._note_head = note_head
+        self._notify = notify
+        self._position: int | None = None
+        self._chains: dict[str, str] = {}
+        self._seconds: dict[str, str] = {}
+        self._turns: dict[str, Turn] = {}
+
+    def write(self, connection: SqlConnection, changes: Sequence[Numbered]) -> list[int]:
+        """Returns the position of each change's first record.
+
+        Raises: the error of an unmet requirement; NotFound if the chat does not exist. Then the caller must roll back all of them.
+        """
+        if len(self._chains) > REMEMBERED:
+            self.forget()
+        elif self._notify is not None:
+            self._forget_rows()
+        batch = _RowBatch(self._next_position(connection))
+        positions = [self._write(connection, numbered, batch) for numbered in changes]
+        batch.flush(connection)
+        self._position = batch.position
+        if self._notify is not None:
+            listed = any(type(write) in _IN_THE_LIST for numbered in changes for write in numbered.writes)
+            self._notify(connection, dict.fromkeys(numbered.chat_id for numbered in changes), listed)
+        return positions
+
+    def write_pieces(
+        self, connection: SqlConnection, entries: Sequence[RecordRow], next_seqs: Mapping[str, int]
+    ) -> None:
+        """Writes pieces of deltas, and the next free number of each chat."""
+        # A chat may have been deleted after its text was shown.
+        there = {chat for chat, next_seq in next_seqs.items() if chats.advance_numbers(connection, chat, next_seq)}
+        kept = [entry for entry in entries if entry.chat_id in there]
+        position = self._next_position(connection) if self._notify is None else records.next_position(connection)
+        records.insert_pieces(connection, records.pieces(kept, position=position))
+        self._position = position + len(kept)
+        if self._notify is not None:
+            self._notify(connection, there, False)
+
+    def forget(self) -> None:
+        """Clears the cache, because the last writes were rolled back."""
+        self._forget_rows()
+        self._seconds.clear()
+
+    def _forget_rows(self) -> None:
+        self._position = None
+        self._chains.clear()
+        self._turns.clear()
+
+    def _write(self, connection: SqlConnection, numbered: Numbered, batch: "_RowBatch") -> int:
+        chat_id, first, removed = numbered.chat_id, numbered.first_seq, False
+        batch.messages += numbered.messages
+        for ordinal, write in enumerate(numbered.writes):
+            match write:  # the writes of every step come first
+                case Message():
+                    pass  # the record is its only copy
+                case Call():
+                    batch.calls.append((write, first))
+                case Spend() | Reserve():
+                    batch.usage.append((chat_id, write))
+                case JobTask():
+                    batch.tasks.append((write, first))
+                case Turn():
+                    self._put(connection, write, first)
+                case RemoveChat():
+                    batch.flush(connection)  # the rows written so far are deleted with the chat
+                    chats.remove(connection, chat_id)
+                    self._chains.pop(chat_id, None)
+                    removed = True
+                    self._note_head(chat_id, HeadEvent.REMOVED)
+                case _:
+                    _apply(connection, numbered, write, ordinal)
+        position = batch.position
+        if not removed:
+            before, at = self._chain_of(connection, chat_id), self._updated_at(numbered)
+            self._chains[chat_id] = batch.append(numbered, before, at)
+            if before == START or any(entry.type in SIDEBAR for entry in numbered.entries):
+                self._note_head(chat_id, HeadEvent.ADVANCED)
+        return position
+
+    def _put(self, connection: SqlConnection, turn: Turn, seq: int) -> None:
+        before = self._turns.get(turn.id)
+        if before is not None and turns.goes_on(before, turn):
+            return
+        turns.put(connection, turn, seq=seq)
+        if turn.state is TurnState.RUNNING:
+            self._turns[turn.id] = turn
+        else:
+            self._turns.pop(turn.id, None)
+
+    def _updated_at(self, numbered: Numbered) -> str | None:
+        """Returns None while an agent works within the same second: updating the index would be a ninth of the cost of a step."""
+        chat_id, second = numbered.chat_id, numbered.at[:_SECOND]
+        if numbered.step and self._seconds.get(chat_id) == second:
+            return None
+        self._seconds[chat_id] = second
+        return numbered.at
+
+    def _next_position(self, connection: SqlConnection) -> int:
+        return records.next_position(connection) if self._position is None else self._position
+
+    def _chain_of(self, connection: SqlConnection, chat_id: str) -> str:
+        chain = self._chains.get(chat_id)
+        if chain is None:
+            chain = chats.chain(connection, chat_id)
+        if chain is None:
+            raise NotFound("chat", chat_id)
+        return chain
+
+
+class _RowBatch:
+    """Collects the rows of a group of changes and writes them together at its end."""
+
+    __slots__ = ("_ends", "calls", "messages", "position", "records", "tasks", "usage")
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+        self._clear()
+
+    def _clear(self) -> None:
+        self.records: list[records.Row] = []
+        self.messages: list[messages.Row] = []
+        self.calls: list[calls.Put] = []
+        self.usage: list[usage.Put] = []
+        self.tasks: list[jobs.TaskPut] = []
+        self._ends: dict[str, chats.End] = {}
+
+    def append(self, numbered: Numbered, chain: str, at: str | None) -> str:
+        """Adds the records and returns the new end of the chain."""
+        chat_id = numbered.chat_id
+        rows, end = records.chained(numbered.entries, position=self.position, chain=chain)
+        self.records += rows
+        self.position += len(rows)
+        earlier = self._ends.get(chat_id)
+        if earlier is not None:
+            chain, at = earlier.before, at or earlier.at
+        self._ends[chat_id] = chats.End(numbered.next_seq, end, at, chat_id, chain)
+        return end
+
+    def flush(self, connection: SqlConnection) -> None:
+        if self.messages:
+            messages.insert(connection, self.messages)
+        if self.calls:
+            calls.put(connection, self.calls)
+        if self.usage:
+            usage.put(connection, self.usage)
+        if self.tasks:
+            jobs.put_tasks(connection, self.tasks)
+        records.insert(connection, self.records)
+        chats.advance(connection, self._ends.values())
+        self._clear()
+
+
+def _apply(connection: SqlConnection, numbered: Numbered, write: Write, ordinal: int) -> None:  # noqa: C901 — one line per kind
+    chat_id, seq = numbered.chat_id, numbered.first_seq
+    match write:
+        case Compact():
+            records.compact(connection, chat_id, write.message_id)
+        case RequireLease():
+            workspaces.require_lease(connection, write)
+        case RequireNoDenial():
+            approvals.require_no_denial(connection, write)
+        case Snapshot():
+            snapshots.add(connection, write)
+        case RequireState():
+            chats.require_state(connection, chat_id, write)
+        case AddChat():
+            chats.add(connection, write)
+        case SetChat():
+            chats.set_fields(connection, chat_id, write)
+        case Approval():
+            approvals.add(connection, write, seq=seq, ordinal=ordinal)
+        case DecideApproval():
+            approvals.decide(connection, chat_id, write)
+        case Rule():
+            rules.add(connection, write)
+        case QuestionRow():
+            questions_and_plans.add_question(connection, write)
+        case SettleQuestion():
+            questions_and_plans.settle_question(connection, chat_id, write)
+        case PlanRow():
+            questions_and_plans.add_plan(connection, write)
+        case ApprovePlan():
+            questions_and_plans.approve_plan(connection, chat_id, write)
+        case Run():
+            runs.put(connection, write)
+        case Job():
+            jobs.put_job(connection, write)
+        case QueuedMessage():
+            message_queue.put(connection, write)
+        case RemoveQueued():
+            message_queue.remove(connection, chat_id, write.queued_id)
+        case Message() | Call() | Spend() | Reserve() | Turn() | JobTask() | RemoveChat():
+            raise AssertionError("handled by ChangeWriter._write")
+        case _:
+            assert_never(write)

@@ -1,0 +1,238 @@
+"""The chats table: configuration, state, the next sequence number and the end of the audit chain."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple  # Any: a row of texts and numbers
+
+from anycowork.domain.chats import Chat, ChatConfig, ChatState
+from anycowork.domain.errors import Conflict, Invalid
+from anycowork.domain.journal import AddChat, RequireState, SetChat
+from anycowork.store.sql import calls, messages, records
+from anycowork.store.sql.columns import from_json_text, to_json_text
+from anycowork.store.sql.connection import SqlConnection
+
+_UNINDEXED = "COALESCE(updated_at, '')"
+_FIELDS = "id, title, workspace, config, state, extra, created_at, updated_at, pinned, archived"
+
+
+def add(connection: SqlConnection, write: AddChat, *, import_hash: str | None = None) -> None:
+    chat = write.chat
+    connection.execute(
+        "INSERT INTO chats (id, title, title_folded, workspace, config, state, next_seq, extra, import_hash, created_by, created_at, updated_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)",
+        (
+            chat.id,
+            chat.title,
+            chat.title.casefold(),
+            chat.workspace,
+            to_json_text(chat.config.to_json()),
+            chat.state.value,
+            to_json_text(chat.extra),
+            import_hash,
+            write.principal,
+            chat.created_at,
+            chat.updated_at or chat.created_at,
+        ),
+    )
+
+
+def set_fields(connection: SqlConnection, chat_id: str, write: SetChat) -> None:
+    """Rewrites the whole row, so that a configuration read with defaults is saved with them."""
+    chat = find(connection, chat_id)
+    if chat is None:  # the change as a whole is refused for that
+        return
+    changed = replace(
+        chat,
+        state=write.state or chat.state,
+        config=chat.config
+        if write.config is None
+        else replace(write.config, extra={**chat.config.extra, **write.config.extra}),
+        title=chat.title if write.title is None else write.title,
+        pinned=chat.pinned if write.pinned is None else write.pinned,
+        archived=chat.archived if write.archived is None else write.archived,
+    )
+    connection.execute(
+        "UPDATE chats SET title = ?, title_folded = ?, config = ?, state = ?, pinned = ?, archived = ? WHERE id = ?",
+        (
+            changed.title,
+            changed.title.casefold(),
+            to_json_text(changed.config.to_json()),
+            changed.state.value,
+            int(changed.pinned),
+            int(changed.archived),
+            chat_id,
+        ),
+    )
+
+
+_ROWS_OF_A_CHAT = (
+    "turns",
+    "approvals",
+    "questions",
+    "plans",
+    "rules",
+    "usage",
+    "snapshots",
+    "workflow_runs",
+    "tasks",
+    "jobs",
+    "queued_messages",
+)
+
+
+def remove(connection: SqlConnection, chat_id: str) -> None:
+    hashes = messages.remove_of_chat(connection, chat_id)
+    records.remove_of_chat(connection, chat_id)
+    calls.remove_of_chat(connection, chat_id)
+    for table in _ROWS_OF_A_CHAT:
+        connection.execute(f"DELETE FROM {table} WHERE chat_id = ?", (chat_id,))
+    connection.execute("DELETE FROM chats WHERE id = ?", (chat_id,))
+    for hash_ in hashes:
+        messages.remove_unnamed_image(connection, hash_)
+
+
+def require_state(connection: SqlConnection, chat_id: str, write: RequireState) -> None:
+    row = connection.execute("SELECT state FROM chats WHERE id = ?", (chat_id,)).fetchone()
+    if row is not None and ChatState(row[0]) not in write.states:
+        raise write.error
+
+
+def chain(connection: SqlConnection, chat_id: str) -> str | None:
+    """Returns the end of the chat's chain; None if the chat does not exist."""
+    row = connection.execute("SELECT chain FROM chats WHERE id = ?", (chat_id,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+class End(NamedTuple):
+    """A chat's new next number and chain end, and the chain end it had before. With `at` None, `updated_at` stays."""
+
+    next_seq: int
+    chain: str
+    at: str | None
+    chat_id: str
+    before: str
+
+
+def advance(connection: SqlConnection, ends: Collection[End]) -> None:
+    """Stores the new ends. Raises: Conflict if a chain ends elsewhere than expected, or a chat was deleted."""
+    moved = [end for end in ends if end.at is not None]
+    still = [(next_seq, chain, chat_id, before) for next_seq, chain, at, chat_id, before in ends if at is None]
+    advanced = 0
+    if moved:
+        statement = "UPDATE chats SET next_seq = ?, chain = ?, updated_at = ? WHERE id = ? AND chain = ?"
+        advanced += connection.executemany(statement, moved).rowcount
+    if still:
+        statement = "UPDATE chats SET next_seq = ?, chain = ? WHERE id = ? AND chain = ?"  # no index holds these
+        advanced += connection.executemany(statement, still).rowcount
+    if advanced != len(ends):
+        raise Conflict("A chat was changed by another program while this was written. Try again.")
+
+
+def advance_numbers(connection: SqlConnection, chat_id: str, next_seq: int) -> bool:
+    """Returns False if the chat does not exist."""
+    statement = "UPDATE chats SET next_seq = CASE WHEN next_seq > ?1 THEN next_seq ELSE ?1 END WHERE id = ?2"
+    return connection.execute(statement, (next_seq, chat_id)).rowcount == 1
+
+
+def skip_numbers(connection: SqlConnection, count: int) -> None:
+    """Skips numbers in chats that may have shown some that never reached the disk."""
+    connection.execute("UPDATE chats SET next_seq = next_seq + ? WHERE state <> 'idle'", (count,))
+
+
+def skip_numbers_of(connection: SqlConnection, chat_id: str, count: int) -> None:
+    """Skips numbers in a chat that a server was at work in when it died."""
+    statement = "UPDATE chats SET next_seq = next_seq + ? WHERE id = ? AND state = 'running'"
+    connection.execute(statement, (count, chat_id))
+
+
+def next_seq(connection: SqlConnection, chat_id: str) -> int:
+    row = connection.execute("SELECT next_seq FROM chats WHERE id = ?", (chat_id,)).fetchone()
+    return 1 if row is None else int(row[0])
+
+
+def find(connection: SqlConnection, chat_id: str) -> Chat | None:
+    row = connection.execute(f"SELECT {_FIELDS} FROM chats WHERE id = ?", (chat_id,)).fetchone()
+    return None if row is None else _chat(row)
+
+
+def config_of(connection: SqlConnection, chat_id: str) -> ChatConfig | None:
+    row = connection.execute("SELECT config FROM chats WHERE id = ?", (chat_id,)).fetchone()
+    return None if row is None else _config_in(row[0])
+
+
+@lru_cache(maxsize=256)
+def _config_in(config: str) -> ChatConfig:
+    """Cached: called before every call, nearly always for the same few configurations."""
+    return ChatConfig.from_stored(from_json_text(config))
+
+
+def imported(connection: SqlConnection, import_hash: str) -> bool:
+    return connection.execute("SELECT id FROM chats WHERE import_hash = ?", (import_hash,)).fetchone() is not None
+
+
+def page(
+    connection: SqlConnection,
+    *,
+    limit: int,
+    cursor: str | None,
+    q: str | None,
+    states: Collection[ChatState] = (),
+    pinned: bool | None = None,
+    archived: bool | None = None,
+) -> tuple[list[Chat], str | None]:
+    """Returns a page, most recently updated first.
+
+    `q` is searched in the titles, ignoring case; `states` limits the result to these states; `pinned` and `archived` to
+    chats that are so, or are not.
+    """
+    clauses, values, order = ["1 = 1"], list[str | int](), "updated_at"
+    if cursor is not None:
+        clauses.append("(updated_at, id) < (?, ?)")
+        values += _read_cursor(cursor)
+    if q:
+        clauses.append("title_folded LIKE ? ESCAPE '\\'")
+        values.append(f"%{_escaped(q.casefold())}%")
+    if states:
+        clauses.append(f"state IN ({', '.join('?' for _ in states)})")
+        values += [state.value for state in states]
+        order = _UNINDEXED  # few match among many: one table scan is seven times as fast as the index
+    for column, wanted in (("pinned", pinned), ("archived", archived)):
+        if wanted is not None:
+            clauses.append(f"{column} = ?")
+            values.append(int(wanted))
+    if pinned or archived:
+        order = _UNINDEXED
+    rows = connection.execute(
+        f"SELECT {_FIELDS} FROM chats WHERE {' AND '.join(clauses)} ORDER BY {order} DESC, id DESC LIMIT ?",
+        (*values, limit + 1),
+    ).fetchall()
+    chats = [_chat(row) for row in rows[:limit]]
+    return chats, f"{chats[-1].updated_at}~{chats[-1].id}" if len(rows) > limit else None
+
+
+def _read_cursor(cursor: str) -> tuple[str, str]:
+    updated_at, mark, chat_id = cursor.partition("~")
+    if not mark:
+        raise Invalid(f"'{cursor}' is not a cursor. Send the 'next' value of the previous page.", param="cursor")
+    return updated_at, chat_id
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _chat(row: tuple[Any, ...]) -> Chat:
+    id_, title, workspace, config, state, extra, created_at, updated_at, pinned, archived = row
+    return Chat(
+        id=id_,
+        title=title,
+        workspace=workspace,
+        config=ChatConfig.from_stored(from_json_text(config)),
+        state=ChatState(state),
+        created_at=created_at,
+        updated_at=updated_at,
+        extra=from_json_text(extra),
+        pinned=bool(pinned),
+        archived=bool(archived),
+    )

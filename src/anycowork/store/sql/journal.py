@@ -1,0 +1,304 @@
+"""The journal: numbers a change, makes it durable, then shows its events. Deltas are shown first and made durable in pieces."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
+
+from anycowork.domain.chats import Turn
+from anycowork.domain.errors import StorageFault
+from anycowork.domain.events import EventType, NewEvent, Record
+from anycowork.domain.journal import (
+    AddChat,
+    Change,
+    Compact,
+    RemoveChat,
+    RequireLease,
+    RequireNoDenial,
+    Reserve,
+    SetChat,
+    Spend,
+    Write,
+)
+from anycowork.domain.messages import Json, Message, Speaker
+from anycowork.domain.ports import Clock
+from anycowork.domain.rules import Rule
+from anycowork.domain.snapshots import Snapshot
+from anycowork.domain.tools import Call
+from anycowork.store.sql import chats, messages, turns
+from anycowork.store.sql.change_writer import ChangeWriter, Numbered
+from anycowork.store.sql.chat_sequencer import ChatSequence, ChatSequencer
+from anycowork.store.sql.connection import SqlConnection, SqlReader
+from anycowork.store.sql.delta_buffer import DeltaBuffer, DeltaPiece, DroppedDeltas, StreamDelta
+from anycowork.store.sql.envelopes import encoded, encoded_message
+from anycowork.store.sql.job_turns import JobTurns
+from anycowork.store.sql.records import RecordRow
+from anycowork.store.sql.turns import Running
+from anycowork.store.sql.writer import UncancellableFuture, WriteDone, WriteFailed, Writer
+
+FLUSH_SECONDS = 0.1
+RETRY_SECONDS = 1.0
+# More deltas than can have been shown but not made durable just before a crash.
+SKIPPED_NUMBERS = 100_000
+
+# Aliases for the parameter types of nested functions: written there, they would be built again at every write.
+Placed = WriteDone[int] | WriteFailed
+Kept = WriteDone[None] | WriteFailed
+
+log = logging.getLogger(__name__)
+_OF_A_STEP = frozenset({Message, Turn, Call, Reserve, Spend, Compact, RequireLease, RequireNoDenial, Snapshot})
+_REMEMBERED = frozenset({Turn, AddChat, SetChat, Rule, RemoveChat})
+_DROPPING = frozenset({Compact, RemoveChat})
+
+
+class SqlJournal:
+    """Implements the `Journal` port. Belongs to one event loop, on which it calls `publish`, per chat in ascending order,
+    and `chats_changed` when a chat was added, removed, or got another title or configuration."""
+
+    def __init__(
+        self,
+        reader: SqlReader,
+        writer: Writer,
+        change_writer: ChangeWriter,
+        lines: ChatSequencer,
+        pieces: DeltaBuffer,
+        running: Running,
+        clock: Clock,
+        publish: Callable[[Record], None],
+        rules_changed: Callable[[], None],
+        chats_changed: Callable[[], None],
+        job_turns: JobTurns | None = None,
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._change_writer = change_writer
+        self._lines = lines
+        self._pieces = pieces
+        self._running = running
+        self._clock = clock
+        self._publish = publish
+        self._rules_changed = rules_changed
+        self._chats_changed = chats_changed
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+        self._job_turns = job_turns or JobTurns()
+
+    async def write(self, *changes: Change) -> None:
+        chat_id = changes[0].chat_id
+        if not self._lines.knows(chat_id):
+            self._lines.start_at(chat_id, await self._reader.read(chats.next_seq, chat_id))
+        await self.submit_change(*changes)
+
+    def submit_change(self, *changes: Change) -> UncancellableFuture[None]:
+        sequence = self._lines.of(changes[0].chat_id)
+        numbered = self._number(changes, sequence)
+        place = sequence.hold(numbered.first_seq)
+        drops = self._drop_pieces(numbered)
+        known: UncancellableFuture[None] = UncancellableFuture()
+
+        def settle(outcome: Placed) -> None:
+            if isinstance(outcome, WriteFailed):
+                known.settle(outcome)
+                self._restore_drops(drops)
+                sequence.settle(place, _show_nothing)
+                return
+            known.set_result(None)  # waiting tasks continue in the loop's next round, when everything is shown
+            self._update_memory(numbered, drops)
+            sequence.settle(place, partial(self._show_all, numbered.entries, outcome.value))
+
+        self._writer.submit_part(self._change_writer.write, numbered, settle)
+        return known
+
+    def publish_delta(
+        self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str
+    ) -> None:
+        sequence = self._lines.of(chat_id)
+        delta = StreamDelta(
+            chat_id,
+            turn_id,
+            message_id,
+            kind,
+            offset,
+            text,
+            sequence.take(1),
+            self._clock.new_id(),
+            self._clock.now(),
+            *self._job_turns.names_of(turn_id),
+        )
+        sequence.show(delta.seq, partial(self._show_delta, delta, delta.record()))
+
+    def show(self, chat_id: str, turn_id: str, call_id: str, message_id: str, offset: int, text: str) -> None:
+        sequence = self._lines.of(chat_id)
+        seq = sequence.take(1)
+        body: Json = {"message_id": message_id, "offset": offset, "text": text}
+        job_id, task_id = self._job_turns.names_of(turn_id)
+        draft = NewEvent(EventType.TEXT_DELTA, body, turn_id, job_id, task_id, call_id=call_id)
+        at, record_id = self._clock.now(), self._clock.new_id()
+        shown = encoded(draft, seq=seq, record_id=record_id, chat_id=chat_id, at=at)
+        sequence.show(
+            seq, partial(self._publish, RecordRow(chat_id, seq, EventType.TEXT_DELTA, shown, message_id).at(0))
+        )
+
+    async def refresh(self, chat_id: str) -> None:
+        """Reads again what this server remembers of a chat that it takes over: another one may have written to it."""
+        await self._writer.run(partial(chats.skip_numbers_of, chat_id=chat_id, count=SKIPPED_NUMBERS))
+        next_seq = await self._reader.read(chats.next_seq, chat_id)
+        open_turns = await self._reader.read(turns.task_states, chat_id)
+        self.forget(chat_id)
+        self._lines.start_at(chat_id, next_seq)
+        self._job_turns.remember(open_turns)
+
+    def forget(self, chat_id: str | None = None) -> None:
+        """Forgets what this server remembers of a chat, or of all: another one has written to it."""
+        for known in self._lines.idle() if chat_id is None else (chat_id,):
+            self._lines.forget(known)
+            self._running.forget(known)
+            self._job_turns.forget(known)
+
+    async def flush(self) -> None:
+        """Returns when all text that was shown is durable. Raises: StorageFault."""
+        if self._pieces:
+            await self._flush()
+
+    async def aclose(self) -> None:
+        """Returns when everything written or shown is durable. Raises: StorageFault if some of it is not."""
+        try:
+            await self._writer.run(_nothing)  # by then, text that waited for an earlier write is shown
+            await self._flush()
+        finally:
+            self._closed = True
+            if self._timer is not None:
+                self._timer.cancel()
+
+    # --- numbering
+
+    def _number(self, changes: Sequence[Change], sequence: ChatSequence) -> Numbered:
+        chat_id, at, first, new_id = changes[0].chat_id, self._clock.now(), sequence.next_seq, self._clock.new_id
+        entries: list[RecordRow] = []
+        places: list[messages.Row] = []
+        changed: list[Change] = []
+        step = True
+        for change in changes:
+            who, why = change.principal, change.cause
+            step = step and _OF_A_STEP.issuperset(map(type, change.writes))
+            change = self._job_turns.bound(change)
+            changed.append(change)
+            for write in change.writes:
+                if type(write) is Message:
+                    step = step and write.role is not Speaker.USER
+                    seq = sequence.take(1)
+                    places.append((write.id, chat_id, seq))
+                    body = encoded_message(write, seq=seq, record_id=new_id(), at=at, principal=who, cause=why)
+                    entries.append(RecordRow(chat_id, seq, EventType.MESSAGE, body))
+            for draft in change.events:
+                seq = sequence.take(1)
+                body = encoded(draft, seq=seq, record_id=new_id(), chat_id=chat_id, at=at, principal=who, cause=why)
+                entries.append(RecordRow(chat_id, seq, draft.type, body))
+        if not entries:
+            sequence.take(1)  # rows are ordered by the number of their change, so each change needs one
+        writes = changed[0].writes if len(changed) == 1 else tuple(chain.from_iterable(one.writes for one in changed))
+        return Numbered(chat_id, writes, tuple(entries), tuple(places), first, sequence.next_seq, at, step)
+
+    # --- showing
+
+    def _show_all(self, entries: tuple[RecordRow, ...], position: int) -> None:
+        for place, entry in enumerate(entries, position):
+            self._publish(entry.at(place))
+
+    def _show_delta(self, delta: StreamDelta, record: Record) -> None:
+        self._publish(record)
+        if self._pieces.add(delta):
+            self._make_durable(self._pieces.start_writing(open_too=False))
+        elif self._timer is None:
+            self._flush_in(FLUSH_SECONDS)
+
+    # --- pieces of deltas
+
+    async def _flush(self) -> None:
+        known: UncancellableFuture[None] = UncancellableFuture()
+        self._make_durable(self._pieces.start_writing(open_too=True), known.settle)
+        await known
+
+    def _flush_in(self, seconds: float) -> None:
+        if not self._closed:
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._flush_now)
+
+    def _flush_now(self) -> None:
+        self._timer = None
+        self._make_durable(self._pieces.start_writing(open_too=True))
+
+    def _make_durable(self, pieces: list[DeltaPiece], then: Callable[[Kept], None] | None = None) -> None:
+        next_seqs = {chat_id: self._lines.of(chat_id).next_seq for chat_id in {piece.first.chat_id for piece in pieces}}
+
+        def settle(outcome: Kept) -> None:
+            self._finish_writing(pieces, outcome)
+            if then is not None:
+                then(outcome)
+
+        entries = [piece.entry() for piece in pieces]
+        self._writer.submit(partial(self._change_writer.write_pieces, entries=entries, next_seqs=next_seqs), settle)
+
+    def _finish_writing(self, pieces: list[DeltaPiece], outcome: Kept) -> None:
+        match outcome:
+            case WriteDone():
+                self._pieces.finish_writing(pieces, durable=True)
+            case WriteFailed(StorageFault()):
+                self._pieces.finish_writing(pieces, durable=False)
+                if self._timer is None:
+                    self._flush_in(RETRY_SECONDS)
+            case WriteFailed(error):
+                # A second attempt would fail too. Readers have seen the text, and the whole message still follows.
+                self._pieces.finish_writing(pieces, durable=True)
+                log.error("%d pieces of text could not be kept: %s", len(pieces), error)
+
+    def _drop_pieces(self, numbered: Numbered) -> list[DroppedDeltas]:
+        drops: list[DroppedDeltas] = []
+        if _DROPPING.isdisjoint(map(type, numbered.writes)):  # the usual case
+            return drops
+        for write in numbered.writes:
+            if isinstance(write, Compact):
+                drops.append(self._pieces.drop(numbered.chat_id, write.message_id))
+            elif isinstance(write, RemoveChat):
+                drops.append(self._pieces.drop(numbered.chat_id))
+        return drops
+
+    def _update_memory(self, numbered: Numbered, drops: list[DroppedDeltas]) -> None:
+        """Updates the in-memory state to match the disk."""
+        for drop in drops:
+            self._pieces.finish(drop)
+        for write in numbered.writes:
+            if type(write) in _REMEMBERED:
+                self._remember(numbered.chat_id, write)
+
+    def _remember(self, chat_id: str, write: Write) -> None:
+        if isinstance(write, Turn):
+            self._running.update(write)
+        elif isinstance(write, SetChat):
+            self._running.forget_config(chat_id)
+            if write.title is not None or write.config is not None:
+                self._chats_changed()
+        elif isinstance(write, AddChat):
+            self._chats_changed()
+        elif isinstance(write, Rule):
+            self._rules_changed()
+        elif isinstance(write, RemoveChat):
+            self._lines.forget(chat_id)
+            self._running.forget(chat_id)
+            self._job_turns.forget(chat_id)
+            self._rules_changed()
+            self._chats_changed()
+
+    def _restore_drops(self, drops: list[DroppedDeltas]) -> None:
+        for drop in drops:
+            self._pieces.restore(drop)
+        if drops and self._timer is None:
+            self._flush_in(FLUSH_SECONDS)
+
+
+def _show_nothing() -> None:
+    """Shows nothing: a change that was not written leaves a gap in the numbers."""
+
+
+def _nothing(connection: SqlConnection) -> None:
+    """Does nothing. It is durable when everything before it is."""

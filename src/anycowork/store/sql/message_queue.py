@@ -1,0 +1,36 @@
+"""The queued_messages table: what people wrote while the agent worked, until it is sent."""
+
+from anycowork.domain.errors import NotFound
+from anycowork.domain.message_queue import QueuedMessage
+from anycowork.store.sql.connection import SqlConnection
+
+_FIELDS = "id, chat_id, content, principal, steer, created_at"
+
+
+def put(connection: SqlConnection, queued: QueuedMessage) -> None:
+    """Adds a message, or replaces the content and the kind of one that is there."""
+    connection.execute(
+        f"INSERT INTO queued_messages ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET content = excluded.content, steer = excluded.steer",
+        (queued.id, queued.chat_id, queued.content, queued.principal, int(queued.steer), queued.created_at),
+    )
+
+
+def remove(connection: SqlConnection, chat_id: str, queued_id: str) -> None:
+    """Raises: NotFound, so that a message is sent or removed once."""
+    statement = "DELETE FROM queued_messages WHERE id = ? AND chat_id = ?"
+    if connection.execute(statement, (queued_id, chat_id)).rowcount != 1:
+        raise NotFound("queued message", queued_id)
+
+
+def of_chat(connection: SqlConnection, chat_id: str) -> list[QueuedMessage]:
+    """Returns them in the order in which they are sent: what steers first, then by age."""
+    rows = connection.execute(
+        f"SELECT {_FIELDS} FROM queued_messages WHERE chat_id = ? ORDER BY steer DESC, id", (chat_id,)
+    )
+    return [QueuedMessage(row[0], row[1], row[2], row[3], bool(row[4]), row[5]) for row in rows]
+
+
+def chats(connection: SqlConnection) -> list[str]:
+    """Returns the chats that have queued messages."""
+    return [row[0] for row in connection.execute("SELECT DISTINCT chat_id FROM queued_messages")]

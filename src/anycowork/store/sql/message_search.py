@@ -1,0 +1,85 @@
+"""The full-text index over what people and agents wrote. A row's id is the position of the message's record, which holds the text."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from anycowork.domain.errors import Invalid
+from anycowork.domain.messages import Json, Message, MessageType
+from anycowork.domain.text_search import SearchResult, SearchTerm, read_query, snippet
+from anycowork.store.sql.columns import from_json_text
+from anycowork.store.sql.connection import SqlConnection
+
+Row = tuple[int, bytes]
+"""The position and the body of a message's record."""
+
+
+def index(connection: SqlConnection, rows: Iterable[Row]) -> None:
+    """Adds messages, in the transaction that inserts their records."""
+    if texts := list(_texts(rows)):
+        connection.dialect.index(connection, texts)
+
+
+def unindex(connection: SqlConnection, rows: Iterable[Row]) -> None:
+    """Removes messages. An index without a copy of their text is given the same text again."""
+    connection.dialect.unindex(connection, list(_texts(rows)))
+
+
+def search(
+    connection: SqlConnection, query: str, *, limit: int, before: str | None
+) -> tuple[list[SearchResult], str | None]:
+    """Return messages that contain all words of the query, newest first, and the cursor of the next page.
+
+    Raises: Invalid for a cursor that is none.
+    """
+    terms, newest = read_query(query), _read_cursor(before)
+    if not terms:
+        return [], None
+    # Newest first is the order of the index itself: only the rows of the page are read, however many match.
+    rows = connection.execute(
+        f"SELECT found.position, records.chat_id, chats.title, records.body FROM ({connection.dialect.search}) AS found"
+        " JOIN records ON records.position = found.position JOIN chats ON chats.id = records.chat_id"
+        " ORDER BY found.position DESC",
+        (connection.dialect.match(terms), newest, limit + 1),
+    ).fetchall()
+    results = [_result(chat_id, title, body, terms) for _, chat_id, title, body in rows[:limit]]
+    return results, str(rows[limit - 1][0]) if len(rows) > limit else None
+
+
+def _result(chat_id: str, title: str, body: bytes, terms: Sequence[SearchTerm]) -> SearchResult:
+    message = Message.from_stored(chat_id, _stored(body))
+    parts = snippet(message.content, terms)
+    return SearchResult(chat_id, message.id, title, str(message.role), message.created_at, parts)
+
+
+class _MessageText(msgspec.Struct):
+    content: str
+    message_type: str = ""
+
+
+class _RecordedMessage(msgspec.Struct):
+    message: _MessageText
+
+
+_decoder = msgspec.json.Decoder(_RecordedMessage)
+_NOT_INDEXED = frozenset({MessageType.TOOL_CALL.value, MessageType.TOOL_RESULT.value})
+
+
+def _texts(rows: Iterable[Row]) -> Iterator[tuple[int, str]]:
+    for position, body in rows:
+        message = _decoder.decode(body).message
+        if message.content and message.message_type not in _NOT_INDEXED:
+            yield position, message.content
+
+
+def _stored(body: bytes) -> Json:
+    message = from_json_text(body)["message"]
+    return message if isinstance(message, dict) else {}
+
+
+def _read_cursor(before: str | None) -> int:
+    if before is None:
+        return 2**62
+    if not (before.isascii() and before.isdigit() and len(before) < 19):
+        raise Invalid(f"'{before}' is not a cursor. Send the 'next' value of the previous page.", param="before")
+    return int(before)

@@ -1,0 +1,155 @@
+"""Reads messages from their records. The bytes that readers received and the chain covers are the only copy.
+
+The messages table says where the record of a message is. It also keeps imported messages in their original form.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from anycowork.domain.errors import Invalid
+from anycowork.domain.images import images_of
+from anycowork.domain.messages import Message
+from anycowork.domain.ports import MessagePage
+from anycowork.store.sql.columns import from_json_text
+from anycowork.store.sql.connection import SqlConnection
+
+Cursor = int | str | None
+
+Row = tuple[str, str, int]
+"""id, chat_id, seq"""
+
+
+def insert(connection: SqlConnection, rows: Sequence[Row]) -> None:
+    connection.executemany("INSERT INTO messages (id, chat_id, seq) VALUES (?, ?, ?)", rows)
+
+
+def insert_imported(connection: SqlConnection, rows: Sequence[tuple[str, str, int, bytes]]) -> None:
+    """Inserts messages together with their original form."""
+    connection.executemany("INSERT INTO messages (id, chat_id, seq, raw) VALUES (?, ?, ?, ?)", rows)
+
+
+def remove_of_chat(connection: SqlConnection, chat_id: str) -> set[str]:
+    """Deletes the chat's messages; call it before its records are deleted. Returns the hashes of the images they name.
+
+    There is no index by chat: only this function would use it, and every message would pay for it.
+    """
+    rows, hashes = [], set[str]()
+    for message in _all(connection, chat_id):
+        rows.append((message.id, chat_id))
+        hashes |= {image.sha256 for image in images_of(message)}
+    connection.executemany("DELETE FROM messages WHERE id = ? AND chat_id = ?", rows)
+    return hashes
+
+
+def remove_unnamed_image(connection: SqlConnection, hash_: str) -> None:
+    """Deletes the image unless a message of another chat names it: each content is stored once.
+
+    Scans every message, but only when images are deleted.
+    """
+    named = connection.execute(
+        "SELECT 1 FROM records WHERE type = 'message' AND instr(body, ?) > 0 LIMIT 1", (hash_.encode(),)
+    ).fetchone()
+    if named is None:
+        connection.execute("DELETE FROM blobs WHERE hash = ?", (hash_,))
+
+
+def lengths(
+    connection: SqlConnection, chat_id: str, *, newest: int | None = None, since: int = 0
+) -> list[tuple[int, int]]:
+    """Returns the number and byte length of every message, or of the newest, ascending. Does not read their bodies."""
+    rows = connection.execute(
+        "SELECT seq, length(body) FROM records WHERE chat_id = ? AND seq >= ? AND type = 'message' ORDER BY seq DESC LIMIT ?",
+        (chat_id, since, 2**62 if newest is None else newest),
+    ).fetchall()
+    return rows[::-1]
+
+
+def between(connection: SqlConnection, chat_id: str, first: int, last: int) -> list[Message]:
+    """Returns the messages with these numbers, both ends included."""
+    rows = connection.execute(
+        "SELECT body FROM records WHERE chat_id = ? AND seq BETWEEN ? AND ? AND type = 'message' ORDER BY seq",
+        (chat_id, first, last),
+    ).fetchall()
+    return [Message.from_stored(chat_id, from_json_text(_in_record(body))) for (body,) in rows]
+
+
+def first(connection: SqlConnection, chat_id: str, limit: int) -> list[Message]:
+    rows = connection.execute(
+        "SELECT body FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq LIMIT ?", (chat_id, limit)
+    ).fetchall()
+    return [Message.from_stored(chat_id, from_json_text(_in_record(body))) for (body,) in rows]
+
+
+def first_number(connection: SqlConnection, chat_id: str) -> int | None:
+    row = connection.execute(
+        "SELECT seq FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq LIMIT 1", (chat_id,)
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def number_of(connection: SqlConnection, chat_id: str, message_id: str) -> int | None:
+    row = connection.execute("SELECT seq FROM messages WHERE id = ? AND chat_id = ?", (message_id, chat_id)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def find(connection: SqlConnection, chat_id: str, message_id: str) -> Message | None:
+    row = connection.execute(
+        "SELECT body FROM messages JOIN records USING (chat_id, seq) WHERE messages.id = ? AND chat_id = ?",
+        (message_id, chat_id),
+    ).fetchone()
+    return None if row is None else Message.from_stored(chat_id, from_json_text(_in_record(row[0])))
+
+
+def page(
+    connection: SqlConnection, chat_id: str, *, after: Cursor, before: Cursor, limit: int, last_seq: int
+) -> MessagePage:
+    """Returns a page, ascending. With `after`: the next `limit` messages. Otherwise the newest `limit` (before a cursor, if given).
+
+    `next` continues in the same direction: send it as `after` if `after` was sent, else as `before`.
+    """
+    low = _seq_of(connection, chat_id, after, "after")
+    high = _seq_of(connection, chat_id, before, "before")
+    forward = low is not None
+    rows = connection.execute(
+        "SELECT seq, body FROM records WHERE chat_id = ? AND seq > ? AND seq < ? AND type = 'message'"
+        f" ORDER BY seq {'ASC' if forward else 'DESC'} LIMIT ?",
+        (chat_id, -1 if low is None else low, 2**62 if high is None else high, limit + 1),
+    ).fetchall()
+    shown = rows[:limit]
+    further = str(shown[-1][0]) if shown and len(rows) > limit else None
+    if not forward:
+        shown.reverse()
+    return MessagePage(bodies=tuple(_in_record(body) for _, body in shown), last_seq=last_seq, next=further)
+
+
+def _all(connection: SqlConnection, chat_id: str) -> Iterator[Message]:
+    rows = connection.execute(
+        "SELECT body FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq", (chat_id,)
+    )
+    return (Message.from_stored(chat_id, from_json_text(_in_record(body))) for (body,) in rows)
+
+
+class _Holder(msgspec.Struct):
+    message: msgspec.Raw
+
+
+_holder = msgspec.json.Decoder(_Holder)
+
+
+def _in_record(body: bytes) -> bytes:
+    return bytes(_holder.decode(body).message)
+
+
+def _seq_of(connection: SqlConnection, chat_id: str, cursor: Cursor, param: str) -> int | None:
+    """Resolves a cursor: a number or the id of a message."""
+    if cursor is None or isinstance(cursor, int):
+        return cursor
+    if (seq := number_of(connection, chat_id, cursor)) is not None:
+        return seq
+    if cursor.isascii() and cursor.isdigit() and len(cursor) < 19:
+        return int(cursor)
+    raise Invalid(
+        f"'{cursor}' is neither a message of this chat nor a number. Send a message id, or the 'next' value of a page.",
+        param=param,
+    )

@@ -1,0 +1,92 @@
+"""The principals table: the holders of keys. Stores only the hash of a key."""
+
+from anycowork.domain.metering import KeyLimits
+from anycowork.domain.ports import Clock
+from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.domain.values import value
+from anycowork.store.sql.columns import to_json_text
+from anycowork.store.sql.connection import SqlConnection, SqlReader
+from anycowork.store.sql.ledger import read_limits, write_limits
+from anycowork.store.sql.writer import Writer
+
+
+@value
+class StoredKeyHolder:
+    principal: Principal
+    created_at: str
+    revoked_at: str | None
+    limits: KeyLimits
+
+
+class SqlPrincipals:
+    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock, *, shared: bool = False) -> None:
+        """`shared`: other servers revoke keys too, so a key is looked up for every request."""
+        self._shared = shared
+        self._reader = reader
+        self._writer = writer
+        self._clock = clock
+        self._known: dict[str, Principal] = {}  # by hash, because every request asks; holds valid keys only
+
+    async def add(self, principal: Principal, *, key_hash: str, limits: KeyLimits | None = None) -> str:
+        """Adds a key holder and returns the time. Raises: Conflict if the id or the key exists already."""
+        created_at = self._clock.now()
+        values = (
+            principal.id,
+            principal.kind.value,
+            principal.name,
+            to_json_text(sorted(principal.scopes)),
+            key_hash,
+            created_at,
+            write_limits(limits or KeyLimits()),
+        )
+        await self._writer.run(
+            lambda connection: (
+                connection.execute(
+                    "INSERT INTO principals (id, kind, name, scopes, key_hash, created_at, limits) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    values,
+                ).rowcount
+            )
+        )
+        return created_at
+
+    async def find(self, key_hash: str) -> Principal | None:
+        """Returns the holder of this key; None if the key does not exist or was revoked."""
+        known = self._known.get(key_hash)
+        if known is not None and not self._shared:
+            return known
+        found = await self._reader.read(_find, key_hash)
+        if found is not None:
+            self._known[key_hash] = found
+        return found
+
+    async def all(self) -> list[StoredKeyHolder]:
+        return await self._reader.read(_all)
+
+    async def revoke(self, principal_id: str) -> bool:
+        """Returns False if there is no such principal, or it was revoked before."""
+        values = (self._clock.now(), principal_id)
+        self._known.clear()
+        changed = await self._writer.run(
+            lambda connection: (
+                connection.execute(
+                    "UPDATE principals SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", values
+                ).rowcount
+            )
+        )
+        self._known.clear()  # entries cached during the write were still valid then
+        return changed == 1
+
+
+def _find(connection: SqlConnection, key_hash: str) -> Principal | None:
+    row = connection.execute(
+        "SELECT id, kind, name FROM principals WHERE key_hash = ? AND revoked_at IS NULL", (key_hash,)
+    ).fetchone()
+    return None if row is None else Principal(row[0], PrincipalKind(row[1]), row[2])
+
+
+def _all(connection: SqlConnection) -> list[StoredKeyHolder]:
+    rows = connection.execute("SELECT id, kind, name, created_at, revoked_at, limits FROM principals ORDER BY id")
+    return [
+        StoredKeyHolder(Principal(row[0], PrincipalKind(row[1]), row[2]), row[3], row[4], read_limits(row[5]))
+        for row in rows
+    ]

@@ -1,0 +1,106 @@
+"""The questions and plans tables: what waits for a person's decision, and the decision."""
+
+from anycowork.domain.approvals import PlanRow, PlanState, QuestionRow, QuestionState
+from anycowork.domain.errors import AlreadyAnswered, NotFound, PlanAlreadyApproved, PlanSuperseded
+from anycowork.domain.journal import ApprovePlan, SettleQuestion
+from anycowork.store.sql.columns import from_json_text_or_none, to_json_text, to_json_text_or_null
+from anycowork.store.sql.connection import SqlConnection
+
+_PLAN = "message_id, chat_id, state, approved, approved_by, turn_id"
+
+
+def add_question(connection: SqlConnection, question: QuestionRow) -> None:
+    connection.execute(
+        "INSERT INTO questions (message_id, chat_id, turn_id, state, answer, answered_by) VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            question.message_id,
+            question.chat_id,
+            question.turn_id,
+            question.state.value,
+            to_json_text_or_null(question.answer),
+            question.answered_by,
+        ),
+    )
+
+
+def settle_question(connection: SqlConnection, chat_id: str, write: SettleQuestion) -> None:
+    settled = connection.execute(
+        "UPDATE questions SET state = ?, answer = ?, answered_by = ? WHERE message_id = ? AND chat_id = ? AND state = 'open'",
+        (write.state.value, to_json_text_or_null(write.answer), write.answered_by, write.message_id, chat_id),
+    )
+    if settled.rowcount == 1:
+        return
+    row = connection.execute(
+        "SELECT state FROM questions WHERE message_id = ? AND chat_id = ?", (write.message_id, chat_id)
+    ).fetchone()
+    if row is None:
+        raise NotFound("question", write.message_id)
+    raise AlreadyAnswered(f"Question '{write.message_id}' is already {row[0]}. Reload the chat to see the answer.")
+
+
+def question(connection: SqlConnection, message_id: str) -> QuestionRow | None:
+    return _question(connection, "message_id = ?", message_id)
+
+
+def open_question(connection: SqlConnection, chat_id: str, *, turn_id: str | None = None) -> QuestionRow | None:
+    """Returns an open question of the chat; with `turn_id` the one of this turn, because several tasks of a job may ask."""
+    if turn_id is None:
+        return _question(connection, "chat_id = ? AND state = 'open'", chat_id)
+    return _question(connection, "chat_id = ? AND state = 'open' AND turn_id = ?", chat_id, turn_id)
+
+
+def _question(connection: SqlConnection, where: str, *values: str) -> QuestionRow | None:
+    row = connection.execute(
+        f"SELECT message_id, chat_id, turn_id, state, answer, answered_by FROM questions WHERE {where}", values
+    ).fetchone()
+    if row is None:
+        return None
+    return QuestionRow(row[0], row[1], row[2], QuestionState(row[3]), from_json_text_or_none(row[4]), row[5])
+
+
+def add_plan(connection: SqlConnection, plan: PlanRow) -> None:
+    """Adds a plan. It supersedes older open plans of the chat."""
+    connection.execute("UPDATE plans SET state = 'superseded' WHERE chat_id = ? AND state = 'open'", (plan.chat_id,))
+    connection.execute(
+        "INSERT INTO plans (message_id, chat_id, state, approved, approved_by, turn_id) VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            plan.message_id,
+            plan.chat_id,
+            plan.state.value,
+            to_json_text_or_null(plan.approved),
+            plan.approved_by,
+            plan.turn_id,
+        ),
+    )
+
+
+def approve_plan(connection: SqlConnection, chat_id: str, write: ApprovePlan) -> None:
+    approved = connection.execute(
+        "UPDATE plans SET state = 'approved', approved = ?, approved_by = ?, turn_id = ? WHERE message_id = ? AND chat_id = ? AND state = 'open'",
+        (to_json_text(write.approved), write.approved_by, write.turn_id, write.message_id, chat_id),
+    )
+    if approved.rowcount == 1:
+        return
+    row = connection.execute(
+        "SELECT state FROM plans WHERE message_id = ? AND chat_id = ?", (write.message_id, chat_id)
+    ).fetchone()
+    if row is None:
+        raise NotFound("plan", write.message_id)
+    if PlanState(row[0]) is PlanState.SUPERSEDED:
+        raise PlanSuperseded(f"Plan '{write.message_id}' is outdated: a newer plan replaced it. Approve the newer one.")
+    raise PlanAlreadyApproved(f"Plan '{write.message_id}' is already approved. See its run in the chat.")
+
+
+def plan(connection: SqlConnection, message_id: str) -> PlanRow | None:
+    row = connection.execute(f"SELECT {_PLAN} FROM plans WHERE message_id = ?", (message_id,)).fetchone()
+    return None if row is None else _plan(row)
+
+
+def approved_plans(connection: SqlConnection, chat_id: str) -> list[PlanRow]:
+    """Returns approved plans, ordered by message id, and therefore by time."""
+    found = f"SELECT {_PLAN} FROM plans WHERE chat_id = ? AND state = 'approved' ORDER BY message_id"
+    return [_plan(row) for row in connection.execute(found, (chat_id,))]
+
+
+def _plan(row: tuple[str, str, str, str | None, str | None, str | None]) -> PlanRow:
+    return PlanRow(row[0], row[1], PlanState(row[2]), from_json_text_or_none(row[3]), row[4], row[5])

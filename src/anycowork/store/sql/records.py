@@ -1,0 +1,142 @@
+"""The records table: one durable fact per row, ordered across all chats and within each."""
+
+from collections.abc import Iterable, Sequence
+
+from anycowork.domain.audit import link
+from anycowork.domain.events import DELTAS, SIDEBAR, EventType, Record
+from anycowork.domain.ports import UnfinishedText
+from anycowork.domain.values import leaf_value
+from anycowork.store.sql import message_search
+from anycowork.store.sql.columns import from_json_text
+from anycowork.store.sql.connection import SqlConnection
+
+_MESSAGE = EventType.MESSAGE.value
+
+
+@leaf_value
+class RecordRow:
+    """A record before it gets its position among all chats' records. Only a delta has a `message_id`."""
+
+    chat_id: str
+    seq: int
+    type: EventType
+    body: bytes
+    message_id: str | None = None
+
+    def at(self, position: int) -> Record:
+        return Record(self.chat_id, self.seq, self.type, self.body, position)
+
+
+Row = tuple[int, str, int, str, str, bytes]
+"""position, chat_id, seq, type, then `hash` of a record in the chain, or `message_id` of a piece outside it; body
+
+Omitting a column costs nothing, while Python's SQLite binds a None more slowly than a text.
+"""
+
+
+def chained(entries: Iterable[RecordRow], *, position: int, chain: str) -> tuple[list[Row], str]:
+    """Returns the rows from this position on, and the new end of the chain."""
+    rows: list[Row] = []
+    for place, entry in enumerate(entries, position):
+        chain = link(chain, entry.body)
+        rows.append((place, entry.chat_id, entry.seq, str(entry.type), chain, entry.body))
+    return rows, chain
+
+
+def pieces(entries: Iterable[RecordRow], *, position: int) -> list[Row]:
+    """Returns the rows of delta pieces. They are not part of the chain: they are deleted when their message is complete."""
+    return [
+        (place, entry.chat_id, entry.seq, str(entry.type), entry.message_id or "", entry.body)
+        for place, entry in enumerate(entries, position)
+    ]
+
+
+def insert(connection: SqlConnection, rows: Sequence[Row]) -> None:
+    """Inserts records of the chain, and indexes the messages among them."""
+    connection.executemany(
+        "INSERT INTO records (position, chat_id, seq, type, hash, body) VALUES (?, ?, ?, ?, ?, ?)", rows
+    )
+    message_search.index(connection, ((row[0], row[5]) for row in rows if row[3] == _MESSAGE))
+
+
+def insert_pieces(connection: SqlConnection, rows: Sequence[Row]) -> None:
+    connection.executemany(
+        "INSERT INTO records (position, chat_id, seq, type, message_id, body) VALUES (?, ?, ?, ?, ?, ?)", rows
+    )
+
+
+def next_position(connection: SqlConnection) -> int:
+    """Returns a position that was never used, even if the newest records were deleted since."""
+    found = connection.execute("SELECT MAX(position), (SELECT last_position FROM house) FROM records").fetchone()
+    return 1 + max(found[0] or 0, found[1] or 0)
+
+
+def remove_of_chat(connection: SqlConnection, chat_id: str) -> None:
+    connection.execute("UPDATE house SET last_position = ?", (next_position(connection) - 1,))
+    said = "SELECT position, body FROM records WHERE chat_id = ? AND type = 'message'"
+    message_search.unindex(connection, connection.execute(said, (chat_id,)))
+    connection.execute("DELETE FROM records WHERE chat_id = ?", (chat_id,))
+
+
+def compact(connection: SqlConnection, chat_id: str, message_id: str) -> None:
+    connection.execute("DELETE FROM records WHERE chat_id = ? AND message_id = ?", (chat_id, message_id))
+
+
+def after(connection: SqlConnection, chat_id: str, seq: int, *, up_to: int | None, limit: int) -> list[Record]:
+    rows = connection.execute(
+        "SELECT seq, type, body, position FROM records WHERE chat_id = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+        (chat_id, seq, _NO_END if up_to is None else up_to, limit),
+    )
+    return [Record(chat_id, row[0], EventType(row[1]), row[2], row[3]) for row in rows]
+
+
+_NO_END = 2**62
+_SIDEBAR_TYPES = sorted(type_.value for type_ in SIDEBAR)
+_SIDEBAR_MARKS = ", ".join("?" for _ in _SIDEBAR_TYPES)
+
+
+def sidebar_after(connection: SqlConnection, position: int, *, limit: int) -> list[Record]:
+    rows = connection.execute(
+        f"SELECT chat_id, seq, type, body, position FROM records WHERE position > ? AND type IN ({_SIDEBAR_MARKS}) ORDER BY position LIMIT ?",
+        (position, *_SIDEBAR_TYPES, limit),
+    )
+    return [Record(row[0], row[1], EventType(row[2]), row[3], row[4]) for row in rows]
+
+
+def last_position(connection: SqlConnection) -> int:
+    return int(connection.execute("SELECT COALESCE(MAX(position), 0) FROM records").fetchone()[0])
+
+
+def ends(connection: SqlConnection, chat_ids: Sequence[str]) -> list[tuple[int, int | None]]:
+    """Returns the number of each chat's last record, and of the first delta whose message is still missing."""
+    return [_ends(connection, chat_id) for chat_id in chat_ids]
+
+
+def _ends(connection: SqlConnection, chat_id: str) -> tuple[int, int | None]:
+    row = connection.execute(
+        "SELECT (SELECT MAX(seq) FROM records WHERE chat_id = ?),"
+        " (SELECT MIN(+seq) FROM records WHERE chat_id = ? AND message_id IS NOT NULL)",
+        (chat_id, chat_id),
+    ).fetchone()
+    return row[0] or 0, row[1]
+
+
+def deltas(connection: SqlConnection, chat_id: str) -> list[Record]:
+    rows = connection.execute(
+        "SELECT seq, type, body, position FROM records WHERE chat_id = ? AND message_id IS NOT NULL ORDER BY seq",
+        (chat_id,),
+    )
+    return [Record(chat_id, row[0], EventType(row[1]), row[2], row[3]) for row in rows]
+
+
+def unfinished(deltas_of_chat: Iterable[Record], turn_id: str) -> list[UnfinishedText]:
+    """Joins the pieces of this turn into texts; an offset gives the place of each piece."""
+    texts: dict[tuple[str, EventType], str] = {}
+    for record in deltas_of_chat:
+        assert record.type in DELTAS
+        body = from_json_text(record.body)
+        offset, text = body["offset"], body["text"]
+        if body["turn_id"] == turn_id and isinstance(offset, int) and isinstance(text, str):
+            key = (str(body["message_id"]), record.type)
+            texts[key] = texts.get(key, "")[:offset] + text
+    return [UnfinishedText(message_id, kind, text) for (message_id, kind), text in texts.items()]

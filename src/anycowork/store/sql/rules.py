@@ -1,0 +1,125 @@
+"""The rules table: permanent allow, ask and deny rules for a chat, a workspace or everywhere. Makes no decisions."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from anycowork.domain.errors import NotFound
+from anycowork.domain.ports import Clock
+from anycowork.domain.rules import Effect, Rule, RuleScope
+from anycowork.store.sql.connection import SqlConnection, SqlReader
+from anycowork.store.sql.writer import Work, Writer
+
+_FIELDS = "id, tool, resource, effect, scope, chat_id, workspace, expires_at, created_by, created_at"
+_Key = tuple[str, str]
+_Held = tuple[tuple[Rule, ...], str | None]
+
+
+class SqlRules:
+    """Implements the `Rules` port. Belongs to one event loop: the rules for a call are cached until a rule changes."""
+
+    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock, *, shared: bool = False) -> None:
+        """`shared`: other servers write rules too, so they are read before every call."""
+        self._shared = shared
+        self._reader = reader
+        self._writer = writer
+        self._clock = clock
+        self._held: dict[_Key, _Held] = {}
+
+    async def add(self, rule: Rule) -> None:
+        await self._write(partial(add, rule=rule))
+
+    async def change(self, rule: Rule) -> None:
+        """Raises: NotFound."""
+        await self._write(partial(_change, rule=rule))
+
+    async def remove(self, rule_id: str) -> None:
+        """Raises: NotFound."""
+        await self._write(partial(_remove, rule_id=rule_id))
+
+    async def find(self, rule_id: str) -> Rule | None:
+        return await self._reader.read(_find, rule_id)
+
+    async def all(self) -> list[Rule]:
+        """Returns all rules, oldest first, including expired ones."""
+        return await self._reader.read(_all)
+
+    async def for_call(self, chat_id: str, workspace: str) -> Sequence[Rule]:
+        held = self._held.get((chat_id, workspace))
+        if held is None or self._shared or (held[1] is not None and held[1] <= self._clock.now()):
+            found = await self._read(chat_id, workspace, self._clock.now())
+            if held is None or found != held:  # unchanged rules stay the same object
+                held = self._held[chat_id, workspace] = found
+        return held[0]
+
+    async def _write(self, work: Work[None]) -> None:
+        try:
+            await self._writer.run(work)
+        finally:  # also on cancellation: the write still happens
+            self.changed()
+
+    def changed(self) -> None:
+        """Clears the cache. Called whenever a rule was written, here or in a chat's change."""
+        self._held.clear()
+
+    async def _read(self, chat_id: str, workspace: str, now: str) -> _Held:
+        """Returns the rules in force, and when the first of them expires."""
+        found = await self._reader.read(_around, chat_id, workspace)
+        rules = tuple(rule for rule in found if rule.holds_in(chat_id, workspace, now=now))
+        return rules, min((rule.expires_at for rule in rules if rule.expires_at is not None), default=None)
+
+
+def _find(connection: SqlConnection, rule_id: str) -> Rule | None:
+    row = connection.execute(f"SELECT {_FIELDS} FROM rules WHERE id = ?", (rule_id,)).fetchone()
+    return None if row is None else _rule(row)
+
+
+def _all(connection: SqlConnection) -> list[Rule]:
+    return [_rule(row) for row in connection.execute(f"SELECT {_FIELDS} FROM rules ORDER BY id")]
+
+
+def _around(connection: SqlConnection, chat_id: str, workspace: str) -> list[Rule]:
+    rows = connection.execute(
+        f"SELECT {_FIELDS} FROM rules WHERE scope = 'global' OR workspace = ? OR chat_id = ? ORDER BY id",
+        (workspace, chat_id),
+    )
+    return [_rule(row) for row in rows]
+
+
+def add(connection: SqlConnection, rule: Rule) -> None:
+    connection.execute(f"INSERT INTO rules ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _values(rule))
+
+
+def _change(connection: SqlConnection, rule: Rule) -> None:
+    done = connection.execute(
+        "UPDATE rules SET tool = ?, resource = ?, effect = ?, expires_at = ? WHERE id = ?",
+        (rule.tool, rule.resource, rule.effect.value, rule.expires_at, rule.id),
+    )
+    if done.rowcount != 1:
+        raise NotFound("rule", rule.id)
+
+
+def _remove(connection: SqlConnection, rule_id: str) -> None:
+    if connection.execute("DELETE FROM rules WHERE id = ?", (rule_id,)).rowcount != 1:
+        raise NotFound("rule", rule_id)
+
+
+def _values(rule: Rule) -> tuple[str | None, ...]:
+    return (
+        rule.id,
+        rule.tool,
+        rule.resource,
+        rule.effect.value,
+        rule.scope.value,
+        rule.chat_id,
+        rule.workspace,
+        rule.expires_at,
+        rule.created_by,
+        rule.created_at,
+    )
+
+
+def _rule(row: tuple[str, str, str, str, str, str | None, str | None, str | None, str, str]) -> Rule:
+    id_, tool, resource, effect, scope, chat_id, workspace, expires_at, created_by, created_at = row
+    return Rule(
+        id_, tool, resource, Effect(effect), RuleScope(scope), chat_id, workspace, expires_at, created_by, created_at
+    )

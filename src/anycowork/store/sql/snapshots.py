@@ -1,0 +1,257 @@
+"""The snapshots tables: the paths that a change touched, their state, and the contents that are still needed."""
+
+from collections.abc import Iterable, Sequence
+
+from anycowork.domain.snapshots import Kind, PathImage, RecordedChange, Snapshot, SnapshotMoment
+from anycowork.store.sql.columns import from_json_text
+from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.writer import Writer
+
+_FIELDS = (
+    "position, id, chat_id, turn_id, call_id, change_id, workspace, moment, restores,"
+    " files, additions, deletions, diff, diff_size, pruned, created_at"
+)
+# A restore needs the state before, and the state it meant to bring back; the state after is only compared.
+_RECORD_BYTES = 128  # bytes that a path takes in the tables, as measured
+_NEEDED = "moment IN ('before', 'meant')"
+
+
+def add(connection: SqlConnection, snapshot: Snapshot) -> None:
+    connection.execute(
+        f"INSERT INTO snapshots ({_FIELDS.removeprefix('position, ')}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            snapshot.id,
+            snapshot.chat_id,
+            snapshot.turn_id,
+            snapshot.call_id,
+            snapshot.change_id,
+            snapshot.workspace,
+            snapshot.moment.value,
+            snapshot.restores,
+            snapshot.files,
+            snapshot.additions,
+            snapshot.deletions,
+            snapshot.diff,
+            snapshot.diff_size,
+            int(snapshot.pruned),
+            snapshot.created_at,
+        ),
+    )
+    connection.executemany(
+        "INSERT INTO snapshot_paths (snapshot_id, path, kind, hash, mode, size, mtime, additions, deletions) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (_row(snapshot.id, image) for image in snapshot.images),
+    )
+
+
+def find(connection: SqlConnection, chat_id: str, snapshot_id: str) -> Snapshot | None:
+    row = connection.execute(
+        f"SELECT {_FIELDS} FROM snapshots WHERE id = ? AND chat_id = ? AND moment <> 'meant'", (snapshot_id, chat_id)
+    ).fetchone()
+    return None if row is None else _snapshot(row, _images(connection, snapshot_id))
+
+
+def page(
+    connection: SqlConnection, chat_id: str, *, before: int | None, limit: int
+) -> tuple[list[Snapshot], int | None]:
+    """Returns those of the chat's own workspace, not of the private copies that tasks work in."""
+    rows = connection.execute(
+        f"SELECT {_FIELDS} FROM snapshots WHERE chat_id = ? AND position < ? AND moment <> 'meant'"
+        " AND workspace = (SELECT workspace FROM chats WHERE chats.id = chat_id) ORDER BY position DESC LIMIT ?",
+        (chat_id, _NO_END if before is None else before, limit + 1),
+    ).fetchall()
+    found = [_snapshot(row, ()) for row in reversed(rows[:limit])]
+    return found, found[0].position if len(rows) > limit else None
+
+
+def first_after(connection: SqlConnection, chat_id: str, seq: int) -> str | None:
+    """Returns the first snapshot before a change whose record is later than this number."""
+    rows = connection.execute(
+        "SELECT body FROM records WHERE chat_id = ? AND seq > ? AND type = 'snapshot' ORDER BY seq", (chat_id, seq)
+    )
+    for (body,) in rows:
+        taken = from_json_text(body).get("snapshot")
+        if isinstance(taken, dict) and taken.get("moment") == SnapshotMoment.BEFORE.value:
+            return str(taken["id"])
+    return None
+
+
+_NO_END = 2**62
+
+
+def changes_since(connection: SqlConnection, snapshot: Snapshot) -> list[RecordedChange]:
+    """Returns the changes since a snapshot. A change is later than a snapshot if its `before` row is later."""
+    rows = connection.execute(
+        "SELECT change_id FROM snapshots WHERE workspace = ? AND position >= ? AND moment = 'before' ORDER BY position",
+        (snapshot.workspace, snapshot.position),
+    ).fetchall()
+    found = (change(connection, change_id) for (change_id,) in rows)
+    return [each for each in found if each is not None]
+
+
+def changes_in(connection: SqlConnection, workspace: str) -> list[RecordedChange]:
+    rows = connection.execute(
+        "SELECT change_id FROM snapshots WHERE workspace = ? AND moment = 'before' ORDER BY position", (workspace,)
+    ).fetchall()
+    found = (change(connection, change_id) for (change_id,) in rows)
+    return [each for each in found if each is not None]
+
+
+def changes_of_turns(connection: SqlConnection, turn_ids: Sequence[str], workspace: str) -> list[RecordedChange]:
+    marks = ", ".join("?" for _ in turn_ids)
+    rows = connection.execute(
+        f"SELECT change_id FROM snapshots WHERE workspace = ? AND moment = 'before' AND turn_id IN ({marks}) ORDER BY position",
+        (workspace, *turn_ids),
+    ).fetchall()
+    found = (change(connection, change_id) for (change_id,) in rows)
+    return [each for each in found if each is not None]
+
+
+def change(connection: SqlConnection, change_id: str) -> RecordedChange | None:
+    sides = {snapshot.moment: snapshot for snapshot in _of_change(connection, change_id)}
+    before = sides.get(SnapshotMoment.BEFORE)
+    return None if before is None else RecordedChange(before, sides.get(SnapshotMoment.AFTER))
+
+
+def unfinished_restores(connection: SqlConnection) -> list[tuple[Snapshot, Snapshot]]:
+    rows = connection.execute(
+        "SELECT change_id FROM snapshots AS meant WHERE moment = 'meant' AND NOT EXISTS"
+        " (SELECT 1 FROM snapshots AS done WHERE done.change_id = meant.change_id AND done.moment = 'after') ORDER BY position"
+    ).fetchall()
+    found = []
+    for (change_id,) in rows:
+        sides = {snapshot.moment: snapshot for snapshot in _of_change(connection, change_id)}
+        found.append((sides[SnapshotMoment.BEFORE], sides[SnapshotMoment.MEANT]))
+    return found
+
+
+class SqlRetention:
+    """Knows which contents of the pack are needed, and prunes snapshots when space runs out."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    async def forget_oldest(self, *, bytes_left: int) -> None:
+        """Prunes the oldest snapshots until the rest need at most `bytes_left`. Both sides of a change are pruned together."""
+        await self._writer.run(lambda connection: _forget_oldest(connection, bytes_left))
+
+    async def needed_hashes(self) -> set[str]:
+        """Runs on the writer's thread: there may be a million, and readers must not wait for that."""
+        return await self._writer.run(_needed_hashes)
+
+
+def _needed_hashes(connection: SqlConnection) -> set[str]:
+    rows = connection.execute(
+        f"SELECT hash FROM snapshot_paths JOIN snapshots ON id = snapshot_id WHERE hash IS NOT NULL AND {_NEEDED}"
+        " UNION SELECT diff FROM snapshots WHERE diff IS NOT NULL AND pruned = 0"
+    )
+    return {row[0] for row in rows}
+
+
+def _forget_oldest(connection: SqlConnection, bytes_left: int) -> None:
+    freed = _freed_by_pruning(connection)
+    total = sum(size for _, size in freed)
+    last = None
+    for position, size in freed:
+        if total <= bytes_left:
+            break
+        total -= size
+        last = position
+    if last is None:
+        return
+    doomed = (
+        "SELECT id, position FROM snapshots WHERE pruned = 0"
+        " AND change_id IN (SELECT change_id FROM snapshots WHERE position <= ? AND moment = 'before')"
+    )
+    found = connection.execute(doomed, (last,)).fetchall()
+    connection.executemany("DELETE FROM snapshot_paths WHERE snapshot_id = ?", ((id_,) for id_, _ in found))
+    connection.executemany(
+        "UPDATE snapshots SET pruned = 1, diff = NULL WHERE position = ?", ((at,) for _, at in found)
+    )
+
+
+def _freed_by_pruning(connection: SqlConnection) -> list[tuple[int, int]]:
+    """Returns, for each snapshot, oldest first, the bytes that only it and older ones need: contents, and the rows of its paths."""
+    return connection.execute(
+        "SELECT newest, SUM(size) FROM ("
+        " SELECT MAX(position) AS newest, MAX(size) AS size FROM snapshot_paths JOIN snapshots ON id = snapshot_id"
+        f" WHERE hash IS NOT NULL AND {_NEEDED} GROUP BY hash"
+        " UNION ALL SELECT position AS newest, diff_size AS size FROM snapshots WHERE diff IS NOT NULL"
+        f" UNION ALL SELECT position AS newest, files * {_RECORD_BYTES} AS size FROM snapshots WHERE pruned = 0) AS contents"
+        " GROUP BY newest ORDER BY newest"
+    ).fetchall()
+
+
+def _of_change(connection: SqlConnection, change_id: str) -> list[Snapshot]:
+    rows = connection.execute(f"SELECT {_FIELDS} FROM snapshots WHERE change_id = ?", (change_id,)).fetchall()
+    return [_snapshot(row, _images(connection, row[1])) for row in rows]
+
+
+def _images(connection: SqlConnection, snapshot_id: str) -> tuple[PathImage, ...]:
+    rows: Iterable[tuple[bytes, str, str | None, int, int, int, int, int]] = connection.execute(
+        "SELECT path, kind, hash, mode, size, mtime, additions, deletions FROM snapshot_paths WHERE snapshot_id = ? ORDER BY path",
+        (snapshot_id,),
+    )
+    return tuple(
+        PathImage(path.decode("utf-8", "surrogateescape"), Kind(kind), hash_, mode, size, mtime, additions, deletions)
+        for path, kind, hash_, mode, size, mtime, additions, deletions in rows
+    )
+
+
+def _row(snapshot_id: str, image: PathImage) -> tuple[object, ...]:
+    path = image.path.encode("utf-8", "surrogateescape")
+    return (
+        snapshot_id,
+        path,
+        image.kind.value,
+        image.hash,
+        image.mode,
+        image.size,
+        image.mtime,
+        image.additions,
+        image.deletions,
+    )
+
+
+def _snapshot(
+    row: tuple[
+        int, str, str, str | None, str | None, str, str, str, str | None, int, int, int, str | None, int, int, str
+    ],
+    images: tuple[PathImage, ...],
+) -> Snapshot:
+    (
+        position,
+        id_,
+        chat_id,
+        turn_id,
+        call_id,
+        change_id,
+        workspace,
+        moment,
+        restores,
+        files,
+        plus,
+        minus,
+        diff,
+        diff_size,
+        pruned,
+        at,
+    ) = row
+    return Snapshot(
+        id=id_,
+        chat_id=chat_id,
+        workspace=workspace,
+        moment=SnapshotMoment(moment),
+        change_id=change_id,
+        images=images,
+        files=files,
+        additions=plus,
+        deletions=minus,
+        turn_id=turn_id,
+        call_id=call_id,
+        restores=restores,
+        diff=diff,
+        diff_size=diff_size,
+        pruned=bool(pruned),
+        position=position,
+        created_at=at,
+    )

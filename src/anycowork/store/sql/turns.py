@@ -1,0 +1,194 @@
+"""The turns table."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from anycowork.domain.chats import ChatConfig, EndReason, Turn, TurnState
+from anycowork.store.sql.columns import from_json_text_or_none, to_json_text_or_null
+from anycowork.store.sql.connection import SqlConnection
+
+_FIELDS = (
+    "id, chat_id, role, principal, message_id, plan_id, state, steps, faults, seconds, steps_before, seconds_before,"
+    " reason, error, created_at, job_id, task_id, workspace"
+)
+# With `ORDER BY +seq` SQLite uses the index by state: the chat's ended turns, of which there may be thousands, are not read.
+_OPEN = "state IN ('running', 'parked', 'due')"
+
+
+class Running:
+    """Caches running turns as they were last written, and the configurations of their chats. Belongs to the journal's event loop.
+
+    A turn's counters change with every step but reach the disk only when it pauses or ends: after a crash a running turn is over. A chat's
+    configuration is needed before every call; it is read once and dropped whenever the chat's row changes.
+    """
+
+    def __init__(self) -> None:
+        self._turns: dict[str, Turn] = {}
+        self._configs: dict[str, ChatConfig] = {}
+
+    def update(self, turn: Turn) -> None:
+        if turn.state is TurnState.RUNNING:
+            self._turns[turn.id] = turn
+        else:
+            self._turns.pop(turn.id, None)
+
+    def current_state(self, stored: Turn) -> Turn:
+        return self._turns.get(stored.id, stored) if stored.state is TurnState.RUNNING else stored
+
+    def config_of(self, chat_id: str) -> ChatConfig | None:
+        return self._configs.get(chat_id)
+
+    def remember_config(self, chat_id: str, config: ChatConfig) -> None:
+        self._configs[chat_id] = config
+
+    def forget_config(self, chat_id: str) -> None:
+        self._configs.pop(chat_id, None)
+
+    def forget(self, chat_id: str) -> None:
+        self._turns = {id_: turn for id_, turn in self._turns.items() if turn.chat_id != chat_id}
+        self.forget_config(chat_id)
+
+
+def goes_on(before: Turn, turn: Turn) -> bool:
+    """Tells whether the turn runs and only its counters changed."""
+    return turn.state is TurnState.RUNNING and (
+        (turn.state, turn.role, turn.principal, turn.message_id, turn.plan_id, turn.reason, turn.error)
+        == (before.state, before.role, before.principal, before.message_id, before.plan_id, before.reason, before.error)
+    )
+
+
+def put(connection: SqlConnection, turn: Turn, *, seq: int) -> None:
+    connection.execute(
+        f"INSERT INTO turns ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET role = excluded.role, principal = excluded.principal, message_id = excluded.message_id,"
+        " plan_id = excluded.plan_id, state = excluded.state, steps = excluded.steps, faults = excluded.faults,"
+        " seconds = excluded.seconds, steps_before = excluded.steps_before, seconds_before = excluded.seconds_before,"
+        " reason = excluded.reason, error = excluded.error",
+        (
+            turn.id,
+            turn.chat_id,
+            str(turn.role),
+            turn.principal,
+            turn.message_id,
+            turn.plan_id,
+            turn.state.value,
+            turn.steps,
+            turn.faults,
+            turn.seconds,
+            turn.steps_before,
+            turn.seconds_before,
+            turn.reason.value if turn.reason else None,
+            to_json_text_or_null(turn.error),
+            turn.created_at,
+            turn.job_id,
+            turn.task_id,
+            turn.workspace,
+            seq,
+        ),
+    )
+
+
+def find(connection: SqlConnection, turn_id: str) -> Turn | None:
+    row = connection.execute(f"SELECT {_FIELDS} FROM turns WHERE id = ?", (turn_id,)).fetchone()
+    return None if row is None else _turn(row)
+
+
+def in_states(connection: SqlConnection, states: Sequence[TurnState]) -> list[Turn]:
+    marks = ", ".join("?" for _ in states)
+    rows = connection.execute(f"SELECT {_FIELDS} FROM turns WHERE state IN ({marks}) ORDER BY chat_id, seq", states)
+    return [_turn(row) for row in rows]
+
+
+def of_job(connection: SqlConnection, job_id: str, task_id: str | None) -> list[Turn]:
+    only, given = ("IS NULL", (job_id,)) if task_id is None else ("= ?", (job_id, task_id))
+    rows = connection.execute(f"SELECT {_FIELDS} FROM turns WHERE job_id = ? AND task_id {only} ORDER BY seq", given)
+    return [_turn(row) for row in rows]
+
+
+def current(connection: SqlConnection, chat_id: str) -> Turn | None:
+    """Returns the newest turn that has not ended."""
+    row = connection.execute(
+        f"SELECT {_FIELDS} FROM turns WHERE {_OPEN} AND chat_id = ? ORDER BY +seq DESC LIMIT 1", (chat_id,)
+    ).fetchone()
+    return None if row is None else _turn(row)
+
+
+def all_current(connection: SqlConnection, chat_id: str) -> list[Turn]:
+    """Returns every turn that has not ended, oldest first."""
+    rows = connection.execute(
+        f"SELECT {_FIELDS} FROM turns WHERE {_OPEN} AND chat_id = ? ORDER BY +seq",
+        (chat_id,),
+    )
+    return [_turn(row) for row in rows]
+
+
+def task_states(connection: SqlConnection, chat_id: str | None = None) -> list[tuple[str, str, bool, bool]]:
+    """Returns each turn on a task that has not ended: its chat, its id, whether it waits for a person, and whether for an answer."""
+    only, given = ("", ()) if chat_id is None else (" AND chat_id = ?", (chat_id,))
+    rows = connection.execute(
+        "SELECT chat_id, id, state = 'parked', EXISTS (SELECT 1 FROM questions WHERE turn_id = turns.id AND questions.state = 'open')"
+        f" FROM turns WHERE {_OPEN} AND task_id IS NOT NULL{only}",
+        given,
+    )
+    return [(chat_id, id_, bool(parked), bool(asks)) for chat_id, id_, parked, asks in rows]
+
+
+def newest(connection: SqlConnection, chat_id: str) -> Turn | None:
+    row = connection.execute(
+        f"SELECT {_FIELDS} FROM turns WHERE chat_id = ? ORDER BY seq DESC LIMIT 1", (chat_id,)
+    ).fetchone()
+    return None if row is None else _turn(row)
+
+
+def newest_of(connection: SqlConnection, chat_ids: Sequence[str]) -> dict[str, Turn]:
+    """The newest turn of each chat that has one, by the chat's id."""
+    marks = ", ".join("?" for _ in chat_ids)
+    rows = connection.execute(
+        f"SELECT {_FIELDS} FROM turns AS one WHERE chat_id IN ({marks})"
+        " AND seq = (SELECT MAX(seq) FROM turns WHERE chat_id = one.chat_id)",
+        chat_ids,
+    )
+    return {turn.chat_id: turn for turn in map(_turn, rows)}
+
+
+def _turn(row: tuple[Any, ...]) -> Turn:  # Any: rows have no types
+    (
+        id_,
+        chat_id,
+        role,
+        principal,
+        message_id,
+        plan_id,
+        state,
+        steps,
+        faults,
+        seconds,
+        *since,
+        reason,
+        error,
+        created_at,
+        job_id,
+        task_id,
+        workspace,
+    ) = row
+    steps_before, seconds_before = since
+    return Turn(
+        id=id_,
+        chat_id=chat_id,
+        role=role,
+        principal=principal,
+        message_id=message_id,
+        plan_id=plan_id,
+        state=TurnState(state),
+        steps=steps,
+        faults=faults,
+        seconds=seconds,
+        steps_before=steps_before,
+        seconds_before=seconds_before,
+        reason=EndReason(reason) if reason else None,
+        error=from_json_text_or_none(error),
+        created_at=created_at,
+        job_id=job_id,
+        task_id=task_id,
+        workspace=workspace,
+    )

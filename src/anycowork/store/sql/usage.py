@@ -1,0 +1,143 @@
+"""The usage table: tokens reserved before a model request, and tokens used."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from anycowork.domain.errors import NotFound
+from anycowork.domain.journal import Reserve, Spend
+from anycowork.domain.usage import ChatUsage, ModelUsage, TurnUsage
+from anycowork.store.sql.connection import SqlConnection
+
+_COUNTED = ("requests", "reserved", "prompt", "completion", "cached", "reasoning", "estimated")
+_SUMS = ", ".join(f"SUM({name})" for name in _COUNTED)
+_MORE = ", ".join(f"{name} = usage.{name} + excluded.{name}" for name in _COUNTED)
+_BEGIN = (
+    f"INSERT INTO usage ({', '.join(_COUNTED)}, newest, filled, chat_id, turn_id, model, purpose, first)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    f" ON CONFLICT (chat_id, turn_id, model, purpose) DO UPDATE SET {_MORE},"
+    " newest = CASE WHEN excluded.newest = '' THEN usage.newest ELSE excluded.newest END,"
+    " filled = CASE WHEN excluded.newest = '' THEN usage.filled ELSE excluded.filled END"
+)
+_GO_ON = (
+    f"UPDATE usage SET {', '.join(f'{name} = {name} + ?' for name in _COUNTED)}, newest = ?, filled = ?"
+    " WHERE chat_id = ? AND turn_id = ? AND model = ? AND purpose = ?"
+)
+
+Put = tuple[str, Reserve | Spend]
+"""A reservation or usage, with its chat."""
+
+
+def put(connection: SqlConnection, puts: Sequence[Put]) -> None:
+    """Writes one row per turn and model: the usage of the last request and the reservation for the next are written together.
+
+    Raises: NotFound if nothing was reserved for the usage; IntegrityError if less was.
+    """
+    begun: dict[_Key, _Sum] = {}
+    going_on: dict[_Key, _Sum] = {}
+    for chat_id, write in puts:
+        of = write.of if isinstance(write, Spend) else write
+        key = (chat_id, of.turn_id, of.model, of.purpose)
+        summed = going_on.get(key) or begun.get(key)
+        if summed is None:
+            summed = _Sum()
+            (going_on if of is not write else begun)[key] = summed
+        summed.add(write)
+    if begun:
+        connection.executemany(_BEGIN, [(*summed.row(), *key, summed.first) for key, summed in begun.items()])
+    rows = [(*summed.row(), *key) for key, summed in going_on.items()]
+    if rows and connection.executemany(_GO_ON, rows).rowcount != len(rows):
+        raise NotFound("reservation", " or ".join(summed.first for summed in going_on.values()))
+
+
+_Key = tuple[str, str, str, str]
+
+
+@dataclass(slots=True)
+class _Sum:
+    """What is added to a row."""
+
+    first: str = ""
+    requests: int = 0
+    reserved: int = 0
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    reasoning: int = 0
+    estimated: int = 0
+    newest: str = ""
+    filled: int = 0
+
+    def add(self, write: Reserve | Spend) -> None:
+        match write:
+            case Reserve():
+                self.first = self.first or write.id
+                self.requests += 1
+                self.reserved += write.tokens
+            case Spend():
+                self.first = self.first or write.of.id
+                self.reserved -= write.of.tokens
+                self.prompt += write.prompt
+                self.completion += write.completion
+                self.cached += write.cached
+                self.reasoning += write.reasoning
+                self.estimated += write.estimated
+                self.newest, self.filled = write.of.id, write.prompt + write.completion
+            case _:
+                assert_never(write)
+
+    def row(self) -> tuple[int | str, ...]:
+        counted = (self.requests, self.reserved, self.prompt, self.completion, self.cached, self.reasoning)
+        return (*counted, self.estimated, self.newest, self.filled)
+
+
+def of_chat(connection: SqlConnection, chat_id: str) -> ChatUsage:
+    newest = connection.execute(
+        "SELECT filled FROM usage WHERE chat_id = ? AND newest <> '' ORDER BY newest DESC LIMIT 1", (chat_id,)
+    ).fetchone()
+    return ChatUsage(_models(connection, "chat_id = ?", chat_id), window=newest[0] if newest else 0)
+
+
+def of_turn(connection: SqlConnection, chat_id: str, turn_id: str) -> tuple[ModelUsage, ...]:
+    return _models(connection, "chat_id = ? AND turn_id = ?", chat_id, turn_id)
+
+
+def of_job(connection: SqlConnection, job_id: str, task_ids: Collection[str] | None) -> list[TurnUsage]:
+    """Returns what the turns on each task have used together, of all tasks or of these; of turns without a task under None."""
+    only = "" if task_ids is None else f" AND turns.task_id IN ({', '.join('?' * len(task_ids)) or 'NULL'})"
+    given = (job_id, *(task_ids or ()))
+    models: dict[str | None, list[ModelUsage]] = {}
+    rows = connection.execute(
+        f"SELECT turns.task_id, model, {_SUMS} FROM turns JOIN usage ON usage.chat_id = turns.chat_id AND usage.turn_id = turns.id"
+        f" WHERE turns.job_id = ?{only} GROUP BY turns.task_id, model ORDER BY MIN(first)",
+        given,
+    )
+    for task_id, *counted in rows:
+        models.setdefault(task_id, []).append(_model(counted))
+    seconds = connection.execute(
+        f"SELECT task_id, SUM(seconds) FROM turns WHERE job_id = ?{only} GROUP BY task_id", given
+    )
+    return [TurnUsage(task_id, float(total), tuple(models.get(task_id, ()))) for task_id, total in seconds]
+
+
+def of_whole_job(connection: SqlConnection, job_id: str) -> TurnUsage:
+    rows = connection.execute(
+        f"SELECT model, {_SUMS} FROM turns JOIN usage ON usage.chat_id = turns.chat_id AND usage.turn_id = turns.id"
+        " WHERE turns.job_id = ? GROUP BY model ORDER BY MIN(first)",
+        (job_id,),
+    )
+    [seconds] = connection.execute("SELECT SUM(seconds) FROM turns WHERE job_id = ?", (job_id,)).fetchone()
+    return TurnUsage(None, float(seconds or 0.0), tuple(_model(row) for row in rows))
+
+
+def _models(connection: SqlConnection, where: str, *of: str) -> tuple[ModelUsage, ...]:
+    """Returns usage per model, in the order in which the models were first asked."""
+    rows = connection.execute(
+        f"SELECT model, {_SUMS} FROM usage WHERE {where} GROUP BY model ORDER BY MIN(first)", of
+    ).fetchall()
+    return tuple(_model(row) for row in rows)
+
+
+def _model(row: Sequence[Any]) -> ModelUsage:  # Any: sqlite's rows have no types
+    model, requests, reserved, prompt, completion, cached, reasoning, estimated = row
+    return ModelUsage(model, requests, reserved, prompt, completion, cached, reasoning, bool(estimated))

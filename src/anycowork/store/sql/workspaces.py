@@ -1,0 +1,106 @@
+"""The workspaces and leases tables: roots that a person registered, what is trusted in them, and who may write."""
+
+from collections.abc import Sequence
+
+from anycowork.domain.errors import Conflict, LeaseHeld, NotFound
+from anycowork.domain.journal import RequireLease
+from anycowork.domain.ports import Clock
+from anycowork.domain.store_ports import WorkspaceRoot
+from anycowork.domain.times import later
+from anycowork.store.sql.columns import from_json_text, to_json_text
+from anycowork.store.sql.connection import SqlConnection, SqlReader
+from anycowork.store.sql.writer import Writer
+
+
+class SqlWorkspaceRoots:
+    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._clock = clock
+
+    async def register(self, root: str, *, registered_by: str) -> None:
+        """Again is harmless."""
+        values = (root, registered_by, self._clock.now())
+        await self._writer.run(
+            lambda connection: (
+                connection.execute(
+                    "INSERT INTO workspaces (root, registered_by, created_at) VALUES (?, ?, ?) ON CONFLICT (root) DO NOTHING",
+                    values,
+                ).rowcount
+            )
+        )
+
+    async def all(self) -> list[WorkspaceRoot]:
+        return await self._reader.read(_all)
+
+    async def set_trust(self, root: str, path: str, content_hash: str | None) -> None:
+        """Stores the trusted hash; None revokes the trust. Raises: NotFound if the root is not registered."""
+        await self._writer.run(lambda connection: _set_trust(connection, root, path, content_hash))
+
+
+def _all(connection: SqlConnection) -> list[WorkspaceRoot]:
+    rows = connection.execute("SELECT root, registered_by, created_at, trust FROM workspaces ORDER BY root")
+    return [WorkspaceRoot(root, by, at, from_json_text(trust)) for root, by, at, trust in rows]
+
+
+def _set_trust(connection: SqlConnection, root: str, path: str, content_hash: str | None) -> None:
+    row = connection.execute("SELECT trust FROM workspaces WHERE root = ?", (root,)).fetchone()
+    if row is None:
+        raise NotFound("workspace", root)
+    trust = {**from_json_text(row[0]), path: content_hash}
+    kept = {name: hash_ for name, hash_ in trust.items() if hash_ is not None}
+    connection.execute("UPDATE workspaces SET trust = ? WHERE root = ?", (to_json_text(kept), root))
+
+
+class SqlLeases:
+    """Implements the `Leases` port."""
+
+    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._clock = clock
+
+    async def take(self, workspace: str, *, owner: str, seconds: float) -> int:
+        now = self._clock.now()
+        return await self._writer.run(
+            lambda connection: _take(connection, workspace, owner, now=now, until=later(now, seconds))
+        )
+
+    async def owners(self) -> list[str]:
+        """Returns who holds a lease that has not expired."""
+        return await self._reader.read(_owners, self._clock.now())
+
+    async def end_of_owners(self, owners: Sequence[str]) -> None:
+        """Ends the leases of servers that died."""
+        if owners:
+            rows = [(self._clock.now(), owner) for owner in owners]
+            end = "UPDATE leases SET expires_at = ? WHERE owner = ?"
+            await self._writer.run(lambda connection: connection.executemany(end, rows).rowcount)
+
+
+def _owners(connection: SqlConnection, now: str) -> list[str]:
+    return [row[0] for row in connection.execute("SELECT DISTINCT owner FROM leases WHERE expires_at > ?", (now,))]
+
+
+def _take(connection: SqlConnection, workspace: str, owner: str, *, now: str, until: str) -> int:
+    row = connection.execute(
+        "INSERT INTO leases (workspace, owner, epoch, expires_at) VALUES (?1, ?2, 1, ?3)"
+        " ON CONFLICT (workspace) DO UPDATE SET owner = ?2, epoch = leases.epoch + 1, expires_at = ?3"
+        " WHERE leases.owner = ?2 OR leases.expires_at IS NULL OR leases.expires_at <= ?4 RETURNING epoch",
+        (workspace, owner, until, now),
+    ).fetchone()
+    if row is None:
+        raise LeaseHeld(
+            f"Another server is writing in workspace '{workspace}'. Wait until it is done, or stop it there."
+        )
+    return int(row[0])
+
+
+def require_lease(connection: SqlConnection, write: RequireLease) -> None:
+    row = connection.execute("SELECT epoch FROM leases WHERE workspace = ?", (write.workspace,)).fetchone()
+    if row is None or row[0] != write.epoch:
+        now = "none" if row is None else row[0]
+        raise Conflict(
+            f"The lease on workspace '{write.workspace}' has passed to another writer (epoch {write.epoch}, now {now})."
+            " Check the files and start again."
+        )

@@ -1,0 +1,257 @@
+"""The only thread that writes. It commits everything queued as one group, with one sync."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby
+from queue import SimpleQueue
+from typing import Generic, NamedTuple, TypeVar
+
+from anycowork.domain.errors import Conflict, StorageFault
+from anycowork.domain.values import value
+from anycowork.store.sql.connection import SqlConnection, WriteConnection
+
+LARGEST_GROUP = 512
+ATTEMPTS = 3  # at a group, while its connection is lost and comes back
+
+T = TypeVar("T")
+P = TypeVar("P")
+
+
+class WriteDone(NamedTuple, Generic[T]):
+    """The write is durable; `value` is what the work returned."""
+
+    value: T
+
+
+@value
+class WriteFailed:
+    """Nothing of it was written."""
+
+    error: BaseException
+
+
+Work = Callable[[SqlConnection], T]
+Whole = Callable[[SqlConnection, Sequence[P]], Sequence[T]]
+"""Does several works of one kind together and returns one result for each, in order."""
+Settle = Callable[[WriteDone[T] | WriteFailed], None]
+Outcomes = list[WriteDone[object] | WriteFailed]
+
+
+class _WriteJob(NamedTuple):
+    """A queued work. `whole` does it together with neighbouring works of the same kind; without it, `work` is called alone."""
+
+    whole: Whole[object, object] | None
+    work: object
+    settle: Settle[object]
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts disk commits and the works in them."""
+
+    works: int = 0
+    commits: int = 0
+    faults: int = 0
+
+
+class UncancellableFuture(asyncio.Future[T]):
+    """A future that cannot be cancelled.
+
+    A waiting task sees its cancellation only when the outcome is known, so clean-up reads true data.
+    """
+
+    def cancel(self, msg: object = None) -> bool:
+        return False  # the waiting task keeps its cancellation until this is done
+
+    def settle(self, outcome: WriteDone[T] | WriteFailed) -> None:
+        match outcome:
+            case WriteDone(value):
+                self.set_result(value)
+            case WriteFailed(error):
+                self.set_exception(error)
+
+
+class Writer:
+    """Runs works in the order they were submitted, each completely or not at all, and settles them in that order on the event loop.
+
+    Belongs to one event loop. Works submitted in one round of the loop reach the disk as one group: concurrent tasks share a sync, and a
+    single task waits for no other.
+    """
+
+    def __init__(
+        self,
+        connection: WriteConnection,
+        *,
+        undone: Callable[[], None] = lambda: None,
+        committed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Calls `undone` on the writer's thread after every rollback: cached state may then be wrong.
+
+        Calls `committed` there when a group is durable, before the works are settled. It must not raise.
+        """
+        self.tally = Tally()
+        self._connection = connection
+        self._dialect = connection.dialect
+        self._undone = undone
+        self._committed = committed
+        self._round: list[_WriteJob] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._queue: SimpleQueue[list[_WriteJob] | None] = SimpleQueue()
+        self._closed = False
+        self._thread = threading.Thread(target=self._serve, name="store-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Work[T], settle: Settle[T]) -> None:
+        """Runs `work` on the writer's thread in a transaction; calls `settle` on this event loop when it is durable or failed.
+
+        The work may run again after a rollback, so it must act through its connection only.
+        """
+        self._enqueue(_WriteJob(None, work, settle))  # type: ignore[arg-type]  # T is the same in both
+
+    def submit_part(self, whole: Whole[P, T], part: P, settle: Settle[T]) -> None:
+        """Does the same for a work that is cheaper in a batch: `whole` gets all neighbouring parts at once."""
+        self._enqueue(_WriteJob(whole, part, settle))  # type: ignore[arg-type]  # P and T are the same in all three
+
+    async def run(self, work: Work[T]) -> T:
+        """Runs a work and returns its result. Raises: what `work` raised; StorageFault if it could not be made durable."""
+        known: UncancellableFuture[T] = UncancellableFuture()
+        self.submit(work, known.settle)
+        return await known
+
+    def close(self) -> None:
+        """Finishes the queued works, then ends the thread."""
+        if not self._closed:
+            self._closed = True
+            self._hand_over()
+            self._queue.put(None)
+            self._thread.join()
+
+    # --- on the event loop
+
+    def _enqueue(self, job: _WriteJob) -> None:
+        if self._closed:
+            job.settle(WriteFailed(StorageFault("The store is closed: the server is shutting down.")))
+            return
+        if not self._round:
+            self._loop = asyncio.get_running_loop()
+            self._loop.call_soon(self._hand_over)
+        self._round.append(job)
+
+    def _hand_over(self) -> None:
+        if self._round:
+            self._queue.put(self._round)
+            self._round = []
+
+    # --- on the writer's thread
+
+    def _serve(self) -> None:
+        while (first := self._queue.get()) is not None:
+            group, ending = self._gather(first)
+            outcomes = self._commit(group)
+            self._hand_back(group, outcomes)
+            if ending:
+                return
+
+    def _gather(self, group: list[_WriteJob]) -> tuple[list[_WriteJob], bool]:
+        while len(group) < LARGEST_GROUP and not self._queue.empty():  # this thread is the only consumer
+            more = self._queue.get()
+            if more is None:
+                return group, True
+            group += more
+        return group, False
+
+    def _commit(self, group: list[_WriteJob]) -> Outcomes:
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                outcomes = self._all_at_once(group) or self._one_by_one(group)
+            except self._dialect.errors as error:
+                self.tally.faults += 1
+                self._roll_back()
+                if left and self._connection.restore(error):
+                    continue
+                return [WriteFailed(self._dialect.storage_fault(error)) for _ in group]
+            break
+        self.tally.works += len(group)
+        self.tally.commits += 1
+        self._committed()
+        return outcomes
+
+    def _all_at_once(self, group: list[_WriteJob]) -> Outcomes | None:
+        """Runs all works without savepoints, which would be a quarter of the cost: works rarely raise. Returns None if one raised."""
+        self._connection.begin()
+        try:
+            outcomes: Outcomes = [WriteDone(value) for value in self._results(group)]
+        except BaseException as error:  # the one-by-one run finds out whose error it is
+            if isinstance(error, self._dialect.errors) and not isinstance(error, self._dialect.errors_of_work):
+                raise
+            self._connection.rollback()
+            self._undone()
+            return None
+        self._connection.commit()
+        return outcomes
+
+    def _results(self, jobs: Sequence[_WriteJob]) -> Iterator[object]:
+        for whole, alike in groupby(jobs, key=_whole):
+            if whole is not None:
+                yield from whole(self._connection, [job.work for job in alike])
+                continue
+            for job in alike:
+                yield job.work(self._connection)  # type: ignore[operator]  # without a whole it is a Work
+
+    def _one_by_one(self, group: list[_WriteJob]) -> Outcomes:
+        self._connection.begin()
+        outcomes = [self._attempt(job) for job in group]
+        self._connection.commit()
+        return outcomes
+
+    def _attempt(self, job: _WriteJob) -> WriteDone[object] | WriteFailed:
+        """Runs one work behind a savepoint: its own error undoes only it; a disk error undoes the group."""
+        self._connection.execute("SAVEPOINT work")
+        try:
+            outcome: WriteDone[object] | WriteFailed = WriteDone(next(self._results([job])))
+        except self._dialect.integrity_errors as error:
+            outcome = WriteFailed(Conflict(f"This exists already, or contradicts existing data ({error})."))
+        except self._dialect.errors_of_work as error:
+            outcome = WriteFailed(error)
+        except self._dialect.errors:
+            raise
+        except BaseException as error:  # noqa: BLE001 — the error belongs to the waiting task, and this thread must survive
+            outcome = WriteFailed(error)
+        if isinstance(outcome, WriteFailed):
+            self._connection.execute("ROLLBACK TO work")
+            self._undone()
+        self._connection.execute("RELEASE work")
+        return outcome
+
+    def _roll_back(self) -> None:
+        # The database may have rolled back already. If rolling back fails now, the next group tries again.
+        self._undone()
+        if self._connection.in_transaction:
+            with suppress(*self._dialect.errors):
+                self._connection.rollback()
+
+    def _hand_back(self, group: list[_WriteJob], outcomes: Outcomes) -> None:
+        assert self._loop is not None
+        with suppress(RuntimeError):  # the event loop has ended, and all waiting tasks with it
+            self._loop.call_soon_threadsafe(_settle, self._loop, zip(group, outcomes, strict=True))
+
+
+def _whole(job: _WriteJob) -> Whole[object, object] | None:
+    return job.whole
+
+
+def _settle(
+    loop: asyncio.AbstractEventLoop, settled: Iterator[tuple[_WriteJob, WriteDone[object] | WriteFailed]]
+) -> None:
+    """Settles all in one round of the loop. If one raises, the loop reports it, and the others are still settled."""
+    finished = False
+    try:
+        for job, outcome in settled:
+            job.settle(outcome)
+        finished = True
+    finally:
+        if not finished:
+            loop.call_soon(_settle, loop, settled)

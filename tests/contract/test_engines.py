@@ -1,0 +1,198 @@
+"""Any engine: a run starts once, parks without holding anything, goes on with its signal, ends with a result, and can be cancelled."""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+import pytest_asyncio
+
+from anycowork.domain.engine import Engine, Park, RunCancelled, RunFailed, RunState, Segment
+from anycowork.domain.errors import Invalid, NotFound, ToolFault
+from anycowork.domain.messages import Json
+from anycowork.engine.dbos_engine import DbosEngine
+from anycowork.engine.local import InProcessEngine
+from support.postgres import PostgresCluster
+from support.spec import proves
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+TIMEOUT = 20.0
+Body = Callable[[Segment], Awaitable[Json | Park]]
+
+
+class Bench:
+    """An engine whose runs do what the test says: the payload names the test's function."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.bodies: dict[str, Body] = {}
+        engine.register("test", self._run)
+
+    async def _run(self, segment: Segment) -> Json | Park:
+        return await self.bodies[str(segment.payload["body"])](segment)
+
+    async def submit(self, key: str, body: Body, **payload: str) -> None:
+        self.bodies[key] = body
+        await self.engine.submit("test", {"body": key, **payload}, key=key)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["local", "dbos"])
+async def bench(request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
+    if request.param == "local":
+        async with asyncio.TaskGroup() as tasks:
+            local = Bench(InProcessEngine(tasks))
+            yield local
+            await local.engine.aclose()
+        return
+    cluster: PostgresCluster = request.getfixturevalue("postgres")
+    distributed = Bench(DbosEngine(await asyncio.to_thread(cluster.new_database), name="test", poll_seconds=0.05))
+    await distributed.engine.start()
+    yield distributed
+    await distributed.engine.aclose()
+
+
+@proves("JOB-7")
+async def test_submitting_a_key_twice_runs_it_once(bench: Bench) -> None:
+    ran: list[Segment] = []
+
+    async def body(segment: Segment) -> Json:
+        ran.append(segment)
+        return {"said": segment.payload["word"]}
+
+    async with asyncio.timeout(TIMEOUT):
+        await asyncio.gather(*(bench.submit("once", body, word="hello") for _ in range(3)))
+        assert await bench.engine.result("once") == {"said": "hello"}
+        await bench.submit("once", body, word="hello")
+        assert await bench.engine.rest("once") is RunState.COMPLETED
+    assert [(s.run_id, s.kind, s.number, s.attempt, s.signal) for s in ran] == [("once", "test", 0, 1, None)]
+
+
+async def test_parked_run_goes_on_once_with_the_payload_of_its_signal(bench: Bench) -> None:
+    seen: list[tuple[int, Json | None]] = []
+
+    async def body(segment: Segment) -> Json | Park:
+        seen.append((segment.number, segment.signal))
+        return Park("answer") if segment.number < 2 else {"segments": segment.number + 1}
+
+    async with asyncio.timeout(TIMEOUT):
+        await bench.submit("park", body)
+        assert await bench.engine.rest("park") is RunState.PARKED
+        await bench.engine.signal("park", "other", {}, dedup="x")
+        for _ in range(2):
+            await bench.engine.signal("park", "answer", {"n": 1}, dedup="first")
+        assert await bench.engine.rest("park", after=1) is RunState.PARKED
+        assert seen == [(0, None), (1, {"n": 1})], "the same signal twice is one, and another name does not count"
+        await bench.engine.signal("park", "answer", {"n": 2}, dedup="second")
+        assert await bench.engine.result("park") == {"segments": 3}
+    assert seen[2] == (2, {"n": 2})
+
+
+async def test_signal_that_comes_before_the_run_parks_is_not_lost(bench: Bench) -> None:
+    entered, release = asyncio.Event(), asyncio.Event()
+
+    async def body(segment: Segment) -> Json | Park:
+        if segment.number:
+            return {"got": segment.signal}
+        entered.set()
+        await release.wait()
+        return Park("answer")
+
+    async with asyncio.timeout(TIMEOUT):
+        await bench.submit("early", body)
+        await entered.wait()
+        await bench.engine.signal("early", "answer", {"soon": True}, dedup="a")
+        release.set()
+        assert await bench.engine.result("early") == {"got": {"soon": True}}
+
+
+async def test_failure_of_a_handler_is_the_failure_of_its_run(bench: Bench) -> None:
+    async def ours(segment: Segment) -> Json:
+        raise ToolFault("The disk is full.")
+
+    async def foreign(segment: Segment) -> Json:
+        raise ZeroDivisionError("a secret detail")
+
+    async with asyncio.timeout(TIMEOUT):
+        await bench.submit("fails", ours)
+        with pytest.raises(RunFailed, match="The disk is full") as failed:
+            await bench.engine.result("fails")
+        assert failed.value.cause == ToolFault.code
+        await bench.submit("breaks", foreign)
+        with pytest.raises(RunFailed, match="internal error") as broken:
+            await bench.engine.result("breaks")
+        assert "secret" not in broken.value.message
+
+
+async def test_cancelled_run_ends_its_handler_before_cancel_returns(bench: Bench) -> None:
+    entered, ended = asyncio.Event(), asyncio.Event()
+
+    async def body(segment: Segment) -> Json:
+        entered.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return {}
+
+    async with asyncio.timeout(TIMEOUT):
+        await bench.submit("cancel", body)
+        await entered.wait()
+        await bench.engine.cancel("cancel", timeout=TIMEOUT)
+        assert ended.is_set()
+        with pytest.raises(RunCancelled):
+            await bench.engine.result("cancel")
+        await bench.engine.cancel("cancel", timeout=TIMEOUT)
+
+
+async def test_cancelled_parked_run_takes_no_signal(bench: Bench) -> None:
+    ran: list[int] = []
+
+    async def body(segment: Segment) -> Park:
+        ran.append(segment.number)
+        return Park("answer")
+
+    async with asyncio.timeout(TIMEOUT):
+        await bench.submit("gone", body)
+        assert await bench.engine.rest("gone") is RunState.PARKED
+        await bench.engine.cancel("gone", timeout=TIMEOUT)
+        await bench.engine.signal("gone", "answer", {}, dedup="late")
+        assert await bench.engine.rest("gone") is RunState.CANCELLED
+    assert ran == [0]
+
+
+async def test_only_json_and_known_kinds_and_runs_are_accepted(bench: Bench) -> None:
+    for payload in ({"n": math.nan}, {"n": object()}, {"n": {1, 2}}, {"n": (1, 2)}, {"n": b"x"}):
+        with pytest.raises(Invalid, match="Only JSON"):
+            await bench.engine.submit("test", payload, key="bad")  # type: ignore[arg-type]  # what must be refused
+    with pytest.raises(Invalid, match="No handler"):
+        await bench.engine.submit("unheard", {}, key="bad")
+    for waiting in (
+        bench.engine.result("bad"),
+        bench.engine.rest("bad"),
+        bench.engine.signal("bad", "a", {}, dedup="a"),
+    ):
+        with pytest.raises(NotFound):
+            await waiting
+
+
+async def test_independent_runs_overlap_and_are_shown_with_their_worker(bench: Bench) -> None:
+    inside: set[str] = set()
+    both, release = asyncio.Event(), asyncio.Event()
+
+    async def body(segment: Segment) -> Json:
+        inside.add(segment.run_id)
+        if len(inside) == 2:
+            both.set()
+        await release.wait()
+        return {}
+
+    async with asyncio.timeout(TIMEOUT):
+        await bench.submit("left", body)
+        await bench.submit("right", body)
+        await both.wait()
+        [worker] = await bench.engine.workers()
+        assert set(worker.runs) == {"left", "right"} and worker.takes_runs
+        release.set()
+        await bench.engine.result("left")
+        await bench.engine.result("right")
+        assert not [run for each in await bench.engine.workers() for run in each.runs]

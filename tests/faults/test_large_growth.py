@@ -1,0 +1,112 @@
+"""Work on many files costs in proportion to their number, and work on one file does not depend on it.
+
+CPU time of this process is compared, the least of several runs.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from anycowork.chats.rollback_service import narrowed
+from anycowork.domain.path_summary import folder_counts
+from anycowork.domain.ports import Hidden
+from anycowork.domain.snapshots import Kind, PathImage, Undo, in_paths
+from anycowork.permissions.patterns import path_matches
+from anycowork.sandbox import folder_index
+from anycowork.sandbox.hidden_path_index import HiddenPathIndex
+from anycowork.sandbox.stage import next_tick
+from anycowork.workspace.jail import Jail
+from support.spec import proves
+
+TIMES = 8
+MOST = TIMES * 3  # linear, with room for a busy machine; the square would be 64
+
+
+def cpu(work: Callable[[], object]) -> float:
+    best = float("inf")
+    for _ in range(3):
+        start = time.process_time()
+        work()
+        best = min(best, time.process_time() - start)
+    return max(best, 1e-4)
+
+
+def undos(count: int) -> list[Undo]:
+    images = [PathImage(f"src/{number // 20}/{number}.py", Kind.FILE, "a" * 64) for number in range(count)]
+    return [Undo(image, image) for image in images]
+
+
+@proves("OPS-4")
+def test_choosing_many_of_many_paths_to_restore_grows_with_their_number_alone() -> None:
+    few, many = undos(500), undos(500 * TIMES)
+    took = [cpu(lambda: narrowed(all_, [undo.path for undo in all_])) for all_ in (few, many)]  # noqa: B023
+    assert took[1] / took[0] < MOST
+
+
+def test_chosen_paths_are_those_named_and_everything_below_them() -> None:
+    chosen = in_paths(undos(100), ["src/1", "/src/2/45.py", "src/3/"])
+    assert [undo.path for undo in chosen] == [f"src/{n // 20}/{n}.py" for n in [*range(20, 40), 45, *range(60, 80)]]
+    assert in_paths(undos(40), ["src/1/2", "rc"]) == []
+    assert len(in_paths(undos(40), ["src"])) == 40
+
+
+@proves("OPS-4")
+def test_counting_by_folder_grows_with_the_number_of_paths_alone() -> None:
+    few, many = ([(undo.path, "modified") for undo in undos(count)] for count in (2_000, 2_000 * TIMES))
+    assert cpu(lambda: folder_counts(many)) / cpu(lambda: folder_counts(few)) < MOST
+
+
+def test_counts_by_folder_cover_every_path_once() -> None:
+    changes = [(undo.path, "modified") for undo in undos(200)] + [("new.txt", "created"), ("src/0/gone.py", "deleted")]
+    counts = folder_counts(changes)
+    assert sum(count.total for count in counts) == len(changes) and len(counts) <= 20
+    assert counts[0].folder == "" and counts[0].created == 1
+    assert (counts[1].folder, counts[1].modified, counts[1].deleted) == ("src/0", 20, 1)
+
+
+def tree(root: Path, folders: int) -> None:
+    for number in range(folders):
+        (root / f"src/{number}").mkdir(parents=True)
+        (root / f"src/{number}/file.py").touch()
+
+
+@proves("OPS-4")
+def test_hidden_paths_are_found_again_by_reading_only_folders_that_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_index, "_SETTLED", -(1 << 62))  # ns: as if the folders had been made long ago
+    tree(tmp_path, 30)
+    jail, index, hidden = Jail(str(tmp_path)), HiddenPathIndex(), hiding("**/*.secret", "/private/**")
+    read: list[object] = []
+    real = os.scandir
+
+    def counting(folder: int) -> object:
+        read.append(folder)
+        return real(folder)
+
+    def masks(rules: Hidden) -> list[str]:
+        read.clear()
+        return sorted(mask.place.path for mask in index.masks(jail, rules))
+
+    monkeypatch.setattr(os, "scandir", counting)
+    assert masks(hidden) == [] and len(read) == 32
+    assert masks(hidden) == [] and not read
+    next_tick()  # a change in the same instant would not change the folder's time
+    (tmp_path / "src/7/a.secret").touch()
+    (tmp_path / "private").mkdir()
+    assert masks(hidden) == ["private", "src/7/a.secret"] and len(read) == 2
+    next_tick()
+    (tmp_path / "src/7").rename(tmp_path / "src/moved")
+    assert masks(hidden) == ["private", "src/moved/a.secret"] and len(read) == 2
+    other = hiding("**/*.py")
+    assert len(masks(other)) == 30 and len(read) > 30  # other rules: everything is looked at again
+    next_tick()
+    (tmp_path / "src/moved/a.secret").unlink()
+    assert masks(hidden) == ["private"]
+
+
+def hiding(*patterns: str) -> Hidden:
+    return Hidden(patterns, lambda path: any(path_matches(pattern, f"/{path}") for pattern in patterns))

@@ -1,0 +1,162 @@
+"""A PostgreSQL server that is not there, too new, or goes away for some seconds: clear words, nothing lost, work goes on."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from anycowork.cli.diagnostics import run_checks
+from anycowork.config.settings import Settings
+from anycowork.domain.errors import StorageFault
+from anycowork.server import server_peers
+from anycowork.store.postgres.address import read_address
+from anycowork.store.postgres.database import open_postgres
+from support.fork_server import ForkServer
+from support.live_server import LiveChat, live_server
+from support.postgres import PostgresCluster, database_url, postgres, run_sql
+from support.scripted_model import Reply, call, serve_in_thread
+from support.server import child_server
+from support.spec import proves
+from support.stored import CLOCK, add_chat, said, until
+
+__all__ = ["database_url", "postgres"]
+
+
+def name_of(url: str) -> str:
+    return read_address(url).shown.rpartition("/")[2]
+
+
+@contextmanager
+def away(cluster: PostgresCluster, url: str) -> Iterator[None]:
+    """The database ends every session and takes no new one."""
+    name = name_of(url)
+    cluster.run(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+    cluster.run(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+    try:
+        yield
+    finally:
+        cluster.run(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+
+
+async def test_a_server_that_is_not_there_is_named_with_the_reason_and_the_way_out_and_no_password(
+    tmp_path: Path,
+) -> None:
+    url = "postgresql://ann:very%20secret@127.0.0.1:1/chats?connect_timeout=1"
+    with pytest.raises(StorageFault) as refused:
+        await open_postgres(url, tmp_path / "heads", CLOCK, lambda record: None)
+    told = refused.value.message
+    assert "postgresql://ann@127.0.0.1:1/chats" in told and "ANYCOWORK_DATABASE_URL" in told
+    assert "secret" not in told and "(Connection refused)" in told
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://u:topsecret@h/d", "postgresql://u:topsecret@h:nan/d", "postgresql://u:topsecret@h", "topsecret"]
+)
+def test_what_is_no_address_of_a_database_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(StorageFault, match="is not the address of a PostgreSQL database") as refused:
+        read_address(url)
+    assert "topsecret" not in refused.value.message or url == "topsecret"
+
+
+def test_a_password_shows_up_nowhere(tmp_path: Path) -> None:
+    address = read_address("postgresql://ann:pw-1@h/d?sslpassword=pw-2")
+    assert "pw-" not in address.shown and address.without_secrets("pw-1 and pw-2") == "*** and ***"
+    settings = Settings(data_dir=tmp_path, database_url="postgresql://ann:pw-1@127.0.0.1:1/d")
+    assert "pw-1" not in repr(settings) + settings.model_dump_json()
+    [found] = [check for check in run_checks(settings, {}) if check.name == "PostgreSQL"]
+    assert (
+        not found.ok and found.needed and "127.0.0.1:1" in found.detail and "pw-1" not in found.detail + found.way_out
+    )
+
+
+def test_doctor_names_the_database(tmp_path: Path, database_url: str) -> None:
+    settings = Settings(data_dir=tmp_path, database_url=database_url)
+    [found] = [check for check in run_checks(settings, {}) if check.name == "PostgreSQL"]
+    assert found.ok and found.detail.startswith("18.") and read_address(database_url).shown in found.detail
+
+
+async def test_a_database_of_a_newer_release_is_refused_and_left_alone(tmp_path: Path, database_url: str) -> None:
+    run_sql(database_url, "INSERT INTO schema_migrations (name) VALUES ('9999-later')")
+    try:
+        with pytest.raises(StorageFault, match="written by a newer AnyCowork"):
+            await open_postgres(database_url, tmp_path / "heads", CLOCK, lambda record: None)
+    finally:
+        run_sql(database_url, "DELETE FROM schema_migrations WHERE name = '9999-later'")
+
+
+@proves("OPS-2")
+async def test_a_database_that_is_away_for_a_while_fails_clearly_loses_nothing_acknowledged_and_heals(
+    tmp_path: Path, postgres: PostgresCluster, database_url: str
+) -> None:
+    database = await open_postgres(database_url, tmp_path / "heads", CLOCK, lambda record: None, outage_seconds=0.2)
+    try:
+        await database.journal.write(add_chat())
+        await database.journal.write(said("m1"))
+        with away(postgres, database_url):
+            with pytest.raises(StorageFault, match="nothing of this request was kept"):
+                await database.journal.write(said("m2"))
+            with pytest.raises(StorageFault):
+                await database.store.history("c1")
+        await database.journal.write(said("m3"))
+        assert [message.id for message in await database.store.history("c1")] == ["m1", "m3"]
+        assert await database.store.verify_chain("c1") is None
+    finally:
+        await database.aclose()
+
+
+@proves("OPS-2")
+async def test_a_turn_goes_on_when_the_database_comes_back_within_seconds(
+    tmp_path: Path, postgres: PostgresCluster, database_url: str
+) -> None:
+    hold = asyncio.Event()
+    replies = [call("read_file", path="a.txt"), Reply("It says hello.", hold=hold)]
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "hello"}, database_url=database_url) as client:
+        chat = await client.chat()
+        await chat.send("What does it say?", until="sent")
+        await client.model.asked(times=2)
+        with away(postgres, database_url):
+            hold.set()
+            await until(lambda: client.server.database.writer.tally.faults > 0)
+        assert (await chat.rest())["state"] == "idle"
+        assert (await chat.last())["content"] == "It says hello."
+        events = await chat.events()
+        assert events[-1]["reason"] == "answered"
+
+
+@proves("OPS-2")
+async def test_the_turn_of_a_killed_server_is_ended_by_another_one_within_seconds(
+    tmp_path: Path, database_url: str, fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_peers, "TAKEOVER_SECONDS", 0.2)
+    killed, living = tmp_path / "killed", tmp_path / "living"
+    for folder in (killed / "data", living):
+        folder.mkdir(parents=True, mode=0o700)
+    (killed / "data" / "config.toml").write_text(f'database_url = "{database_url}"\n')
+    hold = threading.Event()
+    with (
+        serve_in_thread([Reply("Some words, and", hold=hold)]) as model,
+        child_server(fork_server, killed, model_url=model.base_url) as child,
+    ):
+        async with (
+            live_server(living, replies=["I go on."], database_url=database_url, workspace=child.workspace) as other,
+            child.connect() as client,
+        ):
+            chat = await client.chat()
+            await chat.send("Think.", until="sent")
+            there = LiveChat(other, chat.opened)
+            async with asyncio.timeout(20):
+                async for event in there.follow():
+                    if event["type"] == "text-delta":
+                        break
+            assert (await there.show())["state"] == "running", "a living server keeps its turn"
+            child.kill()
+            assert (await there.rest())["state"] == "idle"
+            events = await there.events()
+            assert events[-1]["reason"] == "interrupted"
+            assert (await there.send("Go on."))["state"] == "idle"
+            said = [message["content"] for message in await there.messages()]
+            assert said[0] == "Think." and said[-1] == "I go on." and any("Some" in text for text in said)
+        hold.set()

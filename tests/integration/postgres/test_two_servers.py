@@ -1,0 +1,157 @@
+"""Two servers on one database: events, rules, chats and workspaces are shared, and one of them writes at a time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anycowork.chats import shared_chat_locks
+from support.live_server import LiveChat, LiveServer, RequestRefused, live_server
+from support.scripted_model import Reply, call
+from support.store_factories import opened_postgres
+
+Json = dict[str, Any]
+SECONDS = 20.0
+
+
+@asynccontextmanager
+async def two_servers(tmp_path: Path, url: str) -> AsyncIterator[tuple[LiveServer, LiveServer]]:
+    """Each has a data folder of its own; both work in the same folder."""
+    shared = tmp_path / "shared"
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in (shared, *folders):
+        folder.mkdir()
+    async with (
+        live_server(folders[0], database_url=url, workspace=shared) as one,
+        live_server(folders[1], database_url=url, workspace=shared) as two,
+    ):
+        one.workspace = two.workspace = shared
+        yield one, two
+
+
+def on(server: LiveServer, chat: LiveChat) -> LiveChat:
+    """The same chat, through another server."""
+    return LiveChat(server, chat.opened)
+
+
+async def followed(chat: LiveChat, wanted: str, after: int = 0) -> list[Json]:
+    found = []
+    async with asyncio.timeout(SECONDS):
+        async for event in chat.follow(after):
+            found.append(event)
+            if event["type"] == wanted:
+                return found
+    raise AssertionError("the stream ended")
+
+
+async def test_a_chat_opened_on_one_is_followed_decided_and_continued_on_the_other(
+    tmp_path: Path, database_url: str
+) -> None:
+    async with two_servers(tmp_path, database_url) as (one, two):
+        one.model.replies[:] = [call("create_file", path="a.txt", content="a")]
+        two.model.replies[:] = ["It is there.", "Still there."]
+        here = await one.chat()
+        there = on(two, here)
+        async with asyncio.TaskGroup() as tasks:
+            watching = tasks.create_task(followed(there, "permission-request"))
+            await here.send("Create it.")
+        seen = watching.result()
+        assert [event["type"] for event in seen if event["type"] in ("message", "turn-started")][:2] == [
+            "message",
+            "turn-started",
+        ]
+        async with asyncio.TaskGroup() as tasks:
+            watching = tasks.create_task(followed(here, "turn-ended", after=seen[-1]["seq"]))
+            assert (await there.decide())["state"] == "idle", "the other server goes on with the turn"
+        assert watching.result()[-1]["reason"] == "answered"
+        assert (one.workspace / "a.txt").read_text() == "a"
+        assert (await there.send("And now?"))["state"] == "idle"
+        one.model.replies[:] = ["Here again."]
+        assert (await here.send("And here?"))["state"] == "idle"
+        assert await here.messages() == await there.messages()
+        assert [m["content"] for m in await here.messages() if m["role"] == "user"] == [
+            "Create it.",
+            "And now?",
+            "And here?",
+        ]
+
+
+async def test_a_rule_made_on_one_decides_on_the_other_at_once(tmp_path: Path, database_url: str) -> None:
+    async with two_servers(tmp_path, database_url) as (one, two):
+        chat = await two.chat()
+        two.model.replies[:] = [call("create_file", path="a.txt", content="a"), "Denied."]
+        assert (await chat.send("Create it."))["state"] == "awaiting_approval", "no rule yet, and it is remembered"
+        await chat.decide("deny")
+        rule = {"tool": "create_file", "resource": "/*", "effect": "allow", "scope": "global"}
+        await one.ask("POST", "/rules", rule, expect=201)
+        two.model.replies[:] = [call("create_file", path="b.txt", content="b"), "Done."]
+        assert (await chat.send("Create it."))["state"] == "idle"
+        assert (two.workspace / "b.txt").exists()
+
+
+async def test_a_chat_that_works_on_one_is_refused_on_the_other_until_it_rests(
+    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_chat_locks, "WAIT_SECONDS", 0.1)
+    hold = asyncio.Event()
+    async with two_servers(tmp_path, database_url) as (one, two):
+        one.model.replies[:] = [Reply("Slow answer.", hold=hold)]
+        two.model.replies[:] = ["Quick."]
+        here = await one.chat()
+        there = on(two, here)
+        await here.send("Think.", until="sent")
+        await one.model.asked(1)
+        for path, body in (("messages", {"content": "Me too."}), ("stop", None)):
+            with pytest.raises(RequestRefused, match=r"409.*chat_held.*Another server is at work"):
+                await two.ask("POST", f"{there.path}/{path}", body)
+        assert (await there.show())["state"] == "running"
+        hold.set()
+        await here.rest()
+        assert (await there.send("Now?"))["state"] == "idle"
+        assert [m["content"] for m in await here.messages()][-1] == "Quick."
+
+
+async def test_two_turns_in_one_folder_never_write_at_the_same_time(tmp_path: Path, database_url: str) -> None:
+    async with two_servers(tmp_path, database_url) as (one, two):
+        workspaces = [server.server.services.rollback._workspaces for server in (one, two)]
+        root, inside, most = str(one.workspace.resolve()), 0, 0
+
+        async def write(server: int) -> None:
+            nonlocal inside, most
+            for _ in range(5):
+                async with workspaces[server].writing(root):
+                    inside += 1
+                    most = max(most, inside)
+                    await asyncio.sleep(0)
+                    inside -= 1
+
+        async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as tasks:
+            for server in (0, 1):
+                tasks.create_task(write(server))
+        assert most == 1
+
+
+async def test_the_use_of_a_key_is_added_up_over_servers(tmp_path: Path, database_url: str) -> None:
+    async with (
+        opened_postgres(database_url, tmp_path / "one") as one,
+        opened_postgres(database_url, tmp_path / "two") as two,
+    ):
+        days = [(await store.ledger.account("k", "2026-01-01")).today for store in (one, two)]
+        for store, day in ((one, days[0]), (two, days[1]), (one, days[0])):
+            day.requests += 1
+            day.prompt += 10
+            store.ledger.changed(day)
+            await store.ledger.totals()  # until it is durable
+        assert [day.requests for day in days] == [2, 1], "each knows its own"
+        for store, day in zip((one, two), days, strict=True):
+            await store.ledger.refresh(day)
+            assert (day.requests, day.prompt) == (3, 30)
+        days[1].requests += 1
+        two.ledger.changed(days[1])
+        await two.ledger.totals()
+        assert (await one.ledger.day("k", "2026-01-01")).requests == 4
+        await one.ledger.refresh(days[0])
+        assert days[0].requests == 4

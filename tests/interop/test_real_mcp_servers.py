@@ -1,0 +1,261 @@
+"""Our MCP client against servers that others wrote: everything, filesystem, memory, git and time, of both generations of the protocol."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any  # a test's own words
+
+import pytest
+
+from support.live_server import LiveChat, LiveServer, live_server
+from support.real_mcp_servers import (
+    install_servers,
+    node_server,
+    python_server,
+    remote_everything,
+    signal_programs,
+)
+from support.scripted_model import call
+from support.spec import proves
+
+SECONDS = 40.0
+# `make test` takes one program of each generation and language, and two transports; `make test-mcp` takes all.
+ALL = "ANYCOWORK_ALL_MCP_SERVERS" in os.environ
+PROGRAMS = ["filesystem", "git", "memory", "time"] if ALL else ["filesystem", "git"]
+TRANSPORTS = ["stdio", "streamableHttp", "sse"] if ALL else ["stdio", "streamableHttp"]
+LONG = call("everything__trigger-long-running-operation", duration=30, steps=30)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed() -> None:
+    install_servers()
+
+
+async def ready(client: LiveServer, config: dict[str, Any]) -> dict[str, Any]:
+    await client.ask("POST", "/mcp/servers", config, expect=201)
+    shown: dict[str, Any] = {}
+    async with asyncio.timeout(SECONDS):
+        while shown.get("status") != "ready":
+            shown = await client.ask("POST", f"/mcp/servers/{config['name']}/connect", {})
+    return shown
+
+
+async def allow(chat: LiveChat) -> None:
+    await chat.send("Go.")
+    decisions = [{"id": one["id"], "decision": "allow_once"} for one in await chat.approvals()]
+    assert decisions, await chat.messages()
+    await chat.client.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
+
+
+async def seen(chat: LiveChat, kind: str, *, after: int | None = None) -> dict[str, Any]:
+    async with asyncio.timeout(SECONDS):
+        async for event in chat.follow(after):
+            if event["type"] == kind:
+                return event
+    raise AssertionError("the stream ended")
+
+
+async def result_of(client: LiveServer) -> dict[str, Any]:
+    """One call in a chat of its own, allowed by the person: its result."""
+    chat = await client.chat()
+    await allow(chat)
+    await seen(chat, "turn-ended")
+    return (await chat.of_type("tool_result"))[-1]
+
+
+async def killed_in_mid_call(client: LiveServer, name: str, kill: Callable[[], None]) -> None:
+    """The call fails, the turn goes on, and the loss is in the server's log."""
+    chat = await client.chat()
+    await allow(chat)
+    store = client.server.database.store
+    async with asyncio.timeout(SECONDS):
+        turn = await store.current_turn(chat.id)
+        while turn is None or (await store.calls(turn.id))[-1].state != "intent":
+            await asyncio.sleep(0)
+            turn = await store.current_turn(chat.id)
+    kill()
+    await seen(chat, "turn-ended")
+    (result,) = await chat.of_type("tool_result")
+    assert result["payload"]["status"] == "error"
+    assert f"The MCP server '{name}' failed" in result["content"]
+    assert (await chat.last())["content"] == "It was lost."
+    shown = await server(client, name)
+    assert any("the connection to it was lost" in line for line in shown["log"]), shown["log"]
+
+
+async def server(client: LiveServer, name: str) -> dict[str, Any]:
+    return next(one for one in (await client.ask("GET", "/mcp/servers"))["servers"] if one["name"] == name)
+
+
+def git(folder: Path, *words: str) -> None:
+    identity = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *identity, "-C", str(folder), *words], check=True, capture_output=True)
+
+
+@proves("MCP-1")
+@pytest.mark.parametrize("name", PROGRAMS)
+async def test_a_program_by_others_is_called_lost_in_mid_call_and_back(tmp_path: Path, name: str) -> None:
+    config, tool, parameters, expected = program(name, str(tmp_path / "workspace"))
+    once = call(f"{name}__{tool}", **parameters)
+    replies = [once, "Done.", once, "It was lost.", once, "Done."]
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "old\n"}) as client:
+        git(client.workspace, "init", "--quiet")
+        git(client.workspace, "add", "a.txt")
+        git(client.workspace, "commit", "--quiet", "-m", "the first commit")
+        shown = await ready(client, config)
+        assert tool in [one["name"] for one in shown["tools"]] and not shown["problems"]
+        assert expected in (await result_of(client))["content"]
+        assert signal_programs(config, signal.SIGSTOP)  # so that the next call is under way for sure
+        await killed_in_mid_call(client, name, lambda: signal_programs(config, signal.SIGKILL))
+        assert expected in (await result_of(client))["content"]
+
+
+def program(name: str, workspace: str) -> tuple[dict[str, Any], str, dict[str, Any], str]:
+    """How it is configured, a tool of it with its parameters, and what the answer holds."""
+    match name:
+        case "filesystem":
+            return node_server(name), "read_text_file", {"path": f"{workspace}/a.txt"}, "old"
+        case "memory":
+            entity = {"name": "Ulm", "entityType": "city", "observations": ["has a minster"]}
+            config = node_server(name, env={"MEMORY_FILE_PATH": "/home/sandbox/memory"})
+            return config, "create_entities", {"entities": [entity]}, "Ulm"
+        case "git":
+            return python_server(name), "git_log", {"repo_path": workspace}, "the first commit"
+        case _:
+            return python_server(name), "get_current_time", {"timezone": "Europe/Berlin"}, "Europe/Berlin"
+
+
+@proves("MCP-1", "PER-4")
+async def test_the_filesystem_server_changes_no_file_of_the_workspace(tmp_path: Path) -> None:
+    path = str(tmp_path / "workspace" / "a.txt")
+    write = call("filesystem__write_file", path=path, content="new\n")
+    async with live_server(tmp_path, replies=[write, "Done."], files={"a.txt": "old\n"}) as client:
+        await ready(client, node_server("filesystem"))
+        result = await result_of(client)
+        assert result["payload"]["status"] == "error"
+        assert Path(path).read_text() == "old\n"
+
+
+@proves("MCP-1")
+@pytest.mark.parametrize("how", TRANSPORTS)
+async def test_everything_is_called_lost_in_mid_call_and_back_over_each_transport(tmp_path: Path, how: str) -> None:
+    echo = call("everything__echo", message="hello")
+    replies = [echo, "Done.", LONG, "It was lost.", echo, "Done."]
+    async with live_server(tmp_path, replies=replies) as client:
+        if how == "stdio":
+            config = node_server("everything")
+            await ready(client, config)
+            assert (await result_of(client))["content"] == "Echo: hello"
+            await killed_in_mid_call(client, "everything", lambda: signal_programs(config, signal.SIGKILL))
+            assert (await result_of(client))["content"] == "Echo: hello"
+            return
+        with remote_everything(how) as (url, process):
+            transport = "sse" if how == "sse" else "http"
+            await ready(client, {"name": "everything", "url": url, "transport": transport})
+            assert (await result_of(client))["content"] == "Echo: hello"
+            await killed_in_mid_call(client, "everything", process.kill)
+        with remote_everything(how, int(url.split(":")[2].split("/")[0])):
+            async with asyncio.timeout(SECONDS):
+                while (await client.ask("POST", "/mcp/servers/everything/connect", {}))["status"] != "ready":
+                    pass
+            assert (await result_of(client))["content"] == "Echo: hello"
+
+
+@proves("MCP-3")
+async def test_everything_offers_resources_prompts_and_roots(tmp_path: Path) -> None:
+    replies = [
+        call("everything__resources_read", uri="demo://resource/dynamic/text/1"),
+        "Read.",
+        call("everything__get-roots-list"),
+        "Roots.",
+        "Followed.",
+    ]
+    async with live_server(tmp_path, replies=replies) as client:
+        shown = await ready(client, node_server("everything"))
+        assert not shown["problems"]
+        listed = (await client.ask("GET", "/mcp/resources"))["resources"]
+        assert {"demo://resource/dynamic/text/{resourceId}"} <= {one["uri"] for one in listed if one["template"]}
+        assert "Resource 1: This is a plaintext resource" in (await result_of(client))["content"]
+        assert client.workspace.as_uri() in (await result_of(client))["content"]
+        chat = await client.chat()
+        workflows = (await client.ask("GET", f"/workflows?context_id={chat.id}"))["workflows"]
+        parameters = {one["name"]: [two["name"] for two in one["parameters"]] for one in workflows}
+        assert parameters["everything__resource-prompt"] == ["resource_type", "resource_id"]
+        await chat.send("/everything__resource-prompt resource_type=Text resource_id=2")
+        await chat.decide()
+        (result,) = await chat.of_type("tool_result")
+        assert "resource with id: 2" in result["content"] and (await chat.last())["content"] == "Followed."
+
+
+@proves("MCP-3")
+async def test_everything_asks_the_person_with_a_form_of_many_kinds_of_fields(tmp_path: Path) -> None:
+    replies = [call("everything__trigger-elicitation-request"), "Done."]
+    given: list[dict[str, str]] = [
+        {"custom": "Ada"},
+        {"value": "anycowork:yes"},
+        {"value": "anycowork:default"},
+        {"custom": "ada@example.org"},
+        {"value": "anycowork:skip"},
+        {"custom": "2001-02-03"},
+        {"custom": "101"},  # refused: at most 100
+        {"custom": "7"},
+        {"value": "anycowork:default"},
+        {"value": "Ross"},
+        {"custom": "Guitar, Drums"},
+        {"value": "hero-3"},
+        {"custom": "Shark"},  # refused: not one of the choices
+        {"custom": "Tuna, fish-3"},
+        {"value": "pet-2"},
+    ]
+    async with live_server(tmp_path, replies=replies) as client:
+        await ready(client, node_server("everything"))
+        chat = await client.chat()
+        await allow(chat)
+        await seen(chat, "question")
+        for at, answer in enumerate(given):
+            question = (await chat.of_type("question"))[-1]
+            after = (await chat.show())["last_seq"]
+            await client.ask("POST", f"{chat.path}/questions/{question['id']}/answer", answer)
+            await seen(chat, "question" if at + 1 < len(given) else "turn-ended", after=after)
+        (result,) = await chat.of_type("tool_result")
+        sent = json.loads(result["content"].split("Raw result: ", 1)[1])
+        assert sent["action"] == "accept" and sent["content"] == {
+            "name": "Ada",
+            "check": True,
+            "firstLine": "It was a dark and stormy night.",
+            "email": "ada@example.org",
+            "birthdate": "2001-02-03",
+            "integer": 7,
+            "number": 3.14,
+            "untitledSingleSelectEnum": "Ross",
+            "untitledMultipleSelectEnum": ["Guitar", "Drums"],
+            "titledSingleSelectEnum": "hero-3",
+            "titledMultipleSelectEnum": ["fish-1", "fish-3"],
+            "legacyTitledEnum": "pet-2",
+        }
+
+
+@proves("MCP-1")
+async def test_everything_shows_progress_is_cancelled_and_tells_of_changes(tmp_path: Path) -> None:
+    data = "data:text/plain;base64,aGVsbG8="
+    replies = [LONG, call("everything__gzip-file-as-resource", name="new.gz", data=data), "Made."]
+    with remote_everything("streamableHttp") as (url, _):
+        async with live_server(tmp_path, replies=replies) as client:
+            await ready(client, {"name": "everything", "url": url})
+            chat = await client.chat()
+            await allow(chat)
+            async with asyncio.timeout(SECONDS):
+                async for event in chat.follow():
+                    if " of 30" in json.dumps(event):
+                        break
+            await client.ask("POST", f"{chat.path}/stop", {})
+            assert [one["status"] for one in await chat.results()] == ["cancelled"]
+            await result_of(client)
+            found: set[str] = set()
+            async with asyncio.timeout(SECONDS):
+                while "demo://resource/session/new.gz" not in found:
+                    found = {one["uri"] for one in (await client.ask("GET", "/mcp/resources"))["resources"]}

@@ -1,0 +1,104 @@
+import { fireEvent, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { beforeEach, expect, it, vi } from "vitest";
+import { Composer } from "../chat/Composer";
+import { TextCard } from "../messages/TextCard";
+import { expectAccessible, message, show } from "../testing/room";
+import { api } from "../wire/client";
+import { mention, mentionsIn, orderIn, typedAt } from "./typed";
+
+const ANSWERS: Record<string, unknown> = {
+  "/context/{chat_id}/files/search": {
+    results: [
+      { path: "src/my app.py", shown: "src/my app.py", kind: "file" },
+      { path: "src", shown: "src", kind: "folder" },
+    ],
+    complete: true,
+  },
+  "/context/{chat_id}/symbols": { results: [{ name: "srcOf", kind: "def", path: "src/a.py", line: 3 }] },
+  "/mcp/resources": { resources: [] },
+  "/workflows": { workflows: [], faults: [] },
+  "/roles": { roles: [] },
+  "/providers": { providers: [] },
+};
+
+beforeEach(() => {
+  localStorage.clear();
+  vi.spyOn(api, "GET").mockImplementation((async (path: string) => ({
+    data: ANSWERS[path] ?? {},
+    response: new Response(),
+  })) as never);
+});
+
+function composer() {
+  const onCommand = vi.fn(() => true);
+  const onSend = vi.fn(() => Promise.resolve(true));
+  const shown = show(
+    <Composer
+      chatId="chat"
+      state="idle"
+      placeholder="Message…"
+      sent={[]}
+      images={false}
+      onSend={onSend}
+      onQueue={vi.fn(() => Promise.resolve(true))}
+      onStop={vi.fn()}
+      onCommand={onCommand}
+    />,
+  );
+  return { ...shown, onCommand, onSend, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
+}
+
+// proves UI-8
+it("runs a command that is chosen from the list or typed whole, and sends nothing", async () => {
+  const { field, onCommand, onSend, container } = composer();
+  await userEvent.type(field, "/co");
+  await screen.findByRole("option", { name: /\/compact/ });
+  await expectAccessible(container);
+  await userEvent.type(field, "{Enter}");
+  await userEvent.type(field, "/export html{Escape}{Enter}");
+  expect(onCommand.mock.calls).toEqual([
+    ["compact", ""],
+    ["export", "html"],
+  ]);
+  expect(field.value).toBe("");
+  expect(onSend).not.toHaveBeenCalled();
+});
+
+// proves UI-8
+it("puts what is named into the words at the caret", async () => {
+  const { field, container } = composer();
+  fireEvent.change(field, { target: { value: "look at @src please", selectionStart: 12 } });
+  const file = await screen.findByRole("option", { name: /my app\.py/ });
+  await expectAccessible(container);
+  expect(screen.getByRole("option", { name: /@symbol:srcOf/ }).textContent).toContain("src/a.py:3");
+  expect(field.getAttribute("aria-activedescendant")).toBe(file.id);
+  fireEvent.keyDown(field, { key: "Enter" });
+  expect(field.value).toBe('look at @"src/my app.py" please');
+});
+
+it("knows what is being typed", () => {
+  expect(typedAt("/mo", 3)).toEqual({ kind: "command", text: "mo" });
+  expect(typedAt("/model gpt", 10)).toEqual({ kind: "argument", command: "model", text: "gpt" });
+  expect(typedAt("see (@a/b.t", 11)).toEqual({ kind: "mention", text: "a/b.t", from: 5 });
+  expect([typedAt("me@example.org", 14), typedAt("see @a b", 8), typedAt("", 0)]).toEqual([null, null, null]);
+  expect(["/compact", "/compact now then", "/explain x", "say /new"].map(orderIn)).toEqual([
+    { command: "compact", text: "" },
+    null,
+    null,
+    null,
+  ]);
+});
+
+it("writes mentions as the server reads them", () => {
+  expect(mention("folder", "src")).toBe("@src/");
+  expect(mention("file", "a b.txt")).toBe('@"a b.txt"');
+  expect(mention("mcp", "docs:notes://a b")).toBe('@mcp:"docs:notes://a b"');
+  const named = mentionsIn('see @a.txt, @"b c" and me@x.org, @symbol:Foo.').filter((one) => one.mention);
+  expect(named.map(({ text }) => text)).toEqual(["@a.txt", '@"b c"', "@symbol:Foo"]);
+});
+
+it("marks what was named in a message", () => {
+  show(<TextCard message={message({ role: "user", content: "read @a.txt now" })} thought={null} />);
+  expect(screen.getByText("@a.txt").tagName).toBe("CODE");
+});

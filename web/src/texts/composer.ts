@@ -1,0 +1,45 @@
+// Texts of what can be typed besides words: commands, mentions, attached files. And of compacting.
+import { translated } from "./language";
+
+export const en = {
+  contextFull: "The context is full",
+  contextFullAbout:
+    "The model cannot be shown all that it did. Compact goes on from a short record of it; Continue goes on with what fits. Nothing is lost.",
+  compact: "Compact",
+  compactAbout: "Compact the chat, then continue",
+  compacted: (count: number) => `Compacted: the model is no longer shown ${count} earlier messages`,
+  compactedAbout: "Nothing was deleted. You still see and search everything.",
+  toldInstead: "What the model is shown instead",
+  undo: "Undo",
+  suggestions: (count: number) => `${count} ${count === 1 ? "suggestion" : "suggestions"}`,
+  suggestionsLabel: "Suggestions",
+  commands: {
+    model: "Choose the model of this chat",
+    role: "Switch the role",
+    new: "Start a new chat",
+    undo: "Take changes back to a checkpoint",
+    compact: "Shorten what the model is shown of this chat",
+    export: "Save this chat as Markdown, JSON or HTML",
+    help: "Show what can be typed here",
+  },
+  file: "File",
+  folder: "Folder",
+  kinds: {
+    "symbol:": "A function, class or other name in the code",
+    "mcp:": "A resource of an MCP server",
+  },
+  noSuchCommandArgument: (text: string) => `“${text}” is not one of the choices.`,
+  compactedNow: "Compacted.",
+  help: "Commands and mentions",
+  helpMentions: "Name something with @",
+  helpMore: "Workflows run with / and their name. Two slashes at the start send a message that begins with one.",
+  mentionForms: [
+    ["@src/app.py", "The file is read before the model is asked"],
+    ["@src/", "The folder is listed"],
+    ["@symbol:Window", "Where the name is defined is looked up"],
+    ["@mcp:server:uri", "The resource is read; you may be asked first"],
+  ] as readonly (readonly [string, string])[],
+};
+
+export type Texts = typeof en;
+export const t = translated("composer", en);

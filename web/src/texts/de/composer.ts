@@ -1,0 +1,43 @@
+// German texts of composer.
+import type { Texts } from "../composer";
+
+export const composer: Texts = {
+  contextFull: "Der Kontext ist voll",
+  contextFullAbout:
+    "Dem Modell kann nicht mehr alles gezeigt werden, was es getan hat. „Verdichten“ macht mit einem kurzen Bericht davon weiter, „Fortsetzen“ mit dem, was Platz hat. Nichts ist verloren.",
+  compact: "Verdichten",
+  compactAbout: "Den Chat verdichten, dann fortsetzen",
+  compacted: (count: number) => `Verdichtet: Dem Modell werden ${count} frühere Nachrichten nicht mehr gezeigt`,
+  compactedAbout: "Nichts wurde gelöscht. Sie sehen und durchsuchen weiterhin alles.",
+  toldInstead: "Was dem Modell stattdessen gezeigt wird",
+  undo: "Rückgängig",
+  suggestions: (count: number) => `${count} ${count === 1 ? "Vorschlag" : "Vorschläge"}`,
+  suggestionsLabel: "Vorschläge",
+  commands: {
+    model: "Das Modell dieses Chats wählen",
+    role: "Die Rolle wechseln",
+    new: "Einen neuen Chat beginnen",
+    undo: "Änderungen bis zu einem Sicherungspunkt zurücknehmen",
+    compact: "Kürzen, was dem Modell von diesem Chat gezeigt wird",
+    export: "Diesen Chat als Markdown, JSON oder HTML speichern",
+    help: "Zeigen, was hier getippt werden kann",
+  },
+  file: "Datei",
+  folder: "Ordner",
+  kinds: {
+    "symbol:": "Eine Funktion, Klasse oder ein anderer Name im Code",
+    "mcp:": "Eine Ressource eines MCP-Servers",
+  },
+  noSuchCommandArgument: (text: string) => `„${text}“ steht nicht zur Wahl.`,
+  compactedNow: "Verdichtet.",
+  help: "Befehle und Erwähnungen",
+  helpMentions: "Etwas mit @ nennen",
+  helpMore:
+    "Abläufe starten mit / und ihrem Namen. Zwei Schrägstriche am Anfang senden eine Nachricht, die mit einem beginnt.",
+  mentionForms: [
+    ["@src/app.py", "Die Datei wird gelesen, bevor das Modell gefragt wird"],
+    ["@src/", "Der Ordner wird aufgelistet"],
+    ["@symbol:Window", "Es wird nachgesehen, wo der Name definiert ist"],
+    ["@mcp:server:uri", "Die Ressource wird gelesen; vielleicht werden Sie vorher gefragt"],
+  ] as readonly (readonly [string, string])[],
+};
