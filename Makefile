@@ -44,8 +44,8 @@ test-delegate: install ## give tasks to a real agent of another vendor (opencode
 	@$(BIN)/python scripts/interop.py agent
 	@$(BIN)/python -m pytest -n 2 tests/interop/clients/check_delegate.py $(ARGS)
 
-test-mcp: install ## run every MCP server of others over every transport (make test runs a part)
-	@ANYCOWORK_ALL_MCP_SERVERS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/interop/test_real_mcp_servers.py $(ARGS)
+test-mcp: install ## every MCP server of others over every transport, and the conformance suite (make test runs a part)
+	@ANYCOWORK_ALL_MCP_SERVERS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/interop/test_real_mcp_servers.py tests/interop/test_mcp_conformance.py $(ARGS)
 
 test-spec: install ## break the code behind each clause of the requirements and show that its tests notice (slow; ARGS="LOOP-4" narrows)
 	@$(BIN)/python scripts/sabotage.py $(ARGS)
@@ -79,8 +79,9 @@ check: install ## format, lint, types, layers, generated files
 browser: install
 	@sh scripts/browser.sh
 
-test-large: install ## kill a commit and a restore of 5,000 files at forty moments (slow)
+test-large: install ## kill a commit and a restore of 5,000 files at forty moments, review 20,000 in the browser (slow)
 	@ANYCOWORK_LARGE_FILES=5000 ANYCOWORK_LARGE_KILLS=40 $(BIN)/python -m pytest -n 2 tests/faults/test_large_commits.py
+	@ANYCOWORK_LARGE_PAGE_FILES=20000 $(BIN)/python -m pytest -n 0 --timeout=900 tests/e2e/test_web_large.py
 
 bench: install ## measure, beside peers (ARGS names one benchmark)
 	@if [ -f benchmarks/run.py ]; then $(BIN)/python benchmarks/run.py $(ARGS); else echo "There are no benchmarks in this version yet."; fi

@@ -32,13 +32,16 @@ from anycowork.chats.services import (
 )
 from anycowork.chats.shared_chat_locks import ChatClaims, OnlyServer, SharedChatLocks
 from anycowork.chats.symbol_service import SymbolService
+from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, waiting_stages
 from anycowork.config.known_models import known_models
 from anycowork.config.settings import Settings
+from anycowork.domain.engine import Engine
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
+from anycowork.engine.local import InProcessEngine
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
 from anycowork.jobs.coordinator import JobCoordinator
@@ -89,6 +92,7 @@ class RunningServer:
     database: Database
     providers: ProviderRegistry
     scheduler: TurnScheduler
+    engine: Engine
     coordinator: JobCoordinator
     chats: ChatService
     local: LocalModels
@@ -149,6 +153,7 @@ async def start_services(
                 services.coordinator.close()
                 services.services.queue.close()
                 await services.scheduler.interrupt_all()
+                await services.engine.aclose()
                 await services.local.aclose()
                 await services.mcp.aclose()
     finally:
@@ -191,9 +196,11 @@ async def _build_services(
         journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
     )
     scheduler = build_scheduler(shared, clock, database, providers, recovery, tasks)
-    locks = build_locks(database, database.peers, scheduler) if database.peers is not None else None
-    await _recover(shared.sandbox_setup.staging, database, rollback, recovery, scheduler, locks or OnlyServer())
-    chat_lock = ChatLock(journal=journal, store=store, scheduler=scheduler, locks=locks)
+    engine = InProcessEngine(tasks)
+    turns = TaskTurns(engine=engine, scheduler=scheduler, store=store, clock=clock, tasks=tasks)
+    locks = build_locks(database, database.peers, turns) if database.peers is not None else None
+    await _recover(shared.sandbox_setup.staging, database, rollback, recovery, turns, locks or OnlyServer())
+    chat_lock = ChatLock(journal=journal, store=store, scheduler=turns, locks=locks)
     isolated = build_isolated_tasks(settings, shared, database, clock)
     coordinator = JobCoordinator(
         journal=journal,
@@ -322,6 +329,7 @@ async def _build_services(
         database,
         providers,
         scheduler,
+        engine,
         coordinator,
         chats,
         local,
@@ -330,7 +338,7 @@ async def _build_services(
         services,
         app,
         services.server.stopping,
-        _peer_watches(database, hub, locks, recovery, scheduler, on_rest),
+        _peer_watches(database, hub, locks, recovery, turns, on_rest),
     )
 
 
@@ -339,13 +347,13 @@ def _peer_watches(
     hub: Hub,
     locks: SharedChatLocks | None,
     recovery: TurnRecovery,
-    scheduler: TurnScheduler,
+    turns: TaskTurns,
     on_rest: Callable[[str], None],
 ) -> tuple[Coroutine[None, None, None], ...]:
     if database.peers is None or locks is None:
         return ()
     peers = database.peers
-    return (follow_peers(database, peers, hub), take_over(database, peers, locks, recovery, scheduler, on_rest))
+    return (follow_peers(database, peers, hub), take_over(database, peers, locks, recovery, turns, on_rest))
 
 
 async def _recover(
@@ -353,14 +361,14 @@ async def _recover(
     database: Database,
     rollback: RollbackService,
     recovery: TurnRecovery,
-    scheduler: TurnScheduler,
+    turns: TaskTurns,
     claims: ChatClaims,
 ) -> None:
     """Recovers before anybody works in a workspace again: restores, then commands, then turns."""
     await rollback.settle_after_crash()
     await asyncio.to_thread(staging.end_orphans)
     left = await asyncio.to_thread(staging.left_behind)  # before an interrupted turn starts again
-    await settle_after_crash(database.store, recovery, scheduler, claims)
+    await settle_after_crash(database.store, recovery, turns, claims)
     await asyncio.to_thread(staging.sweep, left, waiting=await waiting_stages(database.store))
 
 

@@ -1,6 +1,7 @@
 """Attempts of MCP servers: to be called by whom they may not, to be taken for another tool, to learn secrets, to change files."""
 
 import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from support.scripted_model import call
 from support.spec import proves
 
 SECRET = "the-secret-of-the-server"
+SDK_SERVER = Path(__file__).parents[1] / "support" / "mcp_server.py"
 
 
 @asynccontextmanager
@@ -42,7 +44,7 @@ def go(code: str, tool: str = "raw__attempt") -> list[Any]:
 # --- who may call
 
 
-@proves("PER-4", "MCP-2")
+@proves("PER-4", "MCP-2/2")
 @pytest.mark.parametrize("role", ["planner", "reviewer"])
 async def test_a_planner_reaches_no_tool_that_the_person_did_not_mark(tmp_path: Path, role: str) -> None:
     """Its hints say that it only reads; they are not believed."""
@@ -54,7 +56,7 @@ async def test_a_planner_reaches_no_tool_that_the_person_did_not_mark(tmp_path: 
         assert "REACHED" not in str(await chat.of_type("tool_result"))
 
 
-@proves("PER-4", "MCP-2")
+@proves("PER-4", "MCP-2/2")
 async def test_a_planner_uses_what_the_person_marked_and_nothing_is_changed_by_it(tmp_path: Path) -> None:
     code = "tell(Path('a.txt').read_text())\nPath('a.txt').write_text('new')"
     async with with_server(tmp_path, go(code), read_only=["attempt"]) as (client, _):
@@ -64,7 +66,7 @@ async def test_a_planner_uses_what_the_person_marked_and_nothing_is_changed_by_i
         assert (client.workspace / "a.txt").read_text() == "old\n"
 
 
-@proves("MCP-2")
+@proves("MCP-2/2")
 async def test_an_actor_is_asked_for_every_tool_whatever_its_hints_say(tmp_path: Path) -> None:
     async with with_server(tmp_path, go("tell('ran')")) as (client, shown):
         assert not any(tool["read_only"] for tool in shown["tools"])
@@ -75,7 +77,7 @@ async def test_an_actor_is_asked_for_every_tool_whatever_its_hints_say(tmp_path:
         assert await chat.results() == []
 
 
-@proves("MCP-2", "TOOL-1/5")
+@proves("MCP-2/1", "TOOL-1/5")
 async def test_a_denied_tool_and_one_beside_the_allowed_ones_do_not_exist(tmp_path: Path) -> None:
     replies = [call("raw__add", a=1, b=2), call("raw__die"), "Done."]
     async with with_server(tmp_path, replies, allowed=["die", "attempt"], denied=["die"]) as (client, shown):
@@ -86,7 +88,7 @@ async def test_a_denied_tool_and_one_beside_the_allowed_ones_do_not_exist(tmp_pa
         assert len(told) >= 2 and all(text.startswith("There is no tool") for text in told[:2])
 
 
-@proves("MCP-2")
+@proves("MCP-2/1")
 async def test_a_persons_choice_of_tools_holds_at_once_and_keeps_the_secrets(tmp_path: Path) -> None:
     async with with_server(tmp_path, [call("raw__add", a=1, b=2), "Done."], env={"KEY": SECRET}) as (client, _):
         for changes, enabled, reading in (
@@ -168,7 +170,7 @@ async def test_a_thousand_tools_are_paged_and_bounded(tmp_path: Path) -> None:
 # --- what changed after it was allowed
 
 
-@proves("MCP-2")
+@proves("MCP-2/1")
 async def test_a_tool_that_changed_asks_again_although_a_rule_allows_it(tmp_path: Path) -> None:
     replies = [
         call("raw__add", a=1, b=2),
@@ -229,7 +231,7 @@ except OSError: tell("no network")
         assert stored.stat().st_mode & 0o077 == 0
 
 
-@proves("MCP-2")
+@proves("MCP-2/1")
 async def test_it_changes_no_byte_of_the_workspace_even_when_allowed(tmp_path: Path) -> None:
     code = """
 for how in (lambda: Path("a.txt").write_text("new"), lambda: Path("b").touch(), lambda: os.remove("a.txt"),
@@ -286,7 +288,7 @@ async def test_what_cannot_be_meant_is_refused(tmp_path: Path, config: dict[str,
             await client.ask("POST", "/mcp/servers", config)
 
 
-@proves("APR-3", "MCP-2")
+@proves("APR-3", "MCP-2/1")
 async def test_a_server_reads_no_key_file_of_the_workspace(tmp_path: Path) -> None:
     """Not even one that came after the server had started: then it is started again without it."""
     code = "for name in ('.env', 'late.pem', 'a.txt'):\n  try:\n    tell(Path(name).read_text())\n  except OSError as e:\n    tell(e)"
@@ -298,3 +300,42 @@ async def test_a_server_reads_no_key_file_of_the_workspace(tmp_path: Path) -> No
         (client.workspace / "late.pem").write_text("-----BEGIN PRIVATE KEY-----\nhunter2\n")
         told = await attempted(chat)
         assert "old" in told and "hunter2" not in told
+
+
+# --- servers of one chat
+
+
+@proves("MCP-2", "PER-4")
+async def test_servers_of_one_chat_are_no_others_and_can_do_no_more_than_configured_ones(tmp_path: Path) -> None:
+    async with live_server(tmp_path, files={"a.txt": "old\n"}) as client:
+        one, two = await client.chat(), await client.chat()
+        program = {"name": "sdk", "command": sys.executable, "args": [str(SDK_SERVER)]}
+        place = f"{one.path}/mcp_servers"
+        for more in (
+            {"unsandboxed": True},
+            {"network": ["evil.example"]},
+            {"read_only": ["attempt"]},
+            {"url": "http://x"},
+        ):
+            await client.ask("POST", place, {"servers": [{**program, **more}]}, expect=422)
+        await client.ask("POST", place, {"servers": [program, program]}, expect=422)
+        host = {"headers": {"X-AnyCowork-MCP-Host": "host"}}
+        await client.ask("POST", place, {"servers": [program]}, expect=403, **host)
+        (shown,) = (await client.ask("POST", place, {"servers": [program]}))["servers"]
+        assert shown["status"] == "ready", shown.get("error")
+        assert (await client.ask("GET", "/mcp/servers"))["servers"] == [], "it is not stored"
+        tool = f"{shown['name']}__attempt"
+        escape = "Path('a.txt').write_text('new')"
+        client.model.replies += go(escape, tool)
+        await two.send("Go.")
+        assert "There is no tool" in str(await two.of_type("tool_result")) and tool not in str(client.model.requests[0])
+        client.model.replies += go(escape, tool)
+        assert (await one.send("Go."))["state"] == "awaiting_approval"
+        await one.decide()
+        assert (client.workspace / "a.txt").read_text() == "old\n"
+        await one.switch("planner")
+        client.model.replies += go(escape, tool)
+        await one.send("Go.")
+        assert (await one.results())[-1]["status"] == "refused"
+        await client.ask("DELETE", one.path, expect=204)
+        assert client.server.mcp.tools() == []

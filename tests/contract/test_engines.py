@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 import pytest_asyncio
 
-from anycowork.domain.engine import Engine, Park, RunCancelled, RunFailed, RunState, Segment
+from anycowork.domain.engine import Engine, Park, RunCancelled, RunFailed, RunOver, RunState, Segment
 from anycowork.domain.errors import Invalid, NotFound, ToolFault
 from anycowork.domain.messages import Json
 from anycowork.engine.dbos_engine import DbosEngine
@@ -155,7 +155,8 @@ async def test_cancelled_parked_run_takes_no_signal(bench: Bench) -> None:
         await bench.submit("gone", body)
         assert await bench.engine.rest("gone") is RunState.PARKED
         await bench.engine.cancel("gone", timeout=TIMEOUT)
-        await bench.engine.signal("gone", "answer", {}, dedup="late")
+        with pytest.raises(RunOver):
+            await bench.engine.signal("gone", "answer", {}, dedup="late")
         assert await bench.engine.rest("gone") is RunState.CANCELLED
     assert ran == [0]
 

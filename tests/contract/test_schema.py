@@ -22,7 +22,8 @@ OWN = ("message_search", "schema_migrations")
 def test_both_databases_have_the_same_tables_and_columns(tmp_path: Path, postgres: PostgresCluster) -> None:
     with closing(sqlite3.connect(put_fresh_database(tmp_path))) as sqlite:
         names = sqlite.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%yoyo%' AND name NOT LIKE 'message_search%' AND name NOT LIKE 'sqlite_%'"
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%yoyo%'"
+            " AND name NOT LIKE 'message_search%' AND name NOT LIKE 'sqlite_%'"
         ).fetchall()
         ours = {
             (name, column[1], TYPES[column[2]])

@@ -138,8 +138,8 @@ async def test_a_plugin_is_switched_on_and_off_and_one_that_fails_says_why(tmp_p
 
 
 @proves("MOD-1", "MOD-2")
-async def test_a_model_is_connected_with_a_pasted_key_tested_and_answers(tmp_path):
-    key = "sk-pasted-0123456789"
+async def test_a_model_is_connected_with_a_pasted_key_edited_tested_and_answers(tmp_path):
+    key, right = "sk-pasted-0123456789", "sk-replaced-987654321"
     async with (
         ScriptedModel([HttpError(401), "OK", "Good day."]) as office,
         at_the_page(tmp_path, guide=True) as (page, _),
@@ -153,10 +153,13 @@ async def test_a_model_is_connected_with_a_pasted_key_tested_and_answers(tmp_pat
         assert await violations(page) == []
         await page.get_by_role("button", name="Connect and test").click()
         await expect(page.get_by_role("status").filter(has_text="refused the key")).to_be_visible()
-        await page.get_by_role("button", name="Test office").click()
+        await page.get_by_role("button", name="Edit office").click()
+        await page.get_by_label("New API key").fill(right)
+        assert await violations(page) == []
+        await page.get_by_role("button", name="Save and test").click()
         await expect(page.get_by_role("status").filter(has_text="office is ready")).to_be_visible()
-        assert office.headers[-1]["Authorization"] == f"Bearer {key}"
-        assert key not in await page.content()
+        assert office.headers[-1]["Authorization"] == f"Bearer {right}"
+        assert key not in await page.content() and right not in await page.content()
         await page.goto(page.url.split("#")[0] + "#/")
         await start_chat(page, "hi")
         await expect(page.get_by_text("Good day.")).to_be_visible()

@@ -2,18 +2,20 @@
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from acp import RequestError, text_block
 from acp.helpers import resource_link_block
-from acp.schema import ClientCapabilities, FileSystemCapabilities
+from acp.schema import ClientCapabilities, FileSystemCapabilities, HttpMcpServer, McpServerStdio
 
 from support.cli_process import CommandLine
 from support.editors import TIMEOUT, editor_on, new_session
 from support.scripted_model import Hang, Reply, ScriptedModel, call
 from support.spec import proves
 
+MCP_SERVER = Path(__file__).parents[1] / "support" / "mcp_server.py"
 PLAN = json.dumps(
     {
         "type": "plan",
@@ -264,6 +266,31 @@ async def test_the_editors_buffers_are_read_kept_in_step_and_never_overwritten(t
             editor.buffers[place["clean"]] = "two\nlast\nedited\n"
             assert (await editor.say(session, "and now")).stop_reason == "end_turn"
             assert "clean.txt is open in the editor" in str(model.requests[-1]["messages"]), "the agent used it before"
+
+
+@proves("ACP-1/2", "MCP-2")
+async def test_mcp_servers_of_the_editor_serve_their_session_alone(tmp_path: Path) -> None:
+    server = McpServerStdio(name="My Fixture", command=sys.executable, args=[str(MCP_SERVER)], env=[])
+    remote = HttpMcpServer(type="http", name="far", url="http://far.example/mcp", headers=[])
+    async with ScriptedModel() as model:
+        line = CommandLine(tmp_path, model.base_url)
+        async with editor_on(line, ["allow_once"]) as editor:
+            servers = [server, remote, McpServerStdio(name="gone", command="/no/such/program", args=[], env=[])]
+            opened = await editor.connection.new_session(cwd=str(line.workspace), mcp_servers=servers)
+            one, two = opened.session_id, await new_session(editor, line)
+            tool = f"my-fixture-{one.replace('-', '')[-8:]}__add"
+            model.replies += [call(tool, a=20, b=22), "Added."]
+            assert (await editor.say(one, "add")).stop_reason == "end_turn"
+            assert len(editor.dialogs) == 1 and tool in str(model.requests[0]["messages"])
+            assert "42" in str(editor.of_kind(one, "tool_call_update")[-1].content)
+            for session, words in ((two, "another session"), (one, "after it was closed")):
+                if session == one:
+                    await editor.connection.close_session(session_id=one)
+                    await editor.connection.resume_session(session_id=one, cwd=str(line.workspace), mcp_servers=[])
+                model.replies += [call(tool, a=20, b=22), "There is none."]
+                assert (await editor.say(session, words)).stop_reason == "end_turn"
+                assert len(editor.dialogs) == 1 and tool not in str(model.requests[-2]["messages"][0])
+                assert "There is no tool" in str(editor.of_kind(session, "tool_call_update")[-1].content)
 
 
 @proves("ACP-1/1", "ACP-1/2", "ACP-1/4")

@@ -51,7 +51,7 @@ async def seen(chat: LiveChat, kind: str, *, after: int | None = None) -> dict[s
     raise AssertionError("the stream ended")
 
 
-@proves("MCP-3")
+@proves("MCP-3/1")
 async def test_resources_are_listed_and_read_with_the_persons_consent(tmp_path: Path) -> None:
     replies = [call("raw__resources_read"), "Listed.", call("raw__resources_read", uri="notes://one"), "Read."]
     offer_more(tmp_path / "far", RESOURCES)
@@ -60,13 +60,18 @@ async def test_resources_are_listed_and_read_with_the_persons_consent(tmp_path: 
         listed = (await client.ask("GET", "/mcp/resources"))["resources"]
         assert [(one["server"], one["uri"]) for one in listed] == [("raw", "notes://one"), ("raw", "notes://two")]
         assert all(one["name"].isprintable() for one in listed)
+        for query, uris in (("ONE", ["notes://one"]), ("raw", ["notes://one", "notes://two"]), ("%", [])):
+            found = (await client.ask("GET", "/mcp/resources", params={"q": query}))["resources"]
+            assert [one["uri"] for one in found] == uris
+        assert len((await client.ask("GET", "/mcp/resources?limit=1"))["resources"]) == 1
+        await client.ask("GET", "/mcp/resources?limit=0", expect=422)
         for expected in ("notes://one (one) text/plain The first note.", "content of notes://one"):
             chat = await client.chat()
             await allowed(chat, until="turn-ended")
             assert (await chat.of_type("tool_result"))[-1]["content"].startswith(expected)
 
 
-@proves("MCP-3")
+@proves("MCP-3/1")
 async def test_a_planner_reads_resources_only_if_the_person_marked_it(tmp_path: Path) -> None:
     replies = [call("raw__resources_read", uri="notes://one"), "Done."] * 2
     offer_more(tmp_path / "far", RESOURCES)
@@ -80,7 +85,7 @@ async def test_a_planner_reads_resources_only_if_the_person_marked_it(tmp_path: 
             assert [one["status"] for one in await chat.results()] == [status]
 
 
-@proves("MCP-3", "UI-8")
+@proves("MCP-3/1", "UI-8")
 async def test_a_resource_named_in_a_message_is_read_once_the_person_allows_it(tmp_path: Path) -> None:
     offer_more(tmp_path / "far", RESOURCES)
     async with live_server(tmp_path, replies=["Read."]) as client:
@@ -94,7 +99,7 @@ async def test_a_resource_named_in_a_message_is_read_once_the_person_allows_it(t
         assert (await chat.last())["content"] == "Read."
 
 
-@proves("MCP-3")
+@proves("MCP-3/1")
 async def test_prompts_are_workflows_that_pass_the_gate(tmp_path: Path) -> None:
     offer_more(tmp_path / "far", prompts=PROMPTS)
     async with live_server(tmp_path, replies=["Hello to all."]) as client:
@@ -119,7 +124,7 @@ CHOICE = {
 }
 
 
-@proves("MCP-3")
+@proves("MCP-3/2")
 async def test_what_a_server_asks_is_a_question_that_only_a_person_answers(tmp_path: Path) -> None:
     replies = [call("raw__elicit", schema=CHOICE), "Done.", "Fine."]
     async with live_server(tmp_path, replies=replies) as client:
@@ -141,7 +146,7 @@ async def test_what_a_server_asks_is_a_question_that_only_a_person_answers(tmp_p
         assert "Which one?" not in prompts and "many" not in prompts
 
 
-@proves("MCP-3", "APR-8")
+@proves("MCP-3/2", "APR-8")
 async def test_a_question_that_nobody_answers_is_withdrawn_when_the_turn_is_stopped(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[call("raw__elicit", schema=EMPTY), "Done."]) as client:
         await connected(client, tmp_path / "far")
@@ -155,7 +160,7 @@ async def test_a_question_that_nobody_answers_is_withdrawn_when_the_turn_is_stop
         assert [one["status"] for one in await chat.results()] == ["cancelled"]
 
 
-@proves("MCP-1")
+@proves("MCP-1/1")
 async def test_the_workspace_is_the_servers_only_root(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[call("raw__roots"), "Done."]) as client:
         await connected(client, tmp_path / "far")
@@ -165,7 +170,7 @@ async def test_the_workspace_is_the_servers_only_root(tmp_path: Path) -> None:
         assert [root["uri"] for root in told["roots"]] == [client.workspace.as_uri()]
 
 
-@proves("MCP-1")
+@proves("MCP-1/2")
 async def test_tools_that_a_server_says_have_changed_are_listed_again(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[call("raw__grow"), "Done."]) as client:
         await connected(client, tmp_path / "far")
@@ -180,7 +185,7 @@ async def test_tools_that_a_server_says_have_changed_are_listed_again(tmp_path: 
                 names = [tool["name"] for tool in shown["tools"]]
 
 
-@proves("MCP-1")
+@proves("MCP-1/3")
 async def test_a_stopped_turn_cancels_the_call_at_the_server(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[call("raw__wait"), "Done."]) as client:
         await connected(client, tmp_path / "far")

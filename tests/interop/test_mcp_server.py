@@ -69,7 +69,7 @@ class host:
         await self._http.__aexit__(*error)
 
 
-@proves("MCP-3")
+@proves("MCP-3/3")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_host_starts_reads_and_goes_on_with_a_chat(tmp_path: Path, mode: str) -> None:
     async with live_server(
@@ -89,7 +89,7 @@ async def test_a_host_starts_reads_and_goes_on_with_a_chat(tmp_path: Path, mode:
             assert "mcp_host:test-host" in await log.text()
 
 
-@proves("MCP-3", "APR-8")
+@proves("MCP-3/3", "APR-8")
 async def test_what_needs_a_person_waits_whatever_the_host_answers(tmp_path: Path) -> None:
     asked: list[Any] = []
 
@@ -117,7 +117,7 @@ async def test_what_needs_a_person_waits_whatever_the_host_answers(tmp_path: Pat
         assert (server.workspace / "new.txt").read_text() == "new\n"
 
 
-@proves("MCP-3", "SEC-5")
+@proves("MCP-3/3", "SEC-5")
 async def test_nothing_that_a_person_decides_is_a_tool_or_open_to_a_host(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[PLAN]) as server, host(server, mode="legacy") as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
@@ -142,7 +142,7 @@ async def test_nothing_that_a_person_decides_is_a_tool_or_open_to_a_host(tmp_pat
         assert refused.is_error
 
 
-@proves("MCP-3")
+@proves("MCP-3/3")
 async def test_a_host_that_starts_it_speaks_both_generations_on_stdio(tmp_path: Path) -> None:
     async with ScriptedModel(["Hello."]) as model:
         line = CommandLine(tmp_path, model.base_url)
@@ -154,7 +154,7 @@ async def test_a_host_that_starts_it_speaks_both_generations_on_stdio(tmp_path: 
             assert started["messages"][-1]["text"] == "Hello."
 
 
-@proves("MCP-3")
+@proves("MCP-3/3")
 async def test_over_http_it_serves_only_who_has_the_token(tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -59,14 +59,14 @@ async def call_and_allow(client: LiveServer, *, timeout: float = 40) -> str:
     return str((await chat.of_type("tool_result"))[-1]["content"])
 
 
-@proves("MCP-1")
+@proves("MCP-1/1")
 async def test_a_program_of_the_sdk_is_listed_called_and_used_in_the_sandbox(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[call("sdk__add", a=20, b=22), "Done."]) as client:
         await ready(client, STDIO)
         assert await call_and_allow(client) == "42"
 
 
-@proves("MCP-1")
+@proves("MCP-1/1")
 @pytest.mark.parametrize("how", ["sse", "streamable-http"])
 async def test_a_remote_server_is_listed_and_called(tmp_path: Path, how: str) -> None:
     replies = [
@@ -87,7 +87,7 @@ async def test_a_remote_server_is_listed_and_called(tmp_path: Path, how: str) ->
             assert len(told) < 1_000 and "MCP server 'far' failed" in told
 
 
-@proves("MCP-1")
+@proves("MCP-1/3")
 async def test_a_server_that_dies_in_mid_call_fails_the_call_and_is_back_for_the_next(tmp_path: Path) -> None:
     replies = [call("raw__die"), "It died.", call("raw__add", a=1, b=2), "Done."]
     async with live_server(tmp_path, replies=replies) as client:
@@ -96,7 +96,7 @@ async def test_a_server_that_dies_in_mid_call_fails_the_call_and_is_back_for_the
         assert await call_and_allow(client) == "3"
 
 
-@proves("MCP-1")
+@proves("MCP-1/3")
 async def test_a_killed_server_is_restarted_and_its_tools_stay(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[call("raw__add", a=1, b=2), "Done."]) as client:
         config = raw_server(tmp_path / "far")
@@ -121,7 +121,7 @@ async def test_a_killed_server_is_restarted_and_its_tools_stay(tmp_path: Path) -
         assert await call_and_allow(client) == "3"
 
 
-@proves("MCP-1")
+@proves("MCP-1/3")
 async def test_a_server_that_hangs_costs_no_more_than_its_timeout(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[call("raw__hang"), "It hangs."]) as client:
         await ready(client, raw_server(tmp_path / "far", timeout=1))
@@ -136,7 +136,7 @@ async def test_an_answer_of_fifty_megabytes_is_an_error_and_the_next_call_works(
         assert await call_and_allow(client) == "3"
 
 
-@proves("MCP-1")
+@proves("MCP-1/3")
 @pytest.mark.parametrize(
     ("argument", "says"),
     [("import sys; sys.exit(3)", "lost"), ("print('garbage ' * 10_000)", "lost")],
@@ -162,7 +162,7 @@ async def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
         assert "'no-such-program-here'" in shown["error"]
 
 
-@proves("SYS-1", "MCP-1")
+@proves("SYS-1", "MCP-1/2")
 async def test_its_tools_are_in_the_prompt_of_a_chat_that_may_use_them_and_configuration_survives_a_restart(
     tmp_path: Path,
 ) -> None:
@@ -185,7 +185,7 @@ async def test_its_tools_are_in_the_prompt_of_a_chat_that_may_use_them_and_confi
         assert (await client.ask("GET", "/mcp/servers"))["servers"] == []
 
 
-@proves("MCP-2")
+@proves("MCP-2/1")
 async def test_a_call_in_flight_when_the_server_ends_is_interrupted_and_not_sent_again(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[call("raw__hang"), "Done."]) as client:
         await ready(client, raw_server(tmp_path / "far"))

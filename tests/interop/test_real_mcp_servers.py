@@ -96,7 +96,7 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", *identity, "-C", str(folder), *words], check=True, capture_output=True)
 
 
-@proves("MCP-1")
+@proves("MCP-1/1", "MCP-1/3")
 @pytest.mark.parametrize("name", PROGRAMS)
 async def test_a_program_by_others_is_called_lost_in_mid_call_and_back(tmp_path: Path, name: str) -> None:
     config, tool, parameters, expected = program(name, str(tmp_path / "workspace"))
@@ -129,7 +129,7 @@ def program(name: str, workspace: str) -> tuple[dict[str, Any], str, dict[str, A
             return python_server(name), "get_current_time", {"timezone": "Europe/Berlin"}, "Europe/Berlin"
 
 
-@proves("MCP-1", "PER-4")
+@proves("MCP-1/1", "PER-4")
 async def test_the_filesystem_server_changes_no_file_of_the_workspace(tmp_path: Path) -> None:
     path = str(tmp_path / "workspace" / "a.txt")
     write = call("filesystem__write_file", path=path, content="new\n")
@@ -140,7 +140,7 @@ async def test_the_filesystem_server_changes_no_file_of_the_workspace(tmp_path: 
         assert Path(path).read_text() == "old\n"
 
 
-@proves("MCP-1")
+@proves("MCP-1/1", "MCP-1/3")
 @pytest.mark.parametrize("how", TRANSPORTS)
 async def test_everything_is_called_lost_in_mid_call_and_back_over_each_transport(tmp_path: Path, how: str) -> None:
     echo = call("everything__echo", message="hello")
@@ -165,7 +165,7 @@ async def test_everything_is_called_lost_in_mid_call_and_back_over_each_transpor
             assert (await result_of(client))["content"] == "Echo: hello"
 
 
-@proves("MCP-3")
+@proves("MCP-3/1")
 async def test_everything_offers_resources_prompts_and_roots(tmp_path: Path) -> None:
     replies = [
         call("everything__resources_read", uri="demo://resource/dynamic/text/1"),
@@ -191,7 +191,7 @@ async def test_everything_offers_resources_prompts_and_roots(tmp_path: Path) -> 
         assert "resource with id: 2" in result["content"] and (await chat.last())["content"] == "Followed."
 
 
-@proves("MCP-3")
+@proves("MCP-3/2")
 async def test_everything_asks_the_person_with_a_form_of_many_kinds_of_fields(tmp_path: Path) -> None:
     replies = [call("everything__trigger-elicitation-request"), "Done."]
     given: list[dict[str, str]] = [
@@ -239,7 +239,7 @@ async def test_everything_asks_the_person_with_a_form_of_many_kinds_of_fields(tm
         }
 
 
-@proves("MCP-1")
+@proves("MCP-1/2")
 async def test_everything_shows_progress_is_cancelled_and_tells_of_changes(tmp_path: Path) -> None:
     data = "data:text/plain;base64,aGVsbG8="
     replies = [LONG, call("everything__gzip-file-as-resource", name="new.gz", data=data), "Made."]

@@ -118,4 +118,7 @@ class _NoCopies:
         raise AssertionError("a task that reads needs no copy")
 
     async def remove(self, copy: str) -> None: ...
+    async def has_commits(self, copy: str) -> bool:
+        return False
+
     async def keep_only(self, needed: Sequence[str]) -> None: ...

@@ -1,5 +1,6 @@
 """The protocol's methods, as editors call them. Each finds its session and hands on; errors become JSON-RPC errors."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any  # Any: what editors may send beside the parameters
@@ -13,12 +14,10 @@ from acp.schema import (
     AvailableCommandsUpdate,
     ClientCapabilities,
     CloseSessionResponse,
-    HttpMcpServer,
     Implementation,
     InitializeResponse,
     ListSessionsResponse,
     LoadSessionResponse,
-    McpServerStdio,
     NewSessionResponse,
     PromptCapabilities,
     PromptResponse,
@@ -29,7 +28,6 @@ from acp.schema import (
     SessionResumeCapabilities,
     SetSessionConfigOptionResponse,
     SetSessionModeResponse,
-    SseMcpServer,
 )
 
 from anycowork import __version__
@@ -38,8 +36,9 @@ from anycowork.acp.markdown import one_line
 from anycowork.acp.prompt_content import ContentBlock
 from anycowork.acp.session import EditorSession
 from anycowork.acp.session_info import MODEL, available_commands, mode_state, model_options, session_infos
+from anycowork.acp.session_servers import McpServer, failures, session_servers
 from anycowork.acp.transport import StdioTransport
-from anycowork.client.chat_client import ChatClient
+from anycowork.client.chat_client import ChatClient, objects
 from anycowork.client.console import stderr
 from anycowork.client.errors import ServerRefused, ServerUnreachable
 from anycowork.client.server_link import ServerLink
@@ -49,8 +48,8 @@ from anycowork.domain.messages import Json
 if TYPE_CHECKING:
     from anycowork.client.http import ServerClient
 
-McpServer = HttpMcpServer | SseMcpServer | McpServerStdio
 INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR, NOT_FOUND = -32600, -32602, -32603, -32002
+CLOSE_SECONDS = 5.0
 _CODES = {
     400: INVALID_PARAMS,
     404: NOT_FOUND,
@@ -106,7 +105,6 @@ class EditorAgent:
         self, cwd: str, mcp_servers: Sequence[McpServer] | None = None, **kwargs: Any
     ) -> NewSessionResponse:
         """Raises: RequestError (-32602) if the folder is not under a registered root."""
-        _tell_of_unused(mcp_servers or ())
         if not cwd.startswith("/"):
             raise RequestError(INVALID_PARAMS, f"'cwd' must be an absolute path, not '{cwd[:200]}'.")
         async with self._server() as client:
@@ -117,6 +115,7 @@ class EditorAgent:
                     raise RequestError(INVALID_PARAMS, f"{refused.message} {_REGISTER}") from None
                 raise
             session = self._keep(client, chat)
+            await self._use_servers(client, session, mcp_servers)
             self._transport.after_response(lambda: self._announce(client, session))
             return NewSessionResponse(
                 session_id=session.chat.chat_id,
@@ -124,10 +123,13 @@ class EditorAgent:
                 config_options=await model_options(client, chat),
             )
 
-    async def load_session(self, cwd: str, session_id: str, **kwargs: Any) -> LoadSessionResponse | None:
+    async def load_session(
+        self, cwd: str, session_id: str, mcp_servers: Sequence[McpServer] | None = None, **kwargs: Any
+    ) -> LoadSessionResponse | None:
         """Sends the whole history before it answers."""
         async with self._server() as client:
             session = await self._open(client, session_id)
+            await self._use_servers(client, session, mcp_servers)
             messages, _ = await session.chat.history()
             for message in messages:
                 for update in session.updates.from_message(message):
@@ -138,10 +140,13 @@ class EditorAgent:
                 config_options=await model_options(client, session.chat.chat),
             )
 
-    async def resume_session(self, session_id: str, cwd: str, **kwargs: Any) -> ResumeSessionResponse:
+    async def resume_session(
+        self, session_id: str, cwd: str, mcp_servers: Sequence[McpServer] | None = None, **kwargs: Any
+    ) -> ResumeSessionResponse:
         """Without the history."""
         async with self._server() as client:
             session = await self._open(client, session_id)
+            await self._use_servers(client, session, mcp_servers)
             self._transport.after_response(lambda: self._announce(client, session))
             return ResumeSessionResponse(
                 modes=await mode_state(client, session.updates.role),
@@ -157,8 +162,9 @@ class EditorAgent:
     async def close_session(self, session_id: str, **kwargs: Any) -> CloseSessionResponse | None:
         """The chat is kept; its running prompt is cancelled."""
         session = self._require(session_id)
-        async with self._server():
+        async with self._server() as client:
             await session.cancel()
+            await self._use_servers(client, session, ())
         del self._sessions[session_id]
         return CloseSessionResponse()
 
@@ -193,12 +199,39 @@ class EditorAgent:
 
     async def _open(self, client: "ServerClient", session_id: str) -> EditorSession:
         chat = await client.get(f"/context/{session_id}")
-        return self._keep(client, chat)
+        session = self._keep(client, chat)
+        session.has_servers = True  # an editor that was killed may have left some
+        return session
 
     def _keep(self, client: "ServerClient", chat: Json) -> EditorSession:
         session = EditorSession(ChatClient(client, chat), self._editor, seen=_last_seq(chat), abilities=self._abilities)
         self._sessions[session.chat.chat_id] = session
         return session
+
+    async def _use_servers(
+        self, client: "ServerClient", session: EditorSession, servers: Sequence[McpServer] | None
+    ) -> None:
+        """Those that the editor passes, for this session alone. What cannot be used is named on stderr, which editors log."""
+        wanted, left_out = session_servers(servers or ())
+        if not wanted and not session.has_servers and not left_out:
+            return
+        try:
+            shown = await client.post(f"/context/{session.chat.chat_id}/mcp_servers", {"servers": [*wanted]})
+            failed = failures(objects(shown, "servers"))
+        except ServerRefused as refused:  # the session is worth more than its servers
+            failed = [refused.message]
+        session.has_servers = bool(wanted)
+        for problem in [*failed, *(f"{name}: not a program, or one too many" for name in left_out)]:
+            stderr().line(f"An MCP server of the editor is not used. {one_line(problem, 300)}")
+
+    async def aclose(self) -> None:
+        """Ends the MCP servers of all sessions, as far as the server can be reached."""
+        for session in [one for one in self._sessions.values() if one.has_servers]:
+            try:
+                async with asyncio.timeout(CLOSE_SECONDS), self._server() as client:
+                    await self._use_servers(client, session, ())
+            except (RequestError, TimeoutError):
+                return
 
     def _require(self, session_id: str) -> EditorSession:
         if session_id not in self._sessions:
@@ -230,13 +263,6 @@ class EditorAgent:
 
 
 _REGISTER = "In the editor's configuration, add `--workspace FOLDER` to the arguments of `anycowork acp`."
-
-
-def _tell_of_unused(servers: Sequence[McpServer]) -> None:
-    """On stderr, which editors keep in their logs."""
-    if servers:
-        names = ", ".join(one_line(server.name, 60) for server in servers[:20])
-        stderr().line(f"The editor's MCP servers are not used here ({names}). `anycowork mcp add` connects one.")
 
 
 def _last_seq(chat: Json) -> int:

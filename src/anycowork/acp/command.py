@@ -56,5 +56,6 @@ async def _serve(settings: Settings, source: int, sink: int) -> None:
             await connection.listen()
         finally:
             await connection.close()
+            await agent.aclose()
 
     await serve_linked(settings, "editor", serve)

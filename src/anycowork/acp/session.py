@@ -49,6 +49,7 @@ class EditorSession:
         role = str(config.get("agent_role") if isinstance(config, dict) else "")
         self.updates = UpdateBuilder(self.workspace, role, terminals=abilities.shows_terminals)
         self._files = EditorFiles(editor, chat.chat_id, self.workspace, abilities)
+        self.has_servers = False
         self._editor = editor
         self._seen = seen
         self._leave: asyncio.Future[StopReason] | None = None

@@ -103,11 +103,12 @@ class ModelCaller:
         )
 
     def _offered(self, context: TurnContext, options: ModelOptions) -> OfferedTools:
-        native = options.calling is Calling.NATIVE
-        return self._prompts.offers(context.role, self._aim(context)) if native else NOT_OFFERED
+        if options.calling is not Calling.NATIVE:
+            return NOT_OFFERED
+        return self._prompts.offers(context.role, self._aim(context), unlisted=context.unlisted_tools)
 
     def _aim(self, context: TurnContext) -> PromptTarget:
-        return PromptTarget.of(context.opening(), self._prompt_budget(context))
+        return PromptTarget.of(context.opening(), self._prompt_budget(context), context.chat.id)
 
     def _prompt_budget(self, context: TurnContext) -> int:
         """Return the number of tokens that the prompt may have."""
@@ -167,7 +168,7 @@ class ModelCaller:
         if context.system_prompt is None:
             prompt_id = context.chat.config.system_prompt_id
             offered = options.calling is Calling.NATIVE
-            setting = PromptScope(context.workspace.origin, prompt_budget, context.opening())
+            setting = PromptScope(context.workspace.origin, prompt_budget, context.opening(), context.chat.id)
             built = await self._prompts.for_chat(prompt_id, context.role, setting, brief=options.brief, offered=offered)
             context.system_prompt = f"{built}\n\n{context.extra_prompt}" if context.extra_prompt else built
         return context.system_prompt

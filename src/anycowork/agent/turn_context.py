@@ -56,6 +56,7 @@ class TurnContext:
     # Around the write of each reservation; raises LimitReached if the budget has no room for it.
     reserving: Callable[[Reserve], AbstractAsyncContextManager[None]] = unlimited
     read_history: Callable[[int | None], Awaitable[str]] | None = None  # for a worker, which does not see the chat
+    unlisted_tools: tuple[str, ...] = ()  # that only this turn's agent is offered
     before_end: Callable[[], Awaitable[None]] = nothing  # before the policy ends the turn
     system_prompt: str | None = None
     reply_stream: ReplyStream | None = None

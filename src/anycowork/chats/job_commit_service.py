@@ -78,8 +78,15 @@ class JobCommitService:
             if merge.conflicts:
                 raise RestoreConflict.over({shown_path(one.path): one.reason for one in merge.conflicts})
             status = JobStatus.FAILED if job.error and not job.race else JobStatus.COMPLETED
-            said = f"Kept the work of {_agent_of(tasks, request.task_id)}." if job.race else None
+            said = await self._kept_words(tasks, request.task_id) if job.race else None
             return await self._end(principal, chat, job, tasks, status, said)
+
+    async def _kept_words(self, tasks: Sequence[JobTask], task_id: str | None) -> str:
+        words = f"Kept the work of {_agent_of(tasks, task_id)}."
+        kept = next((task for task in tasks if task.id == task_id), None)
+        if kept is not None and await self._isolated.has_commits(kept):
+            return f"{words} Its files were kept; the git commits that it made in its copy were not."
+        return words
 
     async def drop(self, principal: Principal, job_id: str) -> Job:
         """Drop the changes: the workspace stays as it is. Raises: NotFound, Conflict."""

@@ -139,11 +139,14 @@ class McpServersPort(Protocol):
     """The MCP servers as a person configures them. Values of environment and headers go in and never come out."""
 
     def shown(self) -> Sequence[Json]: ...
-    def resources(self) -> Sequence[Json]:
-        """The resources of all connected servers."""
+    def resources(self, query: str = "", limit: int = 1_000) -> Sequence[Json]:
+        """The resources of all connected servers whose server, name or address holds the query."""
 
     async def add(self, config: McpServerConfig) -> Json:
         """Raises: Conflict, StorageFault."""
+
+    async def use_in_chat(self, chat_id: str, configs: Sequence[McpServerConfig]) -> Sequence[Json]:
+        """Connects them for this chat alone, instead of those it had. Raises: Conflict."""
 
     async def change(self, name: str, changes: McpServerChanges) -> Json:
         """Raises: NotFound, StorageFault."""
@@ -153,6 +156,12 @@ class McpServersPort(Protocol):
 
     async def connect(self, name: str) -> Json:
         """Raises: NotFound."""
+
+    async def sign_in(self, name: str, redirect_uri: str) -> Json:
+        """The address at which a person logs in. Raises: NotFound, Conflict."""
+
+    def finish_sign_in(self, answer: dict[str, str]) -> bool:
+        """Whether a sign-in waited for this answer of a browser."""
 
     async def disconnect(self, name: str) -> Json:
         """Raises: NotFound."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from anycowork.agent.loop import Agent
 from anycowork.agent.turn_context import TurnContext
+from anycowork.chats.chat_lock import TurnEngine
 from anycowork.chats.lookup import progress_of, require_chat
 from anycowork.chats.shared_chat_locks import ChatClaims
 from anycowork.chats.turn_recovery import TurnRecovery, Unfinished
@@ -75,6 +76,17 @@ class TurnScheduler:
         """Run the turn's next segment, after the previous segment has ended."""
         before = self._running.get(_line_of(turn))
         self._running[_line_of(turn)] = self._tasks.create_task(self._segment(turn, before))
+
+    async def run(self, turn: Turn) -> None:
+        """Run the turn's next segment, and return when it is over. Cancelled, it ends the segment first."""
+        self.start(turn)
+        running = self._running[_line_of(turn)]
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError:
+            running.cancel()
+            await asyncio.wait([running])
+            raise
 
     def is_busy(self, chat_id: str) -> bool:
         """Tell whether a turn of the chat runs in this process."""
@@ -198,7 +210,7 @@ def _reason(error: AnyCoworkError) -> EndReason:
 
 
 async def settle_after_crash(
-    store: Store, recovery: TurnRecovery, scheduler: TurnScheduler, claims: ChatClaims
+    store: Store, recovery: TurnRecovery, scheduler: TurnEngine, claims: ChatClaims
 ) -> list[str]:
     """End the running turns of servers that died as interrupted, resume answered ones, leave parked ones parked.
 

@@ -23,7 +23,7 @@ from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
 from anycowork.workspace.repositories import REPOSITORY_NAMES
 from anycowork.workspace.syscalls import sync_file_system
 
-BATCH_PATHS = 500
+BATCH_PATHS = 2_000
 BATCH_BYTES = 64 << 20
 _FEW = 32  # up to this number each file and folder is synced; beyond it, the whole file system once
 _TEMPORARY = (".anycowork-", ".tmp")

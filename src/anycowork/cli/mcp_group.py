@@ -160,6 +160,15 @@ def test_server(
     raise typer.Exit(mcp_servers.test(flags, os.environ, cwd=Path.cwd(), name=name))
 
 
+@app.command("sign-in")
+def sign_in_to_server(context: typer.Context, name: str, data_dir: DataDir = None) -> None:
+    """Log in to a remote MCP server that wants to know who you are."""
+    from anycowork.cli import mcp_servers
+
+    flags = merge_flags(context, {"data_dir": data_dir})
+    raise typer.Exit(mcp_servers.sign_in(flags, os.environ, cwd=Path.cwd(), name=name))
+
+
 @app.command("remove")
 def remove_server(
     context: typer.Context, name: Annotated[str, typer.Argument(help="Which one.")], data_dir: DataDir = None

@@ -1,4 +1,4 @@
-"""`anycowork mcp add | list | test | remove`: the MCP servers of the running server, or of one of our own."""
+"""`anycowork mcp add | list | test | sign-in | remove`: the MCP servers of the running server, or of one of our own."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,6 +17,7 @@ from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.messages import Json
 
 TEST_SECONDS = 120.0  # the server itself gives up after 90
+SIGN_IN_SECONDS = 660  # the server itself gives up after 600
 Work = Callable[[ServerClient], Awaitable[int]]
 
 
@@ -62,6 +63,22 @@ def test(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, 
     return run_with_client("test", flags, environ, cwd, lambda client: _test(client, name))
 
 
+def sign_in(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
+    """Prints where to log in, and waits for it. 0 if it is ready."""
+
+    async def work(client: ServerClient) -> int:
+        path = f"/mcp/servers/{quote(name, safe='')}"
+        stdout().line("Log in with a browser on this machine:")
+        stdout().line(strip_controls(str((await client.post(f"{path}/sign-in"))["address"])))
+        for _ in range(SIGN_IN_SECONDS):
+            if await _sign_in_state(client, name) != "open":
+                break
+            await asyncio.sleep(1)
+        return await _test(client, name)
+
+    return run_with_client("sign-in", flags, environ, cwd, work)
+
+
 def remove(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
     async def work(client: ServerClient) -> int:
         await client.delete(f"/mcp/servers/{quote(name, safe='')}")
@@ -69,6 +86,12 @@ def remove(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
         return EXIT_CODES[RunEnding.DONE]
 
     return run_with_client("remove", flags, environ, cwd, work)
+
+
+async def _sign_in_state(client: ServerClient, name: str) -> JsonValue:
+    servers = (await client.get("/mcp/servers"))["servers"]
+    found = [one for one in servers if isinstance(one, dict)] if isinstance(servers, list) else []
+    return next((one.get("sign_in") for one in found if one.get("name") == name), None)
 
 
 async def _test(client: ServerClient, name: str) -> int:

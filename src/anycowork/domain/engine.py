@@ -77,6 +77,12 @@ class RunCancelled(AnyCoworkError):
     code = "run_cancelled"
 
 
+class RunOver(AnyCoworkError):
+    """The run has ended, so it takes no signal."""
+
+    code = "run_over"
+
+
 class Engine(Protocol):
     """Runs each segment on one worker at a time. A segment that was in progress when its worker died is handed to another one."""
 
@@ -92,7 +98,7 @@ class Engine(Protocol):
     async def signal(self, key: str, name: str, payload: Json, *, dedup: str) -> None:
         """Start the next segment of a run that waits for this signal, now or once it does; again with the same `dedup` is harmless.
 
-        Raises: NotFound, Invalid, StorageFault.
+        Raises: NotFound, RunOver, Invalid, StorageFault.
         """
 
     async def cancel(self, key: str, *, timeout: float) -> None:

@@ -31,6 +31,18 @@ class McpServerChanges(Boundary):
         return {name: value for name, value in sent.items() if value is not None or name == "allowed"}
 
 
+class ChatMcpServer(Boundary):
+    """A program that an editor names for one chat. It has no network and no read-only tools: a person configures those for good."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$", max_length=32)]
+    command: Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]
+    args: Annotated[list[Argument], Field(max_length=200)] = Field(default_factory=list)
+    env: Secrets = Field(default_factory=dict)
+
+    def config(self) -> "McpServerConfig":
+        return McpServerConfig(name=self.name, command=self.command, args=self.args, env=self.env)
+
+
 class McpServerConfig(Boundary):
     """`allowed` None means every tool. `read_only` are the tools that the person vouches for: they are treated as reading.
 

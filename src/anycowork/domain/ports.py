@@ -371,6 +371,9 @@ class TaskWorkspaces(Protocol):
     async def remove(self, copy: str) -> None:
         """Remove a copy with everything in it; one that is gone already is no fault."""
 
+    async def has_commits(self, copy: str) -> bool:
+        """Return whether commits were made with git in the copy. They cannot be merged like files."""
+
     async def keep_only(self, needed: Collection[str]) -> None:
         """Remove all other copies, which an earlier server left."""
 

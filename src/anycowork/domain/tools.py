@@ -71,7 +71,11 @@ class ToolSpec:
         None  # the MCP server that offers it. Its effect lies outside, so no file of the workspace changes
     )
     delegate: str | None = None  # the agent of another vendor that it runs, on a private copy of the workspace
+    only_chat: str | None = None  # the chat that it is there for: no other one knows it
     display: ToolDisplay = ToolDisplay()
+
+    def is_for(self, chat_id: str) -> bool:
+        return self.only_chat in (None, chat_id)
 
     @property
     def read_only(self) -> bool:

@@ -15,6 +15,7 @@ from anycowork.domain.engine import (
     Park,
     RunCancelled,
     RunFailed,
+    RunOver,
     RunState,
     Segment,
     SegmentHandler,
@@ -92,8 +93,11 @@ class DbosEngine:
 
     async def signal(self, key: str, name: str, payload: Json, *, dedup: str) -> None:
         text = require_json(payload)
-        if await self._runs.outcome(key) is None:
+        outcome = await self._runs.outcome(key)
+        if outcome is None:
             raise NotFound("run", key)
+        if outcome.state in _OVER:
+            raise RunOver(f"Run '{key}' has ended.")
         await self._runs.add_signal(key, name, text, dedup)
         await self._go_on(key)
 

@@ -11,6 +11,7 @@ from anycowork.domain.engine import (
     Park,
     RunCancelled,
     RunFailed,
+    RunOver,
     RunState,
     Segment,
     SegmentHandler,
@@ -69,8 +70,10 @@ class InProcessEngine:
     async def signal(self, key: str, name: str, payload: Json, *, dedup: str) -> None:
         require_json(payload)
         run = self._require(key)
-        if dedup in run.seen or run.state in _OVER:
+        if dedup in run.seen:
             return
+        if run.state in _OVER:
+            raise RunOver(f"Run '{key}' has ended.")
         run.seen.add(dedup)
         run.signals.append((name, payload))
         self._go_on(key, run)

@@ -38,6 +38,8 @@ class IsolatedTasks:
     async def merge(self, job: Job, chat: Chat, task: JobTask) -> Merge | Json:
         """Commit the task's changes to the workspace, or to the copy that collects the job's; return the error if that failed."""
         assert task.workspace is not None, "only a task with its own copy is merged"
+        if await self._copies.has_commits(task.workspace):
+            return _COMMITS_MADE
         target = job.workspace or chat.workspace
         chosen = {str(key): str(choice) for key, choice in (task.conflicts or {}).items()}
         try:
@@ -46,6 +48,10 @@ class IsolatedTasks:
             raise
         except AnyCoworkError as error:
             return {"code": error.code, "message": error.message, "retryable": error.retryable}
+
+    async def has_commits(self, task: JobTask) -> bool:
+        """Whether commits were made with git in the task's copy."""
+        return task.workspace is not None and await self._copies.has_commits(task.workspace)
 
     async def without_leftovers(self, tasks: Iterable[JobTask]) -> list[JobTask]:
         """Remove the copies of attempts that did not succeed: the next one starts from a clean state. Return those tasks."""
@@ -65,6 +71,12 @@ class IsolatedTasks:
         await self._copies.keep_only({copy for copy in needed if copy is not None})
 
 
+_COMMITS_MADE: Json = {
+    "code": "git_commits",
+    "message": "The task made commits with git in its private copy. Commits cannot be merged, so nothing of this attempt was kept. "
+    "Change the files and leave committing to the person, or run the job without parallel writers.",
+    "retryable": True,
+}
 _AT_WORK = (TaskStatus.RUNNING, TaskStatus.COMPLETED)
 
 

@@ -27,6 +27,7 @@ from anycowork.permissions.budgets import CostOf
 from anycowork.prompts.text_files import prose
 
 ContextOf = Callable[[Turn], Awaitable[TurnContext]]
+HISTORY_TOOL = "read_history"
 RETRY, SKIP, STOP = "retry", "skip", "stop"
 
 
@@ -103,6 +104,7 @@ class JobRunner:
             return history_page(await self._store.history(job.chat_id), before)
 
         context.policy, context.before_end, context.read_history = policy, refresh, read_history
+        context.unlisted_tools = (HISTORY_TOOL,)
         await self._run(context, job)
 
     async def _run(self, context: TurnContext, job: Job) -> None:

@@ -14,8 +14,8 @@ def spent_by_turns(*turns: TurnUsage, cost_of: CostOf) -> Spent:
 
 def usage_json(whole: TurnUsage, tasks: Iterable[TurnUsage], *, cost_of: CostOf) -> dict[str | None, Json]:
     """By task id; the whole job's under None."""
-    shown = {one.task_id: _shown(one, cost_of) for one in tasks if one.task_id is not None}
-    return {None: _shown(whole, cost_of), **shown}
+    of_tasks = {one.task_id: _shown(one, cost_of) for one in tasks}
+    return {**of_tasks, None: _shown(whole, cost_of)}
 
 
 def _shown(turn: TurnUsage, cost_of: CostOf) -> Json:

@@ -30,7 +30,8 @@ def task_assignment(step: PlanStep, task: JobTask, done: Sequence[JobTask], earl
         parts.append(_earlier_attempt(task, earlier))
     if task.workspace is not None:
         parts.append(
-            "You work in your own copy of the workspace. Your changes are merged when you have reported success."
+            "You work in your own copy of the workspace. Your changes are merged when you have reported success. "
+            "Make no git commits: commits in a copy cannot be merged."
         )
     parts.append("End with your report.")
     return "\n\n".join(parts)

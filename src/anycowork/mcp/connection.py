@@ -5,6 +5,7 @@ that a call comes from, started with the first admitted call: nothing of a works
 """
 
 import asyncio
+import importlib
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
@@ -18,10 +19,12 @@ from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import SuppliedFile
 from anycowork.mcp.definitions import McpToolDefinition, definitions_of
-from anycowork.mcp.http_transport import remote_transport
+from anycowork.mcp.http_transport import ask_for_sign_in, remote_transport
+from anycowork.mcp.oauth import ServerSignIn, TokenStore, oauth_provider
 from anycowork.mcp.offers import OfferedResource, ServerOffers
 from anycowork.mcp.program import find_program
 from anycowork.mcp.prompt_workflows import prompt_workflows
+from anycowork.mcp.schemas import plain_text
 from anycowork.mcp.session import START_SECONDS, McpSession
 from anycowork.mcp.stdio_transport import LineLog, McpFailed, ServerLauncher
 from anycowork.mcp.tool import McpTool
@@ -39,6 +42,7 @@ _NO_SANDBOX = (
     "this machine gives no full sandbox that could hold the program, so it is not started; `anycowork doctor` says what is missing. "
     "To run it with the server's own rights all the same, set 'unsandboxed'"
 )
+_SIGN_IN = "it wants you to sign in: use 'Sign in' in the settings, or `anycowork mcp sign-in`"
 log = logging.getLogger(__name__)
 
 
@@ -52,23 +56,30 @@ class _WorkspaceSession:
 
 
 class McpConnection:
-    """`tools_changed` is called whenever what it offers has changed. `taken` are the names that its tools cannot have."""
+    """`tools_changed` is called whenever what it offers has changed. `taken` are the names that its tools cannot have.
+    `only_chat` is the chat that it is there for, if it is not for all."""
 
     def __init__(
         self,
         config: McpServerConfig,
         launcher: ServerLauncher,
         tasks: asyncio.TaskGroup,
+        tokens: TokenStore,
         *,
         taken: Callable[[], frozenset[str]],
         tools_changed: Callable[[], None],
+        only_chat: str | None = None,
     ) -> None:
         self.config = config
         self.log = LineLog()
         self._launcher = launcher
         self._tasks = tasks
+        self._tokens = tokens
+        self._wants_sign_in = False
+        self._sign_in: ServerSignIn | None = None
         self._taken = taken
         self._tools_changed = tools_changed
+        self._only_chat = only_chat
         self._status, self._error = "disabled", ""
         self._offers = ServerOffers()
         self._definitions: list[McpToolDefinition] = []
@@ -111,6 +122,7 @@ class McpConnection:
             **self.config.shown(),
             "status": self._status,
             **error,
+            "sign_in": self._sign_in_state(),
             "problems": [*self._problems],
             "log": [*self.log.lines()],
             "tools": listed,
@@ -144,6 +156,42 @@ class McpConnection:
             await asyncio.wait([task])
         self._status, self._error = "disabled", ""
         self._take(ServerOffers())
+
+    async def sign_in(self, sign_in: ServerSignIn) -> None:
+        """Returns when a person has logged in; then it connects anew. Raises: McpFailed."""
+        url = self.config.url
+        if url is None:
+            raise McpFailed("it is a program; only remote servers have people sign in")
+        self._sign_in = sign_in
+        try:
+            await asyncio.to_thread(importlib.import_module, "mcp.client.auth")
+            await ask_for_sign_in(self.config, oauth_provider(self.config.name, url, self._tokens, sign_in))
+            if self._tokens.find(self.config.name, url) is None:
+                raise McpFailed("it does not ask anybody to sign in")
+            await self.stop()
+            self.start()
+        except Exception as error:  # noqa: BLE001  # whatever a server provokes in the SDK is the server's failure
+            raise McpFailed(plain_text(str(error) or type(error).__name__, 300)) from None
+        finally:
+            if self._sign_in is sign_in:
+                self._sign_in = None
+
+    def fail(self, reason: str) -> None:
+        """Says why signing in did not work, unless it is connected."""
+        if self._status != "ready":
+            self._status, self._error = "failed", reason
+
+    def _sign_in_state(self) -> str:
+        if self.config.url is None:
+            return "none"
+        if self._sign_in is not None:
+            return "open"
+        if self._wants_sign_in:
+            return "needed"
+        return "done" if self._tokens.find(self.config.name, self.config.url) is not None else "none"
+
+    def _unauthorized(self) -> None:
+        self._wants_sign_in = True
 
     def use(self, config: McpServerConfig) -> None:
         """Takes another choice of tools at once; what is running stays."""
@@ -229,7 +277,7 @@ class McpConnection:
 
     async def _connect_once(self) -> None:
         """Returns when the session is over; what went wrong is kept."""
-        self._status = "connecting"
+        self._status, self._wants_sign_in = "connecting", False
         session = self._new_session(None)
         try:
             await session.open(self._tasks)
@@ -240,7 +288,7 @@ class McpConnection:
             self._status, self._error = "failed", "the connection to it was lost; it is being restored"
             self.log.add(b"AnyCowork: the connection to it was lost")
         except (ToolFault, OSError) as error:
-            self._status, self._error = "failed", str(error)
+            self._status, self._error = "failed", _SIGN_IN if self._wants_sign_in else str(error)
         finally:
             self._main = None
             await session.aclose()
@@ -290,7 +338,7 @@ class McpConnection:
         before = self._definitions
         self._offers = offers
         self._definitions, self._problems = definitions_of(
-            self.config, offers.callable(), taken=self._taken(), confined=self._is_confined
+            self.config, offers.callable(), taken=self._taken(), confined=self._is_confined, only_chat=self._only_chat
         )
         self._workflows, left_out = prompt_workflows(self.config.name, offers.prompts, self._definitions)
         self._problems += left_out
@@ -305,7 +353,10 @@ class McpConnection:
         config = self.config
 
         def connect(ended: Callable[[], None]) -> "AbstractAsyncContextManager[TransportStreams]":
-            return self._program(root, ended) if config.command is not None else remote_transport(config)
+            if config.url is None:
+                return self._program(root, ended)
+            auth = oauth_provider(config.name, config.url, self._tokens, None)
+            return remote_transport(config, auth=auth, unauthorized=self._unauthorized)
 
         return McpSession(
             connect,

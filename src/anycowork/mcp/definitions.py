@@ -60,7 +60,12 @@ class McpToolDefinition:
 
 
 def definitions_of(
-    server: McpServerConfig, offered: Iterable[OfferedTool], *, taken: frozenset[str] = frozenset(), confined: bool
+    server: McpServerConfig,
+    offered: Iterable[OfferedTool],
+    *,
+    taken: frozenset[str] = frozenset(),
+    confined: bool,
+    only_chat: str | None = None,
 ) -> tuple[list[McpToolDefinition], list[str]]:
     """The tools that are offered to models, and why others are not. `confined`: the person's `read_only` can be held to, or is remote."""
     wanted = [tool for tool in offered if server.uses(tool.name)]
@@ -72,7 +77,7 @@ def definitions_of(
     found: dict[str, list[McpToolDefinition]] = {}
     for tool in wanted[:MOST_TOOLS]:
         try:
-            definition = _definition(server, tool, confined=confined)
+            definition = _definition(server, tool, confined=confined, only_chat=only_chat)
         except (BadSchema, ValueError, RecursionError) as error:
             problems.append(f"'{plain_text(tool.name, 80)}': {plain_text(str(error), 200)}")
             continue
@@ -88,7 +93,9 @@ def definitions_of(
     return kept, problems[:_MOST_PROBLEMS]
 
 
-def _definition(server: McpServerConfig, tool: OfferedTool, *, confined: bool) -> McpToolDefinition:
+def _definition(
+    server: McpServerConfig, tool: OfferedTool, *, confined: bool, only_chat: str | None
+) -> McpToolDefinition:
     """Raises: ValueError."""
     text = json.dumps([tool.name, tool.description, tool.schema], sort_keys=True)
     if len(text) > LARGEST_SCHEMA:
@@ -108,6 +115,7 @@ def _definition(server: McpServerConfig, tool: OfferedTool, *, confined: bool) -
         looks_below=server.command is not None,
         reveals=True,
         server=server.name,
+        only_chat=only_chat,
     )
     return McpToolDefinition(tool.name, spec, sha256(text.encode()).hexdigest()[:12], tool.method)
 

@@ -10,6 +10,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.network import NETWORK
 from anycowork.domain.ports import SuppliedFile
 from anycowork.mcp.connection import McpConnection
+from anycowork.mcp.oauth import ServerSignIn, TokenStore
 from anycowork.mcp.offers import MOST_LISTED
 from anycowork.mcp.stdio_transport import McpFailed, ServerLauncher
 from anycowork.mcp.tool import McpTool
@@ -25,12 +26,17 @@ class McpManager:
 
     source_name = "mcp"
 
-    def __init__(self, toolbox: ToolRegistry, launcher: ServerLauncher, tasks: asyncio.TaskGroup, save: Save) -> None:
+    def __init__(
+        self, toolbox: ToolRegistry, launcher: ServerLauncher, tasks: asyncio.TaskGroup, save: Save, tokens: TokenStore
+    ) -> None:
         self._toolbox = toolbox
         self._launcher = launcher
         self._tasks = tasks
         self._save = save
+        self._tokens = tokens
+        self._sign_ins: dict[str, tuple[ServerSignIn, asyncio.Task[None]]] = {}
         self._servers: dict[str, McpConnection] = {}
+        self._of_chats: dict[str, list[McpConnection]] = {}
         self._changing = asyncio.Lock()
 
     def start(self, configs: Iterable[McpServerConfig]) -> None:
@@ -39,16 +45,20 @@ class McpManager:
             self._put(config)
 
     async def aclose(self) -> None:
-        for server in self._servers.values():
+        for _, task in list(self._sign_ins.values()):
+            task.cancel()
+        for server in self._all():
             await server.stop()
 
     def tools(self) -> list[McpTool]:
-        return [tool for server in self._servers.values() for tool in server.tools()]
+        return [tool for server in self._all() for tool in server.tools()]
 
-    def resources(self) -> list[Json]:
-        """The resources of all connected servers."""
-        servers = sorted(self._servers.items())
-        return [one.shown(name) for name, server in servers for one in server.resources()][:MOST_LISTED]
+    def resources(self, query: str = "", limit: int = MOST_LISTED) -> list[Json]:
+        """The resources of all connected servers whose server, name or address holds the query."""
+        wanted, servers = query.casefold(), sorted(self._servers.items())
+        found = [one.shown(name) for name, server in servers for one in server.resources()]
+        fitting = [one for one in found if any(wanted in str(one[key]).casefold() for key in ("server", "name", "uri"))]
+        return fitting[:limit]
 
     def workflows(self) -> list[SuppliedFile]:
         """The prompts of all connected servers, as workflows."""
@@ -69,6 +79,32 @@ class McpManager:
             await self._save([*(server.config for server in self._servers.values()), config])
             return self._put(config).shown()
 
+    async def use_in_chat(self, chat_id: str, configs: Sequence[McpServerConfig]) -> list[Json]:
+        """Connects these servers for one chat alone, instead of those that it had. They are not stored. Waits for how it went.
+
+        Raises: Conflict if there are too many.
+        """
+        if not configs and chat_id not in self._of_chats:
+            return []
+        async with self._changing:
+            before = self._of_chats.pop(chat_id, [])
+            for server in before:
+                await server.stop()
+            if len(configs) + len(self._all()) > MOST_SERVERS:
+                raise Conflict(f"There are {MOST_SERVERS} MCP servers already. Close a session, or remove one first.")
+            servers = [self._connection(named_for_chat(config, chat_id), only_chat=chat_id) for config in configs]
+            if servers:
+                self._of_chats[chat_id] = servers
+            for server in servers:
+                server.start()
+            self._refresh()
+        for server in servers:
+            try:
+                await server.settled()
+            except TimeoutError:
+                log.warning("the MCP server '%s' has neither connected nor failed", server.config.name)
+        return [server.shown() for server in servers]
+
     async def change(self, name: str, changes: McpServerChanges) -> Json:
         """Chooses which tools are offered and which are read-only, from now on. Raises: NotFound."""
         async with self._changing:
@@ -88,6 +124,7 @@ class McpManager:
         async with self._changing:
             gone = self._require(name)
             await self._save([server.config for server in self._servers.values() if server is not gone])
+            await self._tokens.remove(name)
             await gone.stop()
             del self._servers[name]
             self._refresh()
@@ -103,6 +140,35 @@ class McpManager:
         except TimeoutError:
             log.warning("the MCP server '%s' has neither connected nor failed", name)
         return server.shown()
+
+    async def sign_in(self, name: str, redirect_uri: str) -> Json:
+        """The address at which a person logs in; the rest happens when their browser comes back. Raises: NotFound, Conflict."""
+        server = self._require(name)
+        if name in self._sign_ins:
+            self._sign_ins.pop(name)[1].cancel()
+        sign_in = ServerSignIn(redirect_uri)
+        task = self._tasks.create_task(self._sign_in(server, sign_in))
+        self._sign_ins[name] = sign_in, task
+        address = asyncio.ensure_future(sign_in.address())
+        await asyncio.wait([task, address], return_when=asyncio.FIRST_COMPLETED)
+        if address.done() and address.exception() is None:
+            return {"address": address.result()}
+        task.cancel()
+        address.cancel()
+        raise Conflict(f"Signing in to '{name}' failed: {server.shown().get('error') or 'it did not answer in time'}.")
+
+    def finish_sign_in(self, answer: dict[str, str]) -> bool:
+        """Whether a sign-in waited for this answer of a browser."""
+        return any(sign_in.take(answer) for sign_in, _ in self._sign_ins.values())
+
+    async def _sign_in(self, server: McpConnection, sign_in: ServerSignIn) -> None:
+        try:
+            await server.sign_in(sign_in)
+        except McpFailed as error:
+            server.fail(error.message)
+        finally:
+            if self._sign_ins.get(server.config.name, (None,))[0] is sign_in:
+                del self._sign_ins[server.config.name]
 
     async def disconnect(self, name: str) -> Json:
         """Until it is connected again, or the server restarts. Raises: NotFound."""
@@ -121,17 +187,25 @@ class McpManager:
         return server.shown()
 
     def _put(self, config: McpServerConfig) -> McpConnection:
-        server = McpConnection(
-            config,
-            self._launcher,
-            self._tasks,
-            taken=lambda: self._toolbox.taken_names(self.source_name) | {NETWORK},
-            tools_changed=self._refresh,
-        )
+        server = self._connection(config)
         self._servers[config.name] = server
         if config.enabled:
             server.start()
         return server
+
+    def _connection(self, config: McpServerConfig, *, only_chat: str | None = None) -> McpConnection:
+        return McpConnection(
+            config,
+            self._launcher,
+            self._tasks,
+            self._tokens,
+            taken=lambda: self._toolbox.taken_names(self.source_name) | {NETWORK},
+            tools_changed=self._refresh,
+            only_chat=only_chat,
+        )
+
+    def _all(self) -> list[McpConnection]:
+        return [*self._servers.values(), *(server for servers in self._of_chats.values() for server in servers)]
 
     def _refresh(self) -> None:
         try:
@@ -144,3 +218,8 @@ class McpManager:
         if server is None:
             raise NotFound("MCP server", name)
         return server
+
+
+def named_for_chat(config: McpServerConfig, chat_id: str) -> McpServerConfig:
+    """Under a name that no other chat's server has, and no configured one: rules for those do not speak of this one."""
+    return config.model_copy(update={"name": f"{config.name[:20].rstrip('-_')}-{chat_id.replace('-', '')[-8:]}"})

@@ -203,8 +203,8 @@ class Gate:
     def _authorized(self, call: Call, context: CallContext) -> tuple[Tool, frozenset[Permission]]:
         """Return the tool and the permissions it runs with. Raises: UnknownTool, Forbidden, BadParameters."""
         tool = self._toolbox.find(call.tool)
-        if tool is None:
-            raise UnknownTool(self._unknown(call.tool, context))
+        if tool is None or not tool.spec.is_for(call.chat_id):
+            raise UnknownTool(self._unknown(call, context))
         granted = require_authority(tool.spec, call, context.at_issue, context.now)
         if problems := tool.problems(call.parameters):
             raise BadParameters(
@@ -332,9 +332,10 @@ class Gate:
             created_at=self._clock.now(),
         )
 
-    def _unknown(self, name: str, context: CallContext) -> str:
-        known = ", ".join(spec.name for spec in self._toolbox.specs() if context.now.grants(spec.permissions))
-        return f"There is no tool '{name[:80]}'. You have: {known or 'no tools'}."
+    def _unknown(self, call: Call, context: CallContext) -> str:
+        specs = [spec for spec in self._toolbox.specs() if spec.is_for(call.chat_id)]
+        known = ", ".join(spec.name for spec in specs if context.now.grants(spec.permissions))
+        return f"There is no tool '{call.tool[:80]}'. You have: {known or 'no tools'}."
 
 
 def admit_person(principal: Principal) -> str:

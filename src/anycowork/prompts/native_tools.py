@@ -41,9 +41,9 @@ def all_fit_whole(specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tok
     return _together(tools_of(specs, role)) <= _byte_budget(budget_tokens)
 
 
-def offer_tokens(found: ToolSelection) -> int:
+def offer_tokens(specs: Sequence[ToolSpec]) -> int:
     """Return the tokens that the tools add to a request."""
-    return math.ceil(_together(found.shown) / BYTES_PER_TOKEN)
+    return math.ceil(_together(specs) / BYTES_PER_TOKEN)
 
 
 def _byte_budget(budget_tokens: int | None) -> int:

@@ -1,7 +1,7 @@
 """Manages system prompts, the built-in one and those of users, and builds the complete prompt of a role."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from anycowork.domain.errors import BuiltIn, NotFound
@@ -26,23 +26,30 @@ _AMPLE = 8_000  # tokens: with this many, every budget is what it is meant to be
 
 @dataclass(frozen=True, slots=True)
 class PromptScope:
-    """The chat's workspace, the size of its model's context, and the request that started the chat."""
+    """The chat's workspace, the size of its model's context, the request that started the chat, and the chat itself."""
 
     workspace: str
     context_tokens: int
     request: str = ""
+    chat_id: str = ""
+
+    @property
+    def target(self) -> "PromptTarget":
+        return PromptTarget.of(self.request, self.context_tokens, self.chat_id)
 
 
 @dataclass(frozen=True, slots=True)
 class PromptTarget:
-    """The criteria for selecting tools: the request that started the chat, and the size of its model's context, `context_tokens`."""
+    """The criteria for selecting tools: the request that started the chat, the size of its model's context, `context_tokens`, and the
+    chat, if there are tools for it alone."""
 
     request: str = ""
     context_tokens: int = _AMPLE
+    chat_id: str = ""
 
     @classmethod
-    def of(cls, request: str, context_tokens: int) -> "PromptTarget":
-        return cls(request, min(context_tokens, _AMPLE))  # all with ample context share one prompt
+    def of(cls, request: str, context_tokens: int, chat_id: str = "") -> "PromptTarget":
+        return cls(request, min(context_tokens, _AMPLE), chat_id)  # all with ample context share one prompt
 
     @property
     def listed(self) -> int:
@@ -77,6 +84,9 @@ class PromptService:
         self._specs = toolbox.specs
         self._known = toolbox.specs()
 
+        def specs_for(aim: PromptTarget) -> list[ToolSpec]:
+            return [spec for spec in toolbox.specs() if spec.is_for(aim.chat_id)]
+
         @lru_cache(maxsize=64)
         def together(
             base: str, role: RoleDefinition, offered: bool, instructions: InstructionsSection, aim: PromptTarget
@@ -85,7 +95,7 @@ class PromptService:
                 base,
                 role,
                 role_text(role),
-                toolbox.specs(),
+                specs_for(aim),
                 budget_tokens=aim.offered if offered else aim.listed,
                 request=aim.request,
                 offered=offered,
@@ -96,26 +106,28 @@ class PromptService:
         def shortly(
             base: str | None, role: RoleDefinition, instructions: InstructionsSection, aim: PromptTarget
         ) -> str:
-            specs = toolbox.specs()
+            specs = specs_for(aim)
             return small_model_prompt(base, role, specs, instructions, budget_tokens=aim.brief, request=aim.request)
 
         @lru_cache(maxsize=64)
         def replies(
             role: RoleDefinition, brief: bool, without: frozenset[str], only: frozenset[str], aim: PromptTarget
         ) -> Json:
-            specs = toolbox.specs()
+            specs = specs_for(aim)
             others = _others(role, specs, aim, brief=brief)
             return reply_schema(role, specs, brief=brief, without=without, only=only, others=others)
 
         @lru_cache(maxsize=64)
-        def offers(role: RoleDefinition, aim: PromptTarget) -> OfferedTools:
-            found = offered_tools(toolbox.specs(), role, budget_tokens=aim.offered, request=aim.request)
-            tools = tuple(Offer(spec.name, spec.description, spec.schema) for spec in found.shown)
-            return OfferedTools(tools, offer_tokens(found))
+        def offers(role: RoleDefinition, aim: PromptTarget, unlisted: tuple[str, ...]) -> OfferedTools:
+            found = offered_tools(specs_for(aim), role, budget_tokens=aim.offered, request=aim.request)
+            more = [tool.spec for name in unlisted if (tool := toolbox.find(name)) is not None]
+            shown = [*found.shown, *(spec for spec in more if role.grants(spec.permissions))]
+            tools = tuple(Offer(spec.name, spec.description, spec.schema) for spec in shown)
+            return OfferedTools(tools, offer_tokens(shown))
 
         @lru_cache(maxsize=64)
         def crowded(role: RoleDefinition, aim: PromptTarget) -> bool:
-            return _crowded(role, toolbox.specs(), aim)
+            return _crowded(role, specs_for(aim), aim)
 
         self._together, self._shortly, self._replies, self._offers = together, shortly, replies, offers
         self._crowded = crowded
@@ -152,7 +164,7 @@ class PromptService:
     ) -> Enhanced:
         """The same prompt, role and setting give the same bytes. Without a setting, no folder's instructions are in it."""
         instructions = await self._instructions(setting, brief=False) if setting else NOTHING
-        aim = self._aim(role, PromptTarget.of(setting.request, setting.context_tokens) if setting else PromptTarget())
+        aim = self._aim(role, setting.target if setting else PromptTarget())
         return self._together(prompt.content, role, False, instructions, aim)
 
     async def for_chat(
@@ -167,7 +179,7 @@ class PromptService:
         """Build the system prompt of a chat, without tools if they are `offered` natively. A missing prompt is replaced by the default."""
         chosen = await self.find(prompt_id or DEFAULT_ID) or _built_in()
         instructions = await self._instructions(setting, brief=brief)
-        aim = self._aim(role, PromptTarget.of(setting.request, setting.context_tokens))
+        aim = self._aim(role, setting.target)
         if brief:
             return self._shortly(None if chosen.id == DEFAULT_ID else chosen.content, role, instructions, aim)
         return self._together(chosen.content, role, offered, instructions, aim).content
@@ -176,14 +188,14 @@ class PromptService:
         found = await self._supplied.instructions(setting.workspace) if self._supplied else None
         return instructions_section(found, context_tokens=setting.context_tokens, brief=brief)
 
-    def offers(self, role: RoleDefinition, aim: PromptTarget) -> OfferedTools:
+    def offers(self, role: RoleDefinition, aim: PromptTarget, *, unlisted: tuple[str, ...] = ()) -> OfferedTools:
         """The tools that the role grants, and no other, for a model that calls natively; if they are too many, those that the chat's
-        opening request speaks of."""
-        return self._offers(role, self._aim(role, aim))
+        opening request speaks of. `unlisted` tools, which the prompt does not list, come with them."""
+        return self._offers(role, self._aim(role, aim), unlisted)
 
     def tools(self, role: RoleDefinition) -> frozenset[str]:
-        """Return the names of the tools that the role grants."""
-        return frozenset(spec.name for spec in self._specs() if role.grants(spec.permissions))
+        """Return the names of the tools that the role grants in every chat."""
+        return frozenset(spec.name for spec in self._specs() if spec.is_for("") and role.grants(spec.permissions))
 
     def changers(self) -> frozenset[str]:
         """The names of the tools that are there to change files."""
@@ -211,7 +223,9 @@ class PromptService:
             self._known = found
             for kept in (self._together, self._shortly, self._replies, self._offers, self._crowded):
                 kept.cache_clear()
-        anyhow = PromptTarget("", aim.context_tokens)
+        if not any(spec.only_chat == aim.chat_id for spec in found):
+            aim = replace(aim, chat_id="")  # it has no tools that others lack
+        anyhow = replace(aim, request="")
         return aim if aim.request and self._crowded(role, anyhow) else anyhow
 
 

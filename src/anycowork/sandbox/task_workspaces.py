@@ -5,12 +5,16 @@ A copy costs time and space as the workspace does; where the file system can, it
 
 import asyncio
 from collections.abc import Collection
+from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.ports import Workspaces
+from anycowork.sandbox.git_refs import named_commits
 from anycowork.sandbox.private_copy import copy_workspace
 from anycowork.sandbox.stage import Layer, Staging, remove_tree, runner_for
 from anycowork.workspace.uncancellable import run_uncancellable
+
+_COMMITS = "commits"  # beside the copy: what its branches named when it was made
 
 
 class PrivateCopies:
@@ -29,6 +33,9 @@ class PrivateCopies:
     async def remove(self, copy: str) -> None:
         await asyncio.to_thread(self._staging.drop_copy, copy)
 
+    async def has_commits(self, copy: str) -> bool:
+        return await asyncio.to_thread(_has_commits, Path(copy))
+
     async def keep_only(self, needed: Collection[str]) -> None:
         for copy in await asyncio.to_thread(self._staging.copies):
             if copy not in needed:
@@ -39,8 +46,19 @@ class PrivateCopies:
         stage = self._staging.open(runner_for(root), Layer.COPY)
         try:
             copy_workspace(root, stage, most_bytes=self._most_bytes, spare=self._spare)
-            return str(self._staging.keep_copy(stage, origin))
+            copy = self._staging.keep_copy(stage, origin)
+            (copy.parent / _COMMITS).write_text("\n".join(named_commits(copy)))
+            return str(copy)
         except OSError as error:
             raise ToolFault(f"The task's private copy of the workspace could not be kept: {error.strerror}.") from None
         finally:
             remove_tree(stage.folder)
+
+
+def _has_commits(copy: Path) -> bool:
+    """Whether a branch or tag of the copy names a commit that none named when the copy was made."""
+    try:
+        before = frozenset((copy.parent / _COMMITS).read_text().split())
+    except OSError:
+        return False  # a copy of an earlier release
+    return not named_commits(copy) <= before

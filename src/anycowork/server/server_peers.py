@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import partial
 
 from anycowork.chats.shared_chat_locks import SharedChatLocks
+from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.turn_recovery import TurnRecovery
-from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash
+from anycowork.chats.turn_scheduler import settle_after_crash
 from anycowork.domain.errors import AnyCoworkError, LeaseHeld
 from anycowork.events.hub import Hub
 from anycowork.sandbox.stage import Staging
@@ -49,9 +50,9 @@ async def _take_when_free(database: Database, peers: Peers, root: str) -> int:
         await asyncio.sleep(RETRY_SECONDS)
 
 
-def build_locks(database: Database, peers: Peers, scheduler: TurnScheduler) -> SharedChatLocks:
+def build_locks(database: Database, peers: Peers, turns: TaskTurns) -> SharedChatLocks:
     journal = database.journal
-    return SharedChatLocks(peers, refresh=journal.refresh, flush=journal.flush, is_busy=scheduler.is_busy)
+    return SharedChatLocks(peers, refresh=journal.refresh, flush=journal.flush, is_busy=turns.is_busy)
 
 
 async def follow_peers(database: Database, peers: Peers, hub: Hub) -> None:
@@ -73,7 +74,7 @@ async def take_over(
     peers: Peers,
     locks: SharedChatLocks,
     recovery: TurnRecovery,
-    scheduler: TurnScheduler,
+    turns: TaskTurns,
     on_rest: Callable[[str], None],
 ) -> None:
     """Ends what servers left that died while this one runs, until it is cancelled."""
@@ -81,7 +82,7 @@ async def take_over(
         await asyncio.sleep(TAKEOVER_SECONDS)
         try:
             await database.leases.end_of_owners([o for o in await database.leases.owners() if not await peers.lives(o)])
-            for chat_id in await settle_after_crash(database.store, recovery, scheduler, locks):
+            for chat_id in await settle_after_crash(database.store, recovery, turns, locks):
                 on_rest(chat_id)
         except AnyCoworkError as error:
             log.warning("what another server left cannot be taken over yet: %s", error.message)

@@ -27,6 +27,7 @@ from anycowork.sandbox.task_workspaces import PrivateCopies
 from anycowork.sandbox.workspaces import LocalWorkspaces
 from anycowork.server.live_settings import LiveSettings
 from anycowork.server.mcp_server_store import McpServerStore
+from anycowork.server.mcp_token_store import McpTokenStore
 from anycowork.server.sandbox_setup import DiskBudgets, SandboxSetup, set_up_sandbox
 from anycowork.server.server_peers import build_workspaces
 from anycowork.server.trusted_files import TrustedFileStore, custom_roles
@@ -104,7 +105,7 @@ def build_mcp_manager(settings: Settings, shared: SharedParts, egress: Egress, t
     """Builds the MCP manager. Servers connect in the background; the SDK is not imported without any. Raises: StorageFault."""
     store = McpServerStore(settings.data_dir)
     launcher = ServerLauncher(shared.sandbox_setup.sandbox, egress, settings.data_dir)
-    manager = McpManager(shared.toolbox, launcher, tasks, store.save)
+    manager = McpManager(shared.toolbox, launcher, tasks, store.save, McpTokenStore(settings.data_dir))
     manager.start(store.load())
     return manager
 

@@ -8,7 +8,8 @@ import pytest
 from anycowork.config.settings import ProviderEntry
 from support.jobs import approved, new_job, plan, report, until, writing
 from support.live_server import RequestRefused, live_server
-from support.scripted_model import ScriptedModel, call
+from support.openai_wire import NativeCall
+from support.scripted_model import Reply, ScriptedModel, call
 from support.spec import proves
 
 
@@ -49,6 +50,31 @@ async def test_worker_can_ask_for_the_whole_conversation(tmp_path: Path) -> None
         assert job["status"] == "completed", job
         assert "4711" not in str(client.model.requests[1]["messages"])
         assert "user: My number is 4711" in str(client.model.requests[2]["messages"])
+
+
+@proves("JOB-4", "MSG-1/2")
+async def test_worker_that_calls_natively_is_offered_the_conversation_and_its_words_are_kept(tmp_path: Path) -> None:
+    words = "I look into the conversation first. " + " ".join(str(number**5) for number in range(300))
+    replies = [
+        "Noted: 4711.",
+        Reply(words, calls=[NativeCall("read_history", {})], finish="tool_calls"),
+        report("it is 4711"),
+        "Done.",
+    ]
+    async with ScriptedModel(replies) as model:
+        entry = ProviderEntry(name="own", base_url=model.base_url, models=("m",), calling="native")
+        async with live_server(tmp_path, providers=(entry,), model="own/m") as client:
+            chat = await client.chat()
+            await chat.send("My number is 4711")
+            job = await approved(client, chat, plan=plan({"id": "look", "action": "find my number", "role": "planner"}))
+            job = await until(client, chat, job["id"], "completed", "failed")
+            assert job["status"] == "completed", job
+            offered = [[tool["function"]["name"] for tool in body.get("tools", [])] for body in model.requests]
+            assert ["read_history" in names for names in offered] == [False, True, True, False], "workers alone"
+            told = [m for m in await chat.messages() if m["task_id"] == "look"]
+            kinds = [m["message_type"] for m in told]
+            assert kinds == ["task_assignment", "task_execution", "tool_call", "tool_result", "task_result"]
+            assert told[1]["content"].strip() == words.strip(), "in full"
 
 
 @proves("JOB-5")

@@ -222,6 +222,31 @@ async def test_race_gives_one_task_to_several_agents_and_a_person_keeps_one(tmp_
         assert json.dumps(await client.ask("GET", f"{chat.path}/snapshots")).count('"before"') == 1
 
 
+@proves("JOB-3")
+async def test_commits_made_in_a_private_copy_are_refused_and_never_lost_silently(tmp_path: Path) -> None:
+    old, new = "a" * 40, "b" * 40
+
+    def commit() -> Answer:
+        """As `git commit` in the task's copy does: the branch names another commit."""
+        [ref] = (tmp_path / "data").glob("**/copies/*/upper/.git/refs/heads/main")
+        assert ref.read_text() == old
+        ref.write_text(new)
+        return report("written and committed")
+
+    write = call("create_file", path="a.txt", content="a\n")
+    answers: Answers = {"a": [write, commit, write, report("written")]}
+    files = {".git/HEAD": "ref: refs/heads/main\n", ".git/refs/heads/main": old}
+    async with live_server(tmp_path, files=files) as client:
+        client.model.mind = by_task(answers)
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan(step("a", "a.txt")), parallel=2)
+        job = await until(client, chat, job["id"], "completed", "failed")
+        assert job["status"] == "completed" and job["tasks"][0]["attempt"] == 2
+        assert "Commits cannot be merged" in str(client.model.requests[2]), "the next attempt is told why"
+        assert (client.workspace / ".git/refs/heads/main").read_text() == old
+        assert (client.workspace / "a.txt").read_text() == "a\n"
+
+
 async def test_several_tasks_ask_for_approval_at_the_same_time_and_each_goes_on_by_itself(tmp_path: Path) -> None:
     answers: Answers = {
         name: [call("create_file", path=f"{name}.txt", content="x"), report(name)] for name in ("a", "b")

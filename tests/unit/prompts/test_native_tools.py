@@ -51,7 +51,7 @@ def test_what_fits_is_offered_as_it_is():
 
 @proves("SYS-2")
 def test_the_least_important_are_shortened_first_and_keep_every_name_and_type():
-    whole = offer_tokens(offered_tools(tools(4), ACTOR))
+    whole = offer_tokens(offered_tools(tools(4), ACTOR).shown)
     first, *_, last = offered_tools(tools(4), ACTOR, budget_tokens=whole - 1).shown
     assert first == tools(4)[0]
     assert (last.description, last.schema) == ("Finds things.", BARE)
@@ -62,12 +62,12 @@ def test_the_least_important_are_shortened_first_and_keep_every_name_and_type():
 @given(st.integers(0, 12), st.integers(0, 3000))
 def test_the_offers_fit_their_budget_and_what_is_not_among_them_is_named(count, budget):
     found = offered_tools(tools(count), ACTOR, budget_tokens=budget)
-    assert offer_tokens(found) <= budget
+    assert offer_tokens(found.shown) <= budget
     assert sorted([*(spec.name for spec in found.shown), *found.left_out]) == [spec.name for spec in tools(count)]
 
 
 @pytest.mark.parametrize("schema", [{}, {"properties": None}, {"properties": {"a": True}}, {"anyOf": [1, None]}])
 def test_a_strange_schema_is_no_fault(schema):
     specs = [ToolSpec("odd", "things", LONG, frozenset({Permission.READ_FILES}), schema)]
-    size = offer_tokens(offered_tools(specs, ACTOR))
+    size = offer_tokens(offered_tools(specs, ACTOR).shown)
     assert json.dumps(offered_tools(specs, ACTOR, budget_tokens=size - 1).shown[0].schema) == json.dumps(schema)

@@ -30,6 +30,12 @@ const Checkpoints = lazy(() => import("../snapshots/Checkpoints"));
 const Workflows = lazy(() => import("../workflows/Workflows"));
 const PlanAgainstActual = lazy(() => import("../plans/PlanAgainstActual"));
 
+/** The same button and key open and close it. */
+function turnFiles(): void {
+  if (useFilesPane.getState().open) closeFiles();
+  else openFiles();
+}
+
 interface Props {
   chatId: string;
   messageId: string | null;
@@ -38,27 +44,7 @@ interface Props {
 
 type Open = "rename" | "remove" | "checkpoints" | "audit" | "model" | null;
 
-/** The chat, and its files beside it. */
-export default function ChatPage(props: Props) {
-  const open = useFilesPane((pane) => pane.open);
-  const moment = useLive(({ chatId, view }) => (chatId === props.chatId && view ? view.news : null));
-  return (
-    <>
-      <Chat {...props} />
-      <Suspense fallback={null}>
-        {open && moment !== null && <FilesPane chatId={props.chatId} moment={moment} />}
-      </Suspense>
-    </>
-  );
-}
-
-/** The same button and key open and close it. */
-function turnFiles(): void {
-  if (useFilesPane.getState().open) closeFiles();
-  else openFiles();
-}
-
-function Chat({ chatId, messageId, onSidebar }: Props) {
+export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
   const live = useLive();
   const queries = useQueryClient();
   const [dialog, setDialog] = useState<Open>(null);
@@ -95,71 +81,79 @@ function Chat({ chatId, messageId, onSidebar }: Props) {
     void queries.invalidateQueries({ queryKey: CHATS });
   };
   return (
-    <main className="flex h-full min-w-0 flex-1 flex-col">
-      <Header
-        chatId={chatId}
-        title={live.title || "…"}
-        workspace={live.workspace}
-        role={view?.role ?? ""}
-        model={live.model}
-        spent={view?.spent ?? null}
-        alone={live.status === "reconnecting" && connection !== "reconnecting"}
-        onRole={switching.choose}
-        autonomy={view?.autonomy ?? null}
-        onAutonomy={setAutonomy}
-        onModel={(model) => void change({ model })}
-        pinned={live.pinned}
-        archived={live.archived}
-        onKeep={(wish) => void change(wish)}
-        onRename={() => setDialog("rename")}
-        onRemove={() => setDialog("remove")}
-        onSidebar={onSidebar}
-        onCheckpoints={checkpoints}
-        onCompare={compare}
-        onFiles={turnFiles}
-      />
-      {view ? (
-        <Conversation
-          view={view}
+    <>
+      <main className="flex h-full min-w-0 flex-1 flex-col">
+        <Header
+          chatId={chatId}
+          title={live.title || "…"}
+          workspace={live.workspace}
+          role={view?.role ?? ""}
+          model={live.model}
+          spent={view?.spent ?? null}
+          alone={live.status === "reconnecting" && connection !== "reconnecting"}
+          onRole={switching.choose}
+          autonomy={view?.autonomy ?? null}
           onAutonomy={setAutonomy}
-          target={messageId}
-          onSwitch={switching.choose}
-          onStop={stop}
-          onCompare={compare}
+          onModel={(model) => void change({ model })}
+          pinned={live.pinned}
+          archived={live.archived}
+          onKeep={(wish) => void change(wish)}
+          onRename={() => setDialog("rename")}
+          onRemove={() => setDialog("remove")}
+          onSidebar={onSidebar}
           onCheckpoints={checkpoints}
-          onModel={(model) => (model ? void change({ model }) : setDialog("model"))}
+          onCompare={compare}
+          onFiles={turnFiles}
         />
-      ) : (
-        <Opening />
-      )}
-      <Announcer view={view} />
-      <SwitchDialog
-        role={switching.asked?.role ?? null}
-        words={switching.asked?.words ?? ""}
-        onConfirm={switching.confirm}
-        onClose={switching.cancel}
-      />
-      <RenameDialog
-        open={dialog === "rename"}
-        title={live.title}
-        onClose={() => setDialog(null)}
-        onRename={(title) => void change({ title })}
-      />
-      <RemoveDialog open={dialog === "remove"} chatId={chatId} onClose={() => setDialog(null)} />
-      <Suspense fallback={null}>
-        {dialog === "model" && (
-          <ModelPicker
-            model={live.model ?? ""}
-            onChoose={(model) => void change({ model })}
-            onClose={() => setDialog(null)}
+        {view ? (
+          <Conversation
+            view={view}
+            onAutonomy={setAutonomy}
+            target={messageId}
+            onSwitch={switching.choose}
+            onStop={stop}
+            onCompare={compare}
+            onCheckpoints={checkpoints}
+            onModel={(model) => (model ? void change({ model }) : setDialog("model"))}
           />
+        ) : (
+          <Opening />
         )}
-      </Suspense>
-      {view && <Fork chatId={chatId} model={live.model} />}
-      {view && <Selector view={view} workspace={live.workspace} onSwitch={switching.choose} />}
-      {view && <Looks view={view} open={dialog} onClose={() => setDialog(null)} />}
-    </main>
+        <Announcer view={view} />
+        <SwitchDialog
+          role={switching.asked?.role ?? null}
+          words={switching.asked?.words ?? ""}
+          onConfirm={switching.confirm}
+          onClose={switching.cancel}
+        />
+        <RenameDialog
+          open={dialog === "rename"}
+          title={live.title}
+          onClose={() => setDialog(null)}
+          onRename={(title) => void change({ title })}
+        />
+        <RemoveDialog open={dialog === "remove"} chatId={chatId} onClose={() => setDialog(null)} />
+        <Suspense fallback={null}>
+          {dialog === "model" && (
+            <ModelPicker
+              model={live.model ?? ""}
+              onChoose={(model) => void change({ model })}
+              onClose={() => setDialog(null)}
+            />
+          )}
+        </Suspense>
+        {view && <Fork chatId={chatId} model={live.model} />}
+        {view && <Selector view={view} workspace={live.workspace} onSwitch={switching.choose} />}
+        {view && <Looks view={view} open={dialog} onClose={() => setDialog(null)} />}
+      </main>
+      {view && <Files chatId={chatId} moment={view.news} />}
+    </>
   );
+}
+
+function Files({ chatId, moment }: { chatId: string; moment: number }) {
+  const open = useFilesPane((pane) => pane.open);
+  return <Suspense fallback={null}>{open && <FilesPane chatId={chatId} moment={moment} />}</Suspense>;
 }
 
 function Fork({ chatId, model }: { chatId: string; model: string | null }) {

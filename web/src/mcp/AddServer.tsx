@@ -38,8 +38,12 @@ export function AddServer({ onAdded }: { onAdded: (name: string) => void }) {
         <legend className="text-sm font-medium">{t.catalogue}</legend>
         <p className="mb-1.5 text-xs text-ink-3">{t.choose}</p>
         <div className="flex flex-wrap gap-2">
-          {CATALOGUE.map(({ name, about, target, network }) => (
-            <Button key={name} title={about} onClick={() => setTyped({ name, target, network })}>
+          {CATALOGUE.map(({ name, about, install, target, network }) => (
+            <Button
+              key={name}
+              title={`${about}. ${t.install(install)}`}
+              onClick={() => setTyped({ name, target, network })}
+            >
               {name}
             </Button>
           ))}

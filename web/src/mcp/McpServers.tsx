@@ -21,6 +21,7 @@ export function McpServers() {
   const { data: servers = [] } = useQuery({
     queryKey: SERVERS,
     queryFn: async () => (await given(api.GET("/mcp/servers"))).servers,
+    refetchInterval: ({ state }) => (state.data?.some((server) => server.sign_in === "open") ? 2_000 : false),
   });
   const [busy, setBusy] = useState<string | null>(null);
   const again = () => queries.invalidateQueries({ queryKey: SERVERS });
@@ -32,6 +33,15 @@ export function McpServers() {
       ),
     );
     setBusy(null);
+    await again();
+  };
+  const signIn = async (name: string) => {
+    await attempt(
+      given(api.POST("/mcp/servers/{name}/sign-in", { params: { path: { name } } })).then(({ address }) => {
+        window.open(address, "_blank", "noopener,noreferrer");
+        say(t.signInOpened(name));
+      }),
+    );
     await again();
   };
   const remove = async (name: string) => {
@@ -57,6 +67,7 @@ export function McpServers() {
               server={server}
               busy={busy === server.name}
               onTest={() => void test(server.name)}
+              onSignIn={() => void signIn(server.name)}
               onRemove={() => void remove(server.name)}
               onChange={(changes) => void change(server.name, changes)}
             />
@@ -72,22 +83,24 @@ interface Props {
   server: Server;
   busy: boolean;
   onTest: () => void;
+  onSignIn: () => void;
   onRemove: () => void;
   onChange: (changes: ToolChanges) => void;
 }
 
-function ServerLine({ server, busy, onTest, onRemove, onChange }: Props) {
+function ServerLine({ server, busy, onTest, onSignIn, onRemove, onChange }: Props) {
   return (
     <li className="space-y-2 px-4 py-3.5 text-sm">
       <div className="flex flex-wrap items-center gap-2">
         <span className="font-medium break-all">{server.name}</span>
         <StatusMark status={server.status} />
-        <Button
-          className="ml-auto"
-          aria-label={t.testName(server.name)}
-          aria-disabled={busy}
-          onClick={() => !busy && onTest()}
-        >
+        <span className="ml-auto" />
+        {(server.sign_in === "needed" || server.sign_in === "open") && (
+          <Button look="primary" aria-label={t.signInName(server.name)} onClick={onSignIn}>
+            {t.signIn}
+          </Button>
+        )}
+        <Button aria-label={t.testName(server.name)} aria-disabled={busy} onClick={() => !busy && onTest()}>
           {busy ? t.testing : t.test}
         </Button>
         <IconButton label={t.remove(server.name)} onClick={onRemove} className="hover:!text-bad">

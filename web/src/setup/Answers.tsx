@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import clsx from "clsx";
 import { Check, CircleAlert, Plus } from "lucide-react";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { Inline } from "../messages/Inline";
 import * as acts from "../state/acts";
 import { usePresets, useProviders, useSettings } from "../state/queries";
@@ -9,6 +9,7 @@ import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
 import { attempt } from "../ui/toasts";
 import { loose, type Provider, text } from "../wire/nouns";
+import { type ProviderChange, ProviderEdit } from "./ProviderEdit";
 import { type NewProvider, ProviderForm } from "./ProviderForm";
 
 export function Answers() {
@@ -16,6 +17,7 @@ export function Answers() {
   const { data: presets = [] } = usePresets();
   const { data: settings } = useSettings();
   const [adding, setAdding] = useState(false);
+  const [editing, setEditing] = useState<string | null>(null);
   const [testing, setTesting] = useState<string | null>(null);
   const [verdict, setVerdict] = useState<{ name: string; ok: boolean; message: string } | null>(null);
   const queries = useQueryClient();
@@ -39,6 +41,14 @@ export function Answers() {
     setAdding(false);
     await test(provider.name);
   };
+  const change = async (name: string, wish: ProviderChange) => {
+    setTesting(name);
+    const done = await attempt(acts.changeProvider(name, wish));
+    setTesting(null);
+    if (!done) return;
+    setEditing(null);
+    await test(name);
+  };
   const remove = async (name: string) => {
     await attempt(acts.removeProvider(name));
     setVerdict(null);
@@ -58,7 +68,17 @@ export function Answers() {
             onChoose={(model) => void choose(model)}
             onTest={() => void test(provider.name)}
             onRemove={own.has(provider.name) ? () => void remove(provider.name) : null}
-          />
+            onEdit={own.has(provider.name) ? () => setEditing(provider.name) : null}
+          >
+            {editing === provider.name && (
+              <ProviderEdit
+                provider={provider}
+                busy={testing !== null}
+                onSave={(wish) => void change(provider.name, wish)}
+                onCancel={() => setEditing(null)}
+              />
+            )}
+          </ProviderLine>
         ))}
       </ul>
       {verdict && (
@@ -90,9 +110,11 @@ interface LineProps {
   onTest: () => void;
   /** null: it was found by itself, and cannot be removed here. */
   onRemove: (() => void) | null;
+  onEdit: (() => void) | null;
+  children: ReactNode;
 }
 
-function ProviderLine({ provider, testing, onChoose, onTest, onRemove }: LineProps) {
+function ProviderLine({ provider, testing, onChoose, onTest, onRemove, onEdit, children }: LineProps) {
   const ready = provider.status === "ready";
   const model =
     provider.kind === "guide"
@@ -119,6 +141,11 @@ function ProviderLine({ provider, testing, onChoose, onTest, onRemove }: LinePro
               {testing ? t.testing : t.test2}
             </Button>
           )}
+          {onEdit && (
+            <Button look="quiet" aria-label={t.edit(provider.name)} onClick={onEdit}>
+              {t.edit2}
+            </Button>
+          )}
           {onRemove && (
             <Button look="quiet" aria-label={t.remove(provider.name)} onClick={onRemove}>
               {t.remove2}
@@ -138,6 +165,7 @@ function ProviderLine({ provider, testing, onChoose, onTest, onRemove }: LinePro
       {provider.kind !== "guide" && provider.models.length > 0 && (
         <p className="mt-1 text-xs break-words text-ink-3">{t.models(provider.models.join(", "))}</p>
       )}
+      {children}
     </li>
   );
 }

@@ -1,5 +1,6 @@
 // What a person can do in a chat, each one request. The answer is seen through the events; here only a refusal comes back.
 
+import type { ProviderChange } from "../setup/ProviderEdit";
 import type { NewProvider } from "../setup/ProviderForm";
 import { api, given } from "../wire/client";
 import type { Budget, Chat, Decision, DisclosedItem, PlanEdits, PlanStep } from "../wire/nouns";
@@ -175,6 +176,10 @@ export async function changeSettings(changes: Record<string, unknown>): Promise<
 
 export async function connectProvider(provider: NewProvider): Promise<void> {
   await given(api.POST("/providers", { body: provider }));
+}
+
+export async function changeProvider(name: string, change: ProviderChange): Promise<void> {
+  await given(api.PATCH("/providers/{name}", { params: { path: { name } }, body: change as never }));
 }
 
 /** A real request; a failure is an answer too, with the reason. */

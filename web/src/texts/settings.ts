@@ -9,6 +9,13 @@ export const en = {
   testing: "Testing…",
   test2: "Test",
   remove: (name: string | number) => `Remove ${name}`,
+  edit: (name: string | number) => `Edit ${name}`,
+  edit2: "Edit",
+  newApiKey: "New API key",
+  emptyKeepsTheKey: "Leave it empty to keep the current key.",
+  keyBelongsToTheOldHost:
+    "The current key is for the old host and is not sent elsewhere. Paste the key of the new one.",
+  saveAndTest: "Save and test",
   remove2: "Remove",
   answersByDefault: "default",
   letItAnswerByDefault: "Make default",

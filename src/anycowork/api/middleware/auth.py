@@ -33,7 +33,9 @@ from anycowork.domain.store_ports import ClientKeysPort
 
 OWNER = Principal(id="owner", kind=PrincipalKind.PERSON, name="The owner of this server")
 CLIENT_KEY_PREFIX = "sk-ac-"
-_OPEN = frozenset({"/", "/healthz", "/readyz"})
+MCP_SIGN_IN = "/mcp/sign-in"
+"""Where a browser comes back from an MCP server's log-in. It is sent there by another site, so it can bring nothing of ours."""
+_OPEN = frozenset({"/", "/healthz", "/readyz", MCP_SIGN_IN})
 _ASSETS = "/assets/"
 PASSTHROUGH_PATHS = frozenset({"/v1/models", "/v1/chat/completions", "/v1/responses", "/v1/embeddings"})
 """All that a client key reaches, and each of the models by its name. What else lies under /v1 is for people."""

@@ -1,15 +1,24 @@
 """MCP servers: what a person configured, how each one is, and how to connect, list again or remove one."""
 
-from fastapi import Response
+from typing import Annotated
+
+from fastapi import Query, Request, Response
+from pydantic import Field, field_validator
 
 from anycowork.api.dependencies import ServicesDep
-from anycowork.api.middleware.auth import Manager, Reader
+from anycowork.api.middleware.auth import MCP_SIGN_IN, Decider, Manager, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.mcp import McpResourceList, McpServerList, McpServerShape
-from anycowork.domain.mcp_servers import McpServerChanges, McpServerConfig
+from anycowork.api.schemas.mcp import McpResourceList, McpServerList, McpServerShape, McpSignInShape
+from anycowork.chats.lookup import require_chat
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.mcp_servers import ChatMcpServer, McpServerChanges, McpServerConfig
 
 routes = Router(tags=["mcp"])
+_SIGN_IN_FIELDS = ("code", "state", "iss", "error")
+_PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+_BACK = "You can close this page. AnyCowork now finishes signing in; its settings show how that goes."
+_NO_SIGN_IN = "No sign-in waits for this. Start it again in AnyCowork's settings."
 
 
 @routes.get("/mcp/servers", response_model=McpServerList, responses=error_responses())
@@ -18,10 +27,15 @@ async def list_mcp_servers(principal: Manager, services: ServicesDep) -> Respons
     return json_response(200, {"servers": list(services.mcp.shown())})
 
 
-@routes.get("/mcp/resources", response_model=McpResourceList, responses=error_responses())
-async def list_mcp_resources(principal: Reader, services: ServicesDep) -> Response:
+@routes.get("/mcp/resources", response_model=McpResourceList, responses=error_responses(422))
+async def list_mcp_resources(
+    principal: Reader,
+    services: ServicesDep,
+    q: Annotated[str, Query(max_length=200, description="Only those whose server, name or address holds this.")] = "",
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000,
+) -> Response:
     """Of all connected servers; to name one in a message. An agent reads it with the server's tool `resources_read`."""
-    return json_response(200, {"resources": list(services.mcp.resources())})
+    return json_response(200, {"resources": list(services.mcp.resources(q, limit))})
 
 
 @routes.post("/mcp/servers", status_code=201, response_model=McpServerShape, responses=error_responses(409, body=True))
@@ -50,6 +64,22 @@ async def connect_mcp_server(name: str, principal: Manager, services: ServicesDe
     return json_response(200, await services.mcp.connect(name))
 
 
+@routes.post("/mcp/servers/{name}/sign-in", response_model=McpSignInShape, responses=error_responses(404, 409, 422))
+async def sign_in_to_mcp_server(name: str, request: Request, principal: Manager, services: ServicesDep) -> Response:
+    """The address at which you log in; open it in a browser on this machine. `sign_in` of the server says how it goes."""
+    own = str(request.base_url).rstrip("/") + MCP_SIGN_IN
+    return json_response(200, await services.mcp.sign_in(name, own))
+
+
+@routes.get(MCP_SIGN_IN, include_in_schema=False)
+async def finish_mcp_sign_in(request: Request, services: ServicesDep) -> Response:
+    """Where a browser comes back after logging in. It brings no token of ours: the unguessable `state` says which sign-in it ends."""
+    answer = {name: text[:4_000] for name, text in request.query_params.items() if name in _SIGN_IN_FIELDS}
+    if not services.mcp.finish_sign_in(answer):
+        return Response(_NO_SIGN_IN, 400, media_type="text/plain", headers=_PRIVATE)
+    return Response(_BACK, 200, media_type="text/plain", headers=_PRIVATE)
+
+
 @routes.post("/mcp/servers/{name}/disconnect", response_model=McpServerShape, responses=error_responses(404, 422))
 async def disconnect_mcp_server(name: str, principal: Manager, services: ServicesDep) -> Response:
     """Until it is connected again, or AnyCowork restarts."""
@@ -60,3 +90,25 @@ async def disconnect_mcp_server(name: str, principal: Manager, services: Service
 async def refresh_mcp_server(name: str, principal: Manager, services: ServicesDep) -> Response:
     """Lists its tools again."""
     return json_response(200, await services.mcp.relist(name))
+
+
+class ChatMcpServers(Boundary):
+    servers: Annotated[list[ChatMcpServer], Field(max_length=10)]
+
+    @field_validator("servers")
+    @classmethod
+    def _each_once(cls, servers: list[ChatMcpServer]) -> list[ChatMcpServer]:
+        if len({server.name for server in servers}) != len(servers):
+            raise ValueError("each server needs a name of its own")
+        return servers
+
+
+@routes.post(
+    "/context/{chat_id}/mcp_servers", response_model=McpServerList, responses=error_responses(404, 409, body=True)
+)
+async def use_mcp_servers(chat_id: str, wanted: ChatMcpServers, principal: Decider, services: ServicesDep) -> Response:
+    """For this chat alone, instead of those it had; an empty list ends them. They are not stored, run in the sandbox without network,
+    and each call of their tools asks. Answers when each one is ready or has failed."""
+    await require_chat(services.store, chat_id)
+    shown = await services.mcp.use_in_chat(chat_id, [server.config() for server in wanted.servers])
+    return json_response(200, {"servers": list(shown)})

@@ -106,7 +106,7 @@ async def _setting(services: Services, context_id: str | None) -> PromptScope | 
     except NoSuchModel:  # it is gone; the folder's file is there all the same
         whole = services.models.providers.context_tokens(None)
     opening = opening_request(await services.store.first_messages(chat.id, LOOKED_AT))
-    return PromptScope(chat.workspace, int(whole * (1 - ANSWER_SHARE)), opening)
+    return PromptScope(chat.workspace, int(whole * (1 - ANSWER_SHARE)), opening, chat.id)
 
 
 async def _asked_role(services: Services, role: str | None, context_id: str | None) -> RoleDefinition:

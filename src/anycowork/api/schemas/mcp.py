@@ -38,11 +38,20 @@ class McpServerShape(DescribedSchema):
     sampling: bool = Field(
         description="Whether it may ask for prompts to be answered by the chat's model. A person agrees to each one."
     )
+    sign_in: Literal["none", "needed", "open", "done"] = Field(
+        description="Whether a remote server wants somebody to log in, somebody is about to, or has done so."
+    )
     problems: list[str] = Field(description="Which of its tools are not offered, and why.")
     log: list[str] = Field(description="The last lines that it printed.")
     tools: list[McpToolShape]
     resources: int = Field(description="How many resources it offers.")
     prompts: list[str] = Field(description="The prompts that it offers; each is a workflow, `<server>__<prompt>`.")
+
+
+class McpSignInShape(DescribedSchema):
+    address: str = Field(
+        description="The page at which a person logs in. Their browser then comes back to this server."
+    )
 
 
 class McpResourceShape(DescribedSchema):

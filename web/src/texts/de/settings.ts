@@ -10,6 +10,13 @@ export const settings: Texts = {
   testing: "Wird getestet…",
   test2: "Testen",
   remove: (name: string | number) => `${name} entfernen`,
+  edit: (name: string | number) => `${name} bearbeiten`,
+  edit2: "Bearbeiten",
+  newApiKey: "Neuer API-Schlüssel",
+  emptyKeepsTheKey: "Leer lassen, um den jetzigen Schlüssel zu behalten.",
+  keyBelongsToTheOldHost:
+    "Der jetzige Schlüssel gehört zum alten Server und wird nirgendwo anders hin gesendet. Fügen Sie den des neuen ein.",
+  saveAndTest: "Speichern und testen",
   remove2: "Entfernen",
   answersByDefault: "Standard",
   letItAnswerByDefault: "Als Standard",

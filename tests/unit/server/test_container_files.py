@@ -1,0 +1,66 @@
+"""Dockerfile and compose.yaml fit the program: what they name exists there, nothing runs as root, no secret is in them."""
+
+import json
+import re
+from pathlib import Path
+
+import yaml
+from typer.main import get_command
+
+from anycowork.api.middleware.auth import _OPEN
+from anycowork.cli.main import app
+from anycowork.config.settings import Settings
+
+ROOT = Path(__file__).parents[3]
+LINES = re.sub(r"\\\n", " ", (ROOT / "Dockerfile").read_text()).splitlines()
+COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
+
+
+def instructions(name: str) -> list[str]:
+    return [line.split(maxsplit=1)[1] for line in LINES if line.startswith(f"{name} ")]
+
+
+def test_images_are_pinned_to_a_full_version() -> None:
+    images = [line.split()[0] for line in instructions("FROM")] + [COMPOSE["services"]["postgres"]["image"]]
+    assert len(images) == 3 and all(re.fullmatch(r"[a-z]+:\d+\.\d+(\.\d+)?-[a-z-]+", image) for image in images)
+
+
+def test_the_server_runs_as_an_ordinary_user_with_flags_that_exist() -> None:
+    [user] = instructions("USER")
+    assert user == "anycowork" and f"--shell /usr/sbin/nologin {user}" in "\n".join(LINES)
+    [command] = instructions("CMD")
+    name, *flags = json.loads(command)
+    known = {option for parameter in get_command(app).commands[name].params for option in parameter.opts}  # type: ignore[attr-defined]  # a group
+    known |= {o for p in get_command(app).commands[name].params for o in p.secondary_opts}  # type: ignore[attr-defined]  # a group
+    assert {flag for flag in flags if flag.startswith("--")} <= known
+    assert instructions("VOLUME") == ['["/data"]']
+
+
+def test_health_is_asked_where_it_is_answered() -> None:
+    [check] = instructions("HEALTHCHECK")
+    found = re.search(r"http://127\.0\.0\.1:(\d+)(/\w+)", check)
+    assert found is not None
+    assert int(found[1]) == Settings.model_fields["port"].default == int(instructions("EXPOSE")[0])
+    assert found[2] in _OPEN
+
+
+def test_what_is_copied_exists() -> None:
+    own = [line.split()[:-1] for line in instructions("COPY") if not line.startswith("--from")]
+    assert all((ROOT / name).exists() for names in own for name in names)
+
+
+def test_variables_are_settings_and_secrets_come_from_outside() -> None:
+    servers = [service for name, service in COMPOSE["services"].items() if name != "postgres"]
+    assert len(servers) == 2
+    variables = {name: value for service in servers for name, value in service["environment"].items()}
+    variables |= dict(line.split("=", 1) for line in instructions("ENV"))
+    assert {name.removeprefix("ANYCOWORK_").lower() for name in variables} <= set(Settings.model_fields)
+    assert variables["ANYCOWORK_TOKEN"].startswith("${ANYCOWORK_TOKEN:?")
+    for text in (
+        variables["ANYCOWORK_DATABASE_URL"],
+        COMPOSE["services"]["postgres"]["environment"]["POSTGRES_PASSWORD"],
+    ):
+        assert "${POSTGRES_PASSWORD:?" in text
+    volumes = {mount.split(":")[0] for service in COMPOSE["services"].values() for mount in service["volumes"]}
+    assert volumes == set(COMPOSE["volumes"])
+    assert all(port.startswith("127.0.0.1:") for service in servers for port in service["ports"])
