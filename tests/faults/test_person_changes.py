@@ -9,6 +9,7 @@ from anycowork.chats.person_changes import PersonChangeWriter
 from anycowork.chats.recorded_paths import RecordedPathsCache
 from anycowork.files.browser import LocalFileBrowser
 from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.workspace import landlock_threads
 from faults.test_snapshots import each_death
 from support.checkpoints import ANN, CHAT, CLOCK, Recorded, recorded, whole
 from support.spec import proves
@@ -30,6 +31,7 @@ def edits(server: Recorded) -> FileEditService:
 
 
 async def save(folder: Path) -> None:
+    landlock_threads._pools.cache_clear()  # a forked process has none of the threads that its parent started
     async with recorded(folder) as server:
         await edits(server).save(ANN, CHAT, "a.txt", "edited", expected=sha256(b"new").hexdigest())
 
