@@ -68,7 +68,7 @@ class RunFailed(AnyCoworkError):
 
     code = "run_failed"
 
-    def __init__(self, cause: str, message: str) -> None:
+    def __init__(self, message: str, *, cause: str = "") -> None:
         super().__init__(message)
         self.cause = cause
 

@@ -128,7 +128,8 @@ class DbosEngine:
             if outcome.state is RunState.CANCELLED:
                 raise RunCancelled(f"Run '{key}' was cancelled.")
             if outcome.error is not None:
-                raise RunFailed(*outcome.error)
+                cause, message = outcome.error
+                raise RunFailed(message, cause=cause)
             if outcome.state is RunState.COMPLETED:
                 return outcome.result or {}
             await self._changed(key)

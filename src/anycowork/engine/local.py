@@ -102,7 +102,8 @@ class InProcessEngine:
         if run.state is RunState.CANCELLED:
             raise RunCancelled(f"Run '{key}' was cancelled.")
         if run.error is not None:
-            raise RunFailed(*run.error)
+            cause, message = run.error
+            raise RunFailed(message, cause=cause)
         return run.result or {}
 
     async def workers(self) -> list[WorkerInfo]:
