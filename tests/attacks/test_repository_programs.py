@@ -140,6 +140,9 @@ async def test_names_and_shapes_that_mislead_git_are_refused(chat: LiveChat, tmp
     (folder / ".git/index.lock").write_text("")
     wanted = {"message": "x", "paths": ["a.txt"], "head": head}
     await ask("POST", f"{chat.path}/git/commit", wanted, expect=409)
+    assert (await chat.messages())[-1]["content"].endswith(
+        "was not made. Another git is at work in this repository. Try again when it has finished."
+    )
     assert (await ask("GET", f"{chat.path}/git"))["head"] == head
     (folder / ".git").rename(tmp_path / "elsewhere")
     (folder / ".git").symlink_to(tmp_path / "elsewhere")

@@ -101,7 +101,12 @@ class GitService:
                 commit = await self._repositories.prepare_commit(workspace, message, paths, head=head)
                 words = f"You committed {len(paths)} {'file' if len(paths) == 1 else 'files'} ({commit[:10]}): {_subject(message)}"
                 await self._record(chat, workspace, epoch, by, words, {"commit": commit, "parent": head})
-                await self._repositories.finish_commit(workspace, commit, paths, head=head)
+                try:
+                    await self._repositories.finish_commit(workspace, commit, paths, head=head)
+                except (StateChanged, ToolFault) as fault:
+                    words = f"The commit {commit[:10]} was not made. {fault.message}"
+                    await self._record(chat, workspace, epoch, by, words, {"commit": None, "parent": head})
+                    raise
             except StateChanged as changed:
                 raise Conflict(changed.message) from None
         return commit
