@@ -116,6 +116,7 @@ CARRIED_OUT = [
     "The station itself was not run.",
     "The station itself was not run: its sensor is absent.",
 ]
+JOB = [EDIT, json.dumps({"status": "success", "summary": "The format can be chosen."}), "I write the report now."]
 STEER = call("execute_command", command="echo 'Reports are JSON.' > AGENTS.md && echo kept")
 FETCH = call(
     "execute_command", command="curl -sS https://sensors.example/list", network=["sensors.example", "cdn.example"]
@@ -312,6 +313,50 @@ async def start_workflow(page: Page) -> None:
     await expect(page.get_by_role("listbox", name="Workflows")).to_be_visible()
 
 
+async def changed(page: Page) -> None:
+    """The chat after a change that was allowed, with the files beside it."""
+    await approval(page)
+    await page.get_by_role("button", name="Allow once").click()
+    await expect(page.get_by_text("Done.")).to_be_visible()
+    await page.keyboard.press("Alt+F")
+    await expect(page.get_by_role("tree", name="Files of the workspace")).to_be_visible()
+
+
+async def files(page: Page) -> None:
+    await changed(page)
+    await page.get_by_role("treeitem", name="config.toml").click()
+    await expect(page.get_by_label("Content of config.toml")).to_be_visible()
+
+
+async def file_changes(page: Page) -> None:
+    await files(page)
+    await page.get_by_role("tab", name="Changes").click()
+    await expect(page.get_by_role("button", name="Keep")).to_be_visible()
+
+
+async def job(page: Page) -> None:
+    await start_chat(page, "Let the station write its reports as JSON", role="Planner")
+    for step in await page.get_by_label("Plan", exact=True).get_by_role("listitem").all():
+        await step.scroll_into_view_if_needed()
+    await page.get_by_role("button", name="Run as a job").click()
+    dock = page.get_by_label("Jobs", exact=True)
+    await expect(dock).to_contain_text("of 3 tasks done")
+    await dock.get_by_role("button", expanded=False).click()
+    await dock.get_by_role("link").first.click()
+    await page.wait_for_url("**/#/jobs/**")
+
+
+async def commands(page: Page) -> None:
+    await answer(page)
+    await page.get_by_label("Message", exact=True).fill("/")
+    await expect(page.get_by_role("listbox")).to_be_visible()
+
+
+async def connect(page: Page) -> None:
+    await page.get_by_role("button", name="Connect a model").click()
+    await expect(page.get_by_role("dialog")).to_be_visible()
+
+
 WALKS: dict[str, tuple[Walk, list[Script]]] = {
     "first-run": (first_run, []),
     "plan": (plan, [call("read_file", path="config.toml"), Reply(json.dumps(PLAN), reasoning=THOUGHT)]),
@@ -339,6 +384,11 @@ WALKS: dict[str, tuple[Walk, list[Script]]] = {
     "images": (images, ["Good morning to you.", "I see a chat with a table in it. Yes, in about an hour."]),
     "shortcuts": (shortcuts, [ANSWER]),
     "start-workflow": (start_workflow, []),
+    "files": (files, [EDIT, "Done."]),
+    "file-changes": (file_changes, [EDIT, "Done."]),
+    "job": (job, [json.dumps(PLAN), *JOB]),
+    "commands": (commands, [ANSWER]),
+    "connect": (connect, []),
 }
 LOOKS = {"light": (DESKTOP, False), "dark": (DESKTOP, True), "phone": (PHONE, False)}
 
@@ -350,7 +400,7 @@ async def main(wanted: list[str]) -> None:
             continue
         for look, (viewport, dark) in LOOKS.items():
             with _empty(Path(tempfile.gettempdir(), "weather-station")) as folder:
-                guide = name == "first-run"
+                guide = name in ("first-run", "connect")
                 async with at_the_page(
                     folder, replies=replies, files=FILES, guide=guide, viewport=viewport, dark=dark
                 ) as (page, _):

@@ -33,7 +33,7 @@ it("is one line with the result folded, and opens to the diff", async () => {
   expect(screen.queryByText("new")).toBeNull();
   await userEvent.click(screen.getByRole("button", { name: /Changed notes.md/ }));
   expect(screen.getByText("new")).toBeTruthy();
-  expect(screen.getAllByLabelText("1 lines added, 1 removed")).toHaveLength(2);
+  expect(screen.getAllByLabelText("1 line added, 1 removed")).toHaveLength(2);
   await expectAccessible(container);
 });
 

@@ -23,7 +23,8 @@ export const en = {
   copyDiff: "Copy diff",
   files2: (label: string | number) => `${label}, files`,
   lines: (label: string | number) => `${label}, lines`,
-  linesAddedRemoved: (added: string | number, removed: string | number) => `${added} lines added, ${removed} removed`,
+  linesAddedRemoved: (added: string | number, removed: string | number) =>
+    `${added} ${String(added) === "1" ? "line" : "lines"} added, ${removed} removed`,
   showAllFiles: (count: string | number) => `Show all ${count} files`,
   showAllLines: (count: string | number) => `Show all ${count} lines`,
   checkTheKeyOfThis: "Check the key of this provider, then send the message again.",
