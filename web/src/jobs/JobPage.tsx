@@ -35,7 +35,12 @@ export default function JobPage({ jobId, taskId, onSidebar }: Props) {
           <a href="#/jobs" className="text-ink-3 hover:text-ink">
             {t.jobs}
           </a>
-          {job && <span dir="auto">{` / ${job.request}`}</span>}
+          {job && (
+            <span dir="auto">
+              {" / "}
+              <Inline text={job.request} />
+            </span>
+          )}
         </h1>
         {job && (
           <span className="ml-auto">

@@ -1,5 +1,6 @@
 // Every job, of all chats, the newest first.
 import { SidebarButton } from "../chat/SidebarButton";
+import { Inline } from "../messages/Inline";
 import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
 import { ago } from "../ui/times";
@@ -54,7 +55,7 @@ function JobLine({ job }: { job: JobSummary }) {
         className="flex min-h-12 items-center gap-3 rounded-xl border border-transparent px-3 py-2 text-sm hover:border-line hover:bg-surface"
       >
         <span dir="auto" className="line-clamp-2 min-w-0 flex-1 break-words">
-          {job.request}
+          <Inline text={job.request} />
         </span>
         <JobStatusMark status={job.status} />
         <span className="shrink-0 text-xs text-ink-3 tabular-nums">{ago(job.created_at, houseNow())}</span>

@@ -2,6 +2,7 @@
 import { RotateCcw, X } from "lucide-react";
 import { useMemo } from "react";
 import { Card } from "../messages/Card";
+import { Inline } from "../messages/Inline";
 import { Markdown } from "../messages/Markdown";
 import { WorkCard } from "../messages/WorkCard";
 import { loadEarlier, useLive } from "../state/live";
@@ -28,7 +29,7 @@ export function TaskDetails({ task, view, href, onRetry, onClose }: Props) {
     <section aria-labelledby="task-title" className="min-w-0 rounded-2xl border border-line bg-surface">
       <header className="flex items-start gap-3 border-b border-line px-4 py-3">
         <h2 id="task-title" dir="auto" className="min-w-0 flex-1 font-semibold break-words">
-          {task.description}
+          <Inline text={task.description} />
         </h2>
         <IconButton label={t.closeTask} onClick={onClose} className="-my-1 -mr-2">
           <X size={17} aria-hidden />

@@ -1,5 +1,7 @@
 // Tasks as a picture: from left to right, what waits for what. Each task is a link, so the keyboard reaches all of them.
 import clsx from "clsx";
+import { Inline } from "../messages/Inline";
+import { visible } from "../messages/visible";
 import { t } from "../texts/jobs";
 import { JobStatusMark } from "./JobStatusMark";
 import type { Task } from "./jobs";
@@ -55,7 +57,7 @@ function TaskLink({ node, task, chosen, href }: { node: Placed; task: Task; chos
     <a
       href={href}
       aria-current={chosen ? "true" : undefined}
-      title={task.description}
+      title={visible(task.description)}
       style={{ left: left(node), top: top(node), width: WIDTH, height: HEIGHT }}
       className={clsx(
         "absolute flex items-center gap-2 rounded-xl border bg-surface px-3 text-sm hover:border-ink-3",
@@ -64,7 +66,7 @@ function TaskLink({ node, task, chosen, href }: { node: Placed; task: Task; chos
     >
       <JobStatusMark status={task.status} brief />
       <span dir="auto" className="line-clamp-2 min-w-0 leading-tight break-words">
-        {task.description}
+        <Inline text={task.description} />
       </span>
     </a>
   );

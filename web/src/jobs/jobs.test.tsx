@@ -125,6 +125,15 @@ it("shows what a task cost, what went wrong, and lets it be tried again", async 
   expect(screen.queryByRole("button", { name: "Try again" })).toBeNull();
 });
 
+it("writes out marks that would mislead in a task's description", () => {
+  const odd = task("1", "pending", { description: "delete \u202Egnp.exe" });
+  const noHref = (id: string) => `#${id}`;
+  const { container } = show(<TaskGraph tasks={[odd]} chosen={null} href={noHref} />);
+  expect(container.textContent).toContain("delete ⟨U+202E⟩gnp.exe");
+  show(<TaskDetails task={odd} view={null} href={noHref} onRetry={null} onClose={() => undefined} />);
+  expect(screen.getByRole("heading", { name: "delete ⟨U+202E⟩gnp.exe" })).toBeTruthy();
+});
+
 it("keeps what workers do out of the chat, but not their questions", () => {
   expect(concernsThePerson(message())).toBe(true);
   expect(concernsThePerson(message({ task_id: "1", message_type: "tool_call" }))).toBe(false);
