@@ -2,14 +2,28 @@
 
 import asyncio
 import base64
+import os
 import pickle  # noqa: TID251  # the attack
+import pwd
 from pathlib import Path
+
+import pytest
 
 from anycowork.domain.engine import Segment
 from anycowork.domain.messages import Json
 from anycowork.engine.dbos_engine import DbosEngine
 from anycowork.engine.dbos_runtime import APPLICATION_VERSION, QUEUE, WORKFLOW
 from support.postgres_process import own_postgres
+
+
+def _has_a_name() -> bool:
+    try:
+        return bool(pwd.getpwuid(os.geteuid()))
+    except KeyError:
+        return False
+
+
+pytestmark = pytest.mark.skipif(not _has_a_name(), reason="PostgreSQL starts for no user who has no name")
 
 
 class _Touch:
