@@ -108,6 +108,11 @@ class ChatClient:
         query = urlencode({"q": words[:LONGEST_QUERY], "limit": 50})
         return objects(await self._client.get(f"/search?{query}"), "results")
 
+    async def find_files(self, query: str, *, limit: int) -> list[Json]:
+        """Return the files and folders of the workspace that fit best."""
+        asked = urlencode({"q": query, "limit": limit})
+        return objects(await self._client.get(f"/context/{self.chat_id}/files/search?{asked}"), "results")
+
     async def workflows(self) -> list[Json]:
         return objects(await self._client.get(f"/workflows?context_id={self.chat_id}"), "workflows")
 

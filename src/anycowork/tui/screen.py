@@ -18,6 +18,8 @@ from anycowork.domain.messages import Json
 from anycowork.tui.chat_commands import ChatCommands
 from anycowork.tui.chat_header import header_text
 from anycowork.tui.chat_state import ChatStatus, disclosed_plan, noun
+from anycowork.tui.completion import CompletionSource, CompletionTrigger
+from anycowork.tui.completion_list import CompletionList
 from anycowork.tui.composer import Composer
 from anycowork.tui.dialogs import MenuChoice, MenuScreen, TextInputScreen
 from anycowork.tui.docks import ApprovalDock, Dock, PlanDock, QuestionDock
@@ -48,6 +50,7 @@ class ChatScreen(App[None]):
         self.client = client
         self.status = _first_status(client)
         self._commands = ChatCommands(self)
+        self._completion_source = CompletionSource()
         self._colours: dict[str, str] = {}
         self._asked: Dock | None = None
         self._leaving = False
@@ -61,7 +64,9 @@ class ChatScreen(App[None]):
         yield QuestionDock()
         yield PlanDock()
         yield Static(id="status", markup=False)
-        yield Composer()
+        completions = CompletionList()
+        yield Composer(completions)
+        yield completions
         yield Footer(show_command_palette=True)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
@@ -275,6 +280,19 @@ class ChatScreen(App[None]):
         if not done:
             self.query_one(Composer).give_back(event.words)
 
+    def on_composer_completion_wanted(self, event: Composer.CompletionWanted) -> None:
+        answers = self.status.question is not None and self.status.question.get("allow_custom")
+        if event.trigger.kind == "path" or not answers:  # an answer is never a command
+            self.run_worker(self._complete(event.trigger), exclusive=True, group="completion")
+
+    async def _complete(self, trigger: CompletionTrigger) -> None:
+        try:
+            options = await self._completion_source.options(self.client, trigger)
+        except AnyCoworkError as error:
+            self.show_status(error.message, error=True)
+            return
+        self.query_one(Composer).offer(trigger, options)
+
     def on_approval_dock_decided(self, event: ApprovalDock.Decided) -> None:
         self.run_worker(self._decide(event.decision.approvals, event.decision.decision, event.decision.with_note))
 
@@ -339,6 +357,8 @@ class ChatScreen(App[None]):
         composer = self.query_one(Composer)
         if isinstance(self.screen, ModalScreen):
             self.screen.dismiss(None)
+        elif composer.decline():
+            pass
         elif self.status.busy:
             await self._try(self.client.stop())
         elif composer.text:

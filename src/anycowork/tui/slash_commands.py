@@ -27,6 +27,7 @@ COMMANDS = {
     "help": CommandEntry("show this list"),
 }
 _OTHERS = (
+    "/ and @ show a list while you type: ↑ ↓ move, Tab or Enter completes, Esc closes it.",
     "@path reads a file, @folder/ lists a folder, @symbol:name finds where a name is defined.",
     "Ctrl+R role, Ctrl+G restore, F2 what waits for you, F3 continue, F4 autonomy, F5 chats, Esc stop, Ctrl+Q leave.",
 )
