@@ -8,7 +8,8 @@ from typing import Any  # settings are whatever the server takes
 
 from pydantic import SecretStr
 from textual.pilot import Pilot
-from textual.widgets import Label, Static
+from textual.widget import Widget
+from textual.widgets import Label, OptionList, Static
 
 from anycowork.client.chat_client import open_chat_client
 from anycowork.client.http import ServerClient
@@ -69,15 +70,16 @@ class TerminalUser:
             *self.screen.screen.query(CardView),
             *self.screen.screen.query(Static),
             *self.screen.screen.query(Label),
+            *self.screen.screen.query(OptionList),
         ]
         return "\n".join(self._drawn(one) for one in dict.fromkeys(shown) if _is_displayed(one))
 
-    def _drawn(self, widget: Static) -> str:
+    def _drawn(self, widget: Widget) -> str:
         lines = [widget.render_line(y) for y in range(widget.size.height)]
         return "\n".join("".join(segment.text for segment in line) for line in lines)
 
 
-def _is_displayed(widget: Static) -> bool:
+def _is_displayed(widget: Widget) -> bool:
     return all(one.display for one in widget.ancestors_with_self if hasattr(one, "display"))
 
 

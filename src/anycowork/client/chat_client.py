@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import msgspec
 from pydantic import JsonValue
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 100  # messages of an existing chat
 MOST_IN_PAGE = 500
+LONGEST_QUERY = 500  # characters that the server takes
 
 
 class ChatClient:
@@ -95,6 +97,39 @@ class ChatClient:
                 listed += own if isinstance(own, list) else []
             found += [f"{name}/{model}" for model in dict.fromkeys(listed)] or [name]
         return found
+
+    async def chats(self) -> tuple[list[Json], bool]:
+        """Return the newest chats that are not archived, and whether these are all."""
+        page = await self._client.get(f"/context?limit={MOST_IN_PAGE}&archived=false")
+        return objects(page, "contexts"), page.get("next") is None
+
+    async def search(self, words: str) -> list[Json]:
+        """Return the messages of all chats that contain these words, newest first."""
+        query = urlencode({"q": words[:LONGEST_QUERY], "limit": 50})
+        return objects(await self._client.get(f"/search?{query}"), "results")
+
+    async def find_files(self, query: str, *, limit: int) -> list[Json]:
+        """Return the files and folders of the workspace that fit best."""
+        asked = urlencode({"q": query, "limit": limit})
+        return objects(await self._client.get(f"/context/{self.chat_id}/files/search?{asked}"), "results")
+
+    async def workflows(self) -> list[Json]:
+        return objects(await self._client.get(f"/workflows?context_id={self.chat_id}"), "workflows")
+
+    async def open_other(self, chat_id: str) -> "ChatClient":
+        return ChatClient(self._client, await self._client.get(f"/context/{chat_id}"))
+
+    async def open_new(self) -> "ChatClient":
+        """Open a chat with the folder, the role and the model of this one."""
+        config = self.chat.get("config")
+        kept: Json = config if isinstance(config, dict) else {}
+        wanted = {
+            "workspace": self.chat.get("workspace"),
+            "agent_role": kept.get("agent_role"),
+            "model": kept.get("model_id"),
+        }
+        body = {name: value for name, value in wanted.items() if value}
+        return ChatClient(self._client, await self._client.post("/context", body))
 
     async def choose_autonomy(self, autonomy: str) -> None:
         await self._client.patch(f"/context/{self.chat_id}", {"autonomy": autonomy})

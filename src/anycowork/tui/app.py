@@ -50,7 +50,8 @@ async def _chat(settings: Settings, workspace: Path, role: str | None, chat_id: 
             chat_client = await open_chat_client(
                 client, workspace=workspace, role=role, model=settings.model, chat_id=chat_id, newest=newest
             )
-            await ChatScreen(chat_client).run_async()
-        stdout().line(f"The chat is kept. Continue with: anycowork chat {chat_client.chat_id}")
+            screen = ChatScreen(chat_client)
+            await screen.run_async()
+        stdout().line(f"The chat is kept. Continue with: anycowork chat {screen.client.chat_id}")
 
     await with_server(settings.model_copy(update={"workspace": workspace}), work)

@@ -1,9 +1,10 @@
-"""Small screens in front of the chat: a menu, and a text input."""
+"""Small screens in front of the chat: a menu, a menu with a filter, and a text input."""
 
 from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.text import Text
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -13,6 +14,8 @@ from textual.widgets.option_list import Option
 
 from anycowork.client.console import strip_controls
 from anycowork.domain.values import value
+
+_MOVES = {"up": "cursor_up", "down": "cursor_down", "pageup": "page_up", "pagedown": "page_down"}
 
 
 @value
@@ -39,11 +42,40 @@ class MenuScreen(ModalScreen[str | None]):
 
     def on_mount(self) -> None:
         places = [choice.id for choice in self._choices]
-        if self._current in places:
-            self.query_one(OptionList).highlighted = places.index(self._current)
+        if places:
+            self.query_one(OptionList).highlighted = places.index(self._current) if self._current in places else 0
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option_id)
+
+
+class FilteredMenuScreen(MenuScreen):
+    """A long menu: what is typed leaves the choices that contain all its words."""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="modal"):
+            yield Label(self._title, classes="modal-title", markup=False)
+            yield Input(placeholder="Type to filter", max_length=200, compact=True)
+            yield OptionList(*map(_option, self._choices), markup=False)
+            yield Label("↑ ↓ move   Enter open   Esc back", classes="keys", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(OptionList).can_focus = False  # the keys go to the input, which passes on the arrows
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        words = event.value.casefold().split()
+        fitting = [one for one in self._choices if all(word in f"{one.words} {one.more}".casefold() for word in words)]
+        options = self.query_one(OptionList)
+        options.set_options(map(_option, fitting))
+        options.highlighted = 0 if fitting else None
+
+    async def on_key(self, event: events.Key) -> None:
+        if event.key in _MOVES:
+            event.stop()
+            await self.query_one(OptionList).run_action(_MOVES[event.key])
+
+    def on_input_submitted(self) -> None:
+        self.query_one(OptionList).action_select()
 
 
 def _option(choice: MenuChoice) -> Option:
@@ -57,15 +89,15 @@ class TextInputScreen(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+c", "dismiss(None)", "Back")]
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, *, keys: str = "Enter send   Esc back") -> None:
         super().__init__()
-        self._title = title
+        self._title, self._keys = title, keys
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="modal"):
             yield Label(self._title, classes="modal-title", markup=False)
             yield Input(max_length=2_000)
-            yield Label("Enter send   Esc back", classes="keys", markup=False)
+            yield Label(self._keys, classes="keys", markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip())

@@ -71,6 +71,12 @@ class MessageScroll(VerticalScroll):
     def on_mount(self) -> None:
         self.anchor()
 
+    async def clear(self) -> None:
+        """Removes everything: another chat comes."""
+        self._shown.clear()
+        self._growing.clear()
+        await self.remove_children()
+
     def show(self, message: Json) -> None:
         """Replaces streamed text by its message. Skips a message that is already shown."""
         id_ = str(message.get("id"))

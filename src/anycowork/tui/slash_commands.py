@@ -1,14 +1,36 @@
 """Commands that a person types in the terminal's composer. Everything else that begins with a slash is a workflow. Pure."""
 
+from collections.abc import Iterable
+
+from anycowork.client.console import strip_controls
+from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 
+
+@value
+class CommandEntry:
+    """`most_words` is how many words may follow the name: more of them are a message."""
+
+    about: str
+    most_words: int = 0
+
+
 COMMANDS = {
-    "model": "choose the model of this chat; /model NAME takes that one",
-    "role": "switch the role; /role NAME takes that one",
-    "undo": "restore an earlier state of the files",
-    "compact": "shorten what the model is shown of this chat",
-    "help": "show this list",
+    "chats": CommandEntry("list the chats and open another one"),
+    "new": CommandEntry("open a new chat in this folder"),
+    "search": CommandEntry("search all chats; /search WORDS finds these", most_words=500),
+    "model": CommandEntry("choose the model of this chat; /model NAME takes that one", most_words=1),
+    "role": CommandEntry("switch the role; /role NAME takes that one", most_words=1),
+    "autonomy": CommandEntry("choose how much may happen without asking"),
+    "undo": CommandEntry("restore an earlier state of the files"),
+    "compact": CommandEntry("shorten what the model is shown of this chat"),
+    "help": CommandEntry("show this list"),
 }
+_OTHERS = (
+    "/ and @ show a list while you type: ↑ ↓ move, Tab or Enter completes, Esc closes it.",
+    "@path reads a file, @folder/ lists a folder, @symbol:name finds where a name is defined.",
+    "Ctrl+R role, Ctrl+G restore, F2 what waits for you, F3 continue, F4 autonomy, F5 chats, Esc stop, Ctrl+Q leave.",
+)
 
 
 @value
@@ -22,13 +44,13 @@ class SlashCommand:
 def command_in(words: str) -> SlashCommand | None:
     """Return the command that these words are; None if they are a message or a workflow."""
     name, _, text = words.strip().removeprefix("/").partition(" ")
-    if not words.startswith("/") or name not in COMMANDS or len(text.split()) > 1:
+    if not words.startswith("/") or name not in COMMANDS or len(text.split()) > COMMANDS[name].most_words:
         return None
     return SlashCommand(name, text.strip())
 
 
-def command_help() -> str:
-    lines = [f"/{name}: {about}" for name, about in COMMANDS.items()]
-    return "\n".join(
-        [*lines, "@path reads a file, @folder/ lists a folder, @symbol:name finds where a name is defined."]
-    )
+def command_help(workflows: Iterable[Json] = ()) -> str:
+    """Lists the commands, the workflows of the chat's folder, and the keys."""
+    commands = [f"/{name}: {entry.about}" for name, entry in COMMANDS.items()]
+    listed = [f"{strip_controls(str(one.get('usage')))}: {one.get('description')}" for one in workflows]
+    return "\n".join([*commands, *(["", "Workflows", *listed] if listed else []), "", *_OTHERS])

@@ -1,0 +1,176 @@
+"""What the commands of the terminal chat do: each asks the server, shows a list where there is a choice, and tells the person the outcome."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from textual.screen import ModalScreen
+
+from anycowork.client.chat_client import ChatClient
+from anycowork.client.console import shortened, strip_controls
+from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.messages import Json
+from anycowork.tui.chat_state import ChatStatus
+from anycowork.tui.dialogs import FilteredMenuScreen, MenuChoice, MenuScreen, TextInputScreen, autonomy_choices
+from anycowork.tui.slash_commands import SlashCommand, command_help
+
+SNIPPET_WIDTH = 160
+
+
+class CommandHost(Protocol):
+    """The screen, as the commands use it."""
+
+    @property
+    def client(self) -> ChatClient: ...
+
+    @property
+    def status(self) -> ChatStatus: ...
+
+    async def ask(self, screen: ModalScreen[str | None]) -> str | None:
+        """Shows a list or an input in front of the chat; None if the person went back."""
+
+    def note(self, words: str) -> None:
+        """Adds a line to the conversation."""
+
+    def show_status(self, words: str, *, error: bool = False) -> None:
+        """Shows a short message above the input line."""
+
+    def open_chat(self, client: ChatClient) -> None:
+        """Shows another chat in the place of this one."""
+
+
+class ChatCommands:
+    def __init__(self, host: CommandHost) -> None:
+        self._host = host
+        self._commands: dict[str, Callable[[str], Awaitable[None]]] = {
+            "chats": self._open_listed,
+            "new": self._open_new,
+            "search": self._search,
+            "model": self._choose_model,
+            "role": self._choose_role,
+            "autonomy": self._choose_autonomy,
+            "undo": self._restore,
+            "compact": self._compact,
+            "help": self._help,
+        }
+
+    async def run(self, command: SlashCommand) -> None:
+        """Runs it to its end; a refusal of the server is shown, not raised."""
+        try:
+            await self._commands[command.name](command.text)
+        except AnyCoworkError as error:
+            self._host.show_status(error.message, error=True)
+
+    # --- chats
+
+    async def _open_listed(self, _text: str) -> None:
+        client = self._host.client
+        chats, complete = await client.chats()
+        choices = [MenuChoice(str(chat["id"]), str(chat.get("title")), _chat_details(chat)) for chat in chats]
+        title = "Which chat?" if complete else f"Which chat? The newest {len(chats)}; /search finds older ones."
+        wanted = await self._host.ask(FilteredMenuScreen(title, choices, current=client.chat_id))
+        await self._open(wanted)
+
+    async def _open_new(self, _text: str) -> None:
+        self._host.open_chat(await self._host.client.open_new())
+
+    async def _search(self, text: str) -> None:
+        words = text or await self._host.ask(TextInputScreen("Search all chats for", keys="Enter search   Esc back"))
+        if not words:
+            return
+        results = await self._host.client.search(words)
+        if not results:
+            self._host.show_status(f"No chat contains all of these words: {words}")
+            return
+        choices = [MenuChoice(str(place), str(one.get("title")), _found(one)) for place, one in enumerate(results)]
+        wanted = await self._host.ask(FilteredMenuScreen(f"Found: {words}", choices))
+        await self._open(None if wanted is None else str(results[int(wanted)]["context_id"]))
+
+    async def _open(self, chat_id: str | None) -> None:
+        if chat_id is not None and chat_id != self._host.client.chat_id:
+            self._host.open_chat(await self._host.client.open_other(chat_id))
+
+    # --- this chat
+
+    async def _choose_model(self, text: str) -> None:
+        model = text
+        if not model:
+            models = await self._host.client.models()
+            choices = [MenuChoice(str(place), name) for place, name in enumerate(models)]
+            wanted = await self._host.ask(MenuScreen("Which model?", choices))
+            if wanted is None:
+                return
+            model = models[int(wanted)]
+        await self._host.client.choose_model(model)
+        self._host.note(f"The model is {model} from the next message on.")
+
+    async def _choose_role(self, text: str) -> None:
+        if text:
+            await self._host.client.switch(text, confirm=False)
+            return
+        roles = await self._host.client.roles()
+        choices = [MenuChoice(str(role["name"]), str(role["name"]), str(role.get("tooltip"))) for role in roles]
+        wanted = await self._host.ask(MenuScreen("Which role?", choices, current=self._host.status.role))
+        if wanted is None or wanted == self._host.status.role:
+            return
+        if self._host.status.state != "idle":
+            sure = [MenuChoice("yes", "Stop the turn and switch"), MenuChoice("no", "Let it continue")]
+            if await self._host.ask(MenuScreen("A turn is running.", sure)) != "yes":
+                return
+        await self._host.client.switch(wanted, confirm=True)
+
+    async def _choose_autonomy(self, _text: str) -> None:
+        choices = autonomy_choices(await self._host.client.sandbox_level())
+        current = self._host.status.autonomy
+        wanted = await self._host.ask(MenuScreen("How much may happen without asking?", choices, current=current))
+        if wanted is not None and wanted != current:
+            await self._host.client.choose_autonomy(wanted)
+
+    async def _restore(self, _text: str) -> None:
+        client = self._host.client
+        changes = await client.changes()
+        if not changes:
+            self._host.show_status("Nothing was changed in this chat, so there is nothing to restore.")
+            return
+        choices = [MenuChoice(str(one["id"]), f"before {_clock(one)}", f"{one.get('files')} files") for one in changes]
+        snapshot_id = await self._host.ask(MenuScreen("Restore the files as of", choices))
+        if snapshot_id is None:
+            return
+        preview = await client.restore(snapshot_id, dry_run=True)
+        sure = [MenuChoice("yes", "Restore"), MenuChoice("no", "Leave everything as it is")]
+        if await self._host.ask(MenuScreen(_restore_summary(preview), sure)) == "yes":
+            done = await client.restore(snapshot_id, dry_run=False)
+            self._host.note(f"{_restore_summary(done)} You can undo this, too: Ctrl+G.")
+
+    async def _compact(self, _text: str) -> None:
+        await self._host.client.compact()
+
+    async def _help(self, _text: str) -> None:
+        self._host.note(command_help(await self._host.client.workflows()))
+
+
+def _chat_details(chat: Json) -> str:
+    waiting = "waits for you  " if chat.get("waiting") else ""
+    return f"{waiting}{str(chat.get('updated_at')).replace('T', ' ')[:16]}  {chat.get('workspace')}"
+
+
+def _found(result: Json) -> str:
+    date = str(result.get("created_at")).replace("T", " ")[:16]
+    return f"{date}\n  {result.get('role')}: {shortened(str(result.get('snippet')), SNIPPET_WIDTH)}"
+
+
+def _clock(snapshot: Json) -> str:
+    return str(snapshot.get("created_at")).replace("T", " ")[:19]
+
+
+def _restore_summary(restored: Json) -> str:
+    parts = []
+    for name, verb in (("restored", "restored"), ("deleted", "removed"), ("conflicts", "in conflict")):
+        paths = restored.get(name)
+        if isinstance(paths, list) and paths:
+            parts.append(f"{len(paths)} {verb}: {_first_paths(paths)}.")
+    return " ".join(parts) or "Nothing would change."
+
+
+def _first_paths(paths: Sequence[object]) -> str:
+    shown = ", ".join(strip_controls(str(path)) for path in paths[:5])
+    return f"{shown}{' …' if len(paths) > 5 else ''}"

@@ -1,0 +1,37 @@
+"""The first line of the screen: role, state, autonomy, title and folder of the chat. Pure."""
+
+from collections.abc import Mapping
+
+from rich.text import Text
+
+from anycowork.client.console import strip_controls
+from anycowork.domain.messages import Json
+from anycowork.tui.chat_state import ChatStatus
+
+STATES = {
+    "idle": "ready",
+    "running": "working …",
+    "awaiting_approval": "waits for your approval",
+    "awaiting_answer": "waits for your answer",
+}
+COLOURS = {"purple": "magenta", "pink": "bright_magenta", "orange": "bright_yellow", "teal": "cyan"}
+PLAIN = {"blue", "green", "red", "yellow", "cyan", "magenta"}
+
+
+def header_text(status: ChatStatus, chat: Json, role_colours: Mapping[str, str]) -> Text:
+    colour = role_colours.get(status.role, "")
+    colour = COLOURS.get(colour, colour if colour in PLAIN else "default")
+    header = Text.assemble(
+        (f" {strip_controls(status.role)} ", f"bold reverse {colour}"),
+        (f"  {_state_words(status)}", "bold yellow" if status.stopped else ""),
+        (f"  autonomy: {status.autonomy}" if status.autonomy != "ask" else "", "bold yellow"),
+        (f"  {strip_controls(str(chat.get('title')))}", "bold"),
+        (f"  {strip_controls(str(chat.get('workspace')))}", "dim"),
+        (f"  {strip_controls(status.model)}  {status.tokens:,} tokens" if status.tokens else "", "dim"),
+    )
+    header.no_wrap, header.overflow = True, "ellipsis"
+    return header
+
+
+def _state_words(status: ChatStatus) -> str:
+    return "stopped: F3 continues" if status.stopped else STATES.get(status.state, status.state)

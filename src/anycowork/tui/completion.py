@@ -1,0 +1,96 @@
+"""What the input line can complete: `/` names a command or a workflow, `@` a file or a folder. Knows no screen."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from anycowork.client.chat_client import ChatClient
+from anycowork.domain.messages import Json
+from anycowork.domain.values import value
+from anycowork.tui.slash_commands import COMMANDS
+
+LONGEST_WORD = 200  # characters; the server takes no more
+MOST_OPTIONS = 20
+_ENDS_A_SENTENCE = (".", "-")  # the server does not count these to a path without quotes
+
+
+@value
+class CompletionTrigger:
+    """The word before the cursor: `query` stands after its `/` or `@`, which is at `start`."""
+
+    kind: Literal["command", "path"]
+    query: str
+    start: int
+
+    @property
+    def typed(self) -> str:
+        return f"{'/' if self.kind == 'command' else '@'}{self.query}"
+
+
+@value
+class CompletionOption:
+    text: str
+    about: str = ""
+
+
+def trigger_in(before: str, after: str = "") -> CompletionTrigger | None:
+    """Returns what is being typed between these two parts of the input; None if nothing there can be completed."""
+    if before.startswith("/") and not after:
+        name = before[1:]
+        plain = "/" not in name and not any(letter.isspace() for letter in name)
+        if plain and len(name) <= LONGEST_WORD:
+            return CompletionTrigger("command", name, 0)
+    start = before.rfind("@")
+    if start < 0 or not (start == 0 or before[start - 1].isspace() or before[start - 1] == "("):
+        return None
+    query = before[start + 1 :]
+    if len(query) > LONGEST_WORD or query.startswith(("symbol:", "mcp:")):
+        return None
+    return (
+        None if any(letter.isspace() or letter == '"' for letter in query) else CompletionTrigger("path", query, start)
+    )
+
+
+class CompletionSource:
+    """Asks the server. Workflows are read again whenever a new `/` is typed."""
+
+    def __init__(self) -> None:
+        self._chat_id = ""
+        self._workflows: list[Json] = []
+
+    async def options(self, client: ChatClient, trigger: CompletionTrigger) -> list[CompletionOption]:
+        """Raises: ServerRefused, ServerUnreachable."""
+        if trigger.kind == "path":
+            return path_options(await client.find_files(trigger.query, limit=MOST_OPTIONS))
+        if not trigger.query or self._chat_id != client.chat_id:
+            self._workflows = await client.workflows()
+            self._chat_id = client.chat_id
+        return command_options(trigger.query, self._workflows)
+
+
+def command_options(query: str, workflows: Iterable[Json]) -> list[CompletionOption]:
+    """Names that begin with the query come before names that contain it."""
+    about = {str(one.get("name")): str(one.get("description")) for one in workflows}
+    about |= {name: entry.about for name, entry in COMMANDS.items()}
+    query = query.casefold()
+    ordered = [*COMMANDS, *(name for name in about if name not in COMMANDS)]
+    found = [name for name in ordered if query in name.casefold()]
+    found.sort(key=lambda name: not name.casefold().startswith(query))
+    return [CompletionOption(f"/{name}", about[name]) for name in found]
+
+
+def path_options(found: Iterable[Json]) -> list[CompletionOption]:
+    """A path that no message can name is left out."""
+    options = []
+    for one in found:
+        path, shown = str(one.get("path")), str(one.get("shown"))
+        if '"' not in path and "\n" not in path:
+            path = f"{path}/" if one.get("kind") == "folder" else path
+            options.append(CompletionOption(_mention(path), "" if shown == one.get("path") else shown))
+    return options
+
+
+def _mention(path: str) -> str:
+    """Writes the path as the server reads it: one with other characters stands in quotes."""
+    plain = all(letter.isalnum() or letter in "_./-" for letter in path)
+    plain = plain and path[:1] not in ("/", "-") and not path.endswith(_ENDS_A_SENTENCE)
+    return f"@{path}" if plain else f'@"{path}"'
