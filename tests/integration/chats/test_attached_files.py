@@ -41,8 +41,8 @@ async def test_a_file_is_quoted_to_the_model_stored_exported_and_kept_by_an_edit
             async with client.session.get(address) as answer:
                 exported = await answer.text()
             assert "towns.csv" in exported and "Bonn,330000" in exported
-        wish = {"message_id": sent["message_id"], "files": "none", "content": "How many, again?"}
-        new = await client.ask("POST", f"{chat.path}/fork", wish, expect=201)
+        request = {"message_id": sent["message_id"], "files": "none", "content": "How many, again?"}
+        new = await client.ask("POST", f"{chat.path}/fork", request, expect=201)
         chat.path = f"/context/{new['id']}"
         await chat.rest()
         assert client.model.requests[2]["messages"][-1]["content"].endswith(f"How many, again?\n\n{QUOTED}")
