@@ -24,7 +24,7 @@ _AT_ONCE = 500  # messages of one transaction: other chats are written in betwee
 @value
 class ForkRequest:
     """`restore` takes the files back to that moment. `content` is sent in the new chat at once, to `model` if one is
-    named, with the text files that the message had which it replaces."""
+    named, together with the text files of the message that it replaces."""
 
     message_id: str
     restore: bool = False

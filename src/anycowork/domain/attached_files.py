@@ -19,7 +19,7 @@ _FIELD = "attachments"
 _TEXT_CONTROLS = "\t\n\r\f\x85"
 _BINARY = frozenset(map(chr, (*range(0x20), *range(0x7F, 0xA0)))) - frozenset(_TEXT_CONTROLS)
 _BACKTICKS = re.compile(r"`+")
-_NAME_SIGNS = str.maketrans('"[]`', "'()'")  # the others end the name or the line that says it
+_NAME_SIGNS = str.maketrans('"[]`', "'()'")  # these would end the name or the line that says it
 
 
 @value

@@ -74,8 +74,8 @@ def _role(messages: Sequence[PromptMessage]) -> str:
 
 
 def _words(message: PromptMessage) -> str:
-    """Returns the person's text without the server's notes before it and the files after it. The list of files comes right before the turn's request:
-    earlier text in the same message belongs to a turn that did not get an answer."""
+    """Returns the person's text without the server's notes before it and the files after it. The list of files comes right before
+    the turn's request: earlier text in the same message belongs to a turn that did not get an answer."""
     text, at = message.content, 0
     if files := _FILES.search(text):
         at = files.end()
