@@ -1,4 +1,4 @@
-"""Images in a real browser: pasted, dropped and chosen, seen before they go, seen in the chat, and shown to the model."""
+"""Images and text files in a real browser: pasted and chosen, seen before they go, seen in the chat, and shown to the model."""
 
 from base64 import b64encode
 
@@ -51,16 +51,28 @@ async def seen_in_the_chat(page: Page) -> None:
         assert await image.evaluate(IS_DRAWN) == [120, 80]
 
 
-@proves("UI-2")
-async def test_images_are_offered_only_where_the_model_can_see(tmp_path):
-    async with at_the_page(tmp_path, replies=["Hello."]) as (page, _):
+@proves("UI-2", "UI-8")
+async def test_a_text_file_is_taken_by_every_model_and_an_image_only_where_it_can_see(tmp_path):
+    async with at_the_page(tmp_path, replies=["Hello.", "One town."]) as (page, client):
         await start_chat(page, "hello")
         await expect(page.get_by_text("Hello.")).to_be_visible()
         await expect(page.get_by_role("button", name="Workflows")).to_be_visible()
-        await expect(page.get_by_role("button", name="Add images")).to_be_hidden()
+        await choose(page, "chosen.png")
+        await expect(page.get_by_text("The model of this chat cannot read images.")).to_be_visible()
+        await expect(page.get_by_role("list", name="Images to send")).to_be_hidden()
+        await choose(page, "towns.csv", "text/csv", b"city,people\nBonn,330000\n")
+        await expect(page.get_by_role("button", name="Remove towns.csv")).to_be_visible()
+        await page.get_by_label("Message", exact=True).fill("How many towns?")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_text("One town.")).to_be_visible()
+        await expect(page.get_by_role("list", name="Files to send")).to_be_hidden()
+        await page.get_by_role("button", name="towns.csv").click()
+        await expect(page.get_by_label("Attached file towns.csv")).to_have_text("city,people\nBonn,330000")
+        assert await violations(page) == []
+        assert "```\ncity,people\nBonn,330000\n```" in client.model.requests[-1]["messages"][-1]["content"]
 
 
-async def choose(page: Page, name: str) -> None:
+async def choose(page: Page, name: str, kind: str = "image/png", content: bytes = PNG) -> None:
     async with page.expect_file_chooser() as chooser:
-        await page.get_by_role("button", name="Add images").click()
-    await (await chooser.value).set_files({"name": name, "mimeType": "image/png", "buffer": PNG})
+        await page.get_by_role("button", name="Attach files").click()
+    await (await chooser.value).set_files({"name": name, "mimeType": kind, "buffer": content})

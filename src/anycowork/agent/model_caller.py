@@ -192,7 +192,8 @@ def _with_notes(message: Message) -> Message:
     if not images:
         return message
     notes = "\n".join(image.note() for image in images)
-    return replace(message, content=f"{message.content}\n\n{notes}", payload=None)
+    payload = {key: kept for key, kept in (message.payload or {}).items() if key != "images"}
+    return replace(message, content=f"{message.content}\n\n{notes}", payload=payload or None)
 
 
 def spent_for(of: Reserve, reply: Reply) -> tuple[Spend, Json]:

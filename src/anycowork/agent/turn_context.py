@@ -216,7 +216,7 @@ class TurnContext:
             self._read[path] = after  # the content of a file that was read and changed, or created, is known
 
     def occurs_in_result(self, call: FoundCall) -> bool:
-        """Whether the same call occurs in an earlier tool result, in any spelling: someone may have planted it."""
+        """Whether the same call occurs in an earlier tool result or an attached file, in any spelling: someone may have planted it."""
         return self._result_scanner.contains(call, self.history)
 
     def earlier_failure(self, call: Call) -> Call | None:

@@ -12,6 +12,7 @@ from anycowork.chats.chat_title import NEW_CHAT, title_from
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.record_factory import IDLE, RecordFactory, require_idle
 from anycowork.domain import event_factory
+from anycowork.domain.attached_files import AttachedFile, check_files, files_payload
 from anycowork.domain.chats import Autonomy, Chat, ChatConfig, ChatState
 from anycowork.domain.errors import Conflict, Invalid, NeedsConfirmation, NoSuchModel, TurnAlreadyRunning
 from anycowork.domain.events import NewEvent
@@ -155,6 +156,7 @@ class ChatService:
         chat_id: str,
         content: str,
         images: Sequence[GivenImage] = (),
+        files: Sequence[AttachedFile] = (),
         *,
         queued: QueuedMessage | None = None,
     ) -> SentMessage:
@@ -166,15 +168,17 @@ class ChatService:
         principal.require(Scope.SEND)
         if not content.strip():
             raise Invalid("The message is empty; write what you want done.", param="content")
-        known = recognise(images)
+        known, files = recognise(images), check_files(files)
         if content.startswith("/") and not content.startswith("//"):
             if images:
                 raise Invalid("A workflow accepts no images. Send them in a separate message.", param="images")
+            if files:
+                raise Invalid("A workflow accepts no files. Send them in a separate message.", param="attachments")
             return await self._run(principal, chat_id, partial(self._workflows.order_typed, content), queued)
         content = content.removeprefix("/")
         async with self._chat_lock.exclusive(chat_id) as chat:
             turn_id = self._clock.new_id()
-            payload = await self._store_images(chat, images, known)
+            payload = {**await self._store_images(chat, images, known), **files_payload(files)} or None
             message = self._draft.message(chat, Speaker.USER, content, payload=payload, turn_id=turn_id)
             if queued is not None:
                 message = replace(message, id=queued.id)
@@ -236,10 +240,10 @@ class ChatService:
             await self._chat_lock.begin(principal, chat, turn, *writes, message, run, state, events=events)
         return SentMessage(message.id, turn.id, run.id)
 
-    async def _store_images(self, chat: Chat, images: Sequence[GivenImage], known: Sequence[Image]) -> Json | None:
+    async def _store_images(self, chat: Chat, images: Sequence[GivenImage], known: Sequence[Image]) -> Json:
         """Store the images before the message that names them; a running chat accepts none."""
         if not images:
-            return None
+            return {}
         if chat.state not in IDLE:
             raise require_idle(chat).error
         for given in images:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from anycowork.chats.exported_chat import ExportedChat, author, call_line, step_lines, unplanned_lines
+from anycowork.domain.attached_files import attached_files_of
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.visible_text import UntrustedText, visible
 
@@ -85,6 +86,9 @@ def _message(message: Message) -> Iterator[str]:
             person = " person" if message.role == "user" else ""
             yield f"<h3>{_text(author(message))} · {_text(message.created_at[:16])}</h3>"
             yield f'<div dir="auto" class="text{person}">{_text(message.content)}</div>'
+            for file in attached_files_of(message):
+                summary = f"Attached: {_text(file.name)}"
+                yield f"<details><summary>{summary}</summary><pre>{_text(file.content)}</pre></details>"
 
 
 def _diff(diff: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from anycowork.chats.exported_chat import ExportedChat, author, call_line, step_lines, unplanned_lines
+from anycowork.domain.attached_files import attached_files_of
 from anycowork.domain.messages import Message, MessageType
 
 
@@ -45,6 +46,11 @@ def _message(message: Message) -> Iterator[str]:
             yield f"## {author(message)} · {message.created_at[:16]}"
             yield ""
             yield message.content
+            for file in attached_files_of(message):
+                yield ""
+                yield f"**Attached** {_code(file.name)}"
+                yield ""
+                yield from _fenced(file.content)
 
 
 def _plans(exported: ExportedChat) -> Iterator[str]:

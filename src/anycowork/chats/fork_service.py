@@ -8,6 +8,7 @@ from anycowork.chats.chat_service import ChatService
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.rollback_service import RollbackRequest, RollbackResult, RollbackService
 from anycowork.domain.approvals import PlanRow, PlanState
+from anycowork.domain.attached_files import attached_files_of
 from anycowork.domain.chats import Autonomy, Chat
 from anycowork.domain.errors import Invalid, NotFound
 from anycowork.domain.journal import AddChat, Write
@@ -22,7 +23,8 @@ _AT_ONCE = 500  # messages of one transaction: other chats are written in betwee
 
 @value
 class ForkRequest:
-    """`restore` takes the files back to that moment. `content` is sent in the new chat at once, to `model` if one is named."""
+    """`restore` takes the files back to that moment. `content` is sent in the new chat at once, to `model` if one is
+    named, together with the text files of the message that it replaces."""
 
     message_id: str
     restore: bool = False
@@ -62,7 +64,9 @@ class ForkService:
         note = self._note(new, chat, fork_request.message_id)
         await self._write(principal, new, [*self._copies(new, kept), note])
         if fork_request.content is not None:
-            await self._chats.send(principal, new.id, fork_request.content)
+            message = await self._store.message(chat_id, fork_request.message_id)
+            files = attached_files_of(message) if message else ()
+            await self._chats.send(principal, new.id, fork_request.content, files=files)
         return await require_chat(self._store, new.id)
 
     async def preview(self, principal: Principal, chat_id: str, fork_request: ForkRequest) -> RollbackResult:

@@ -124,7 +124,7 @@ def _of_provenance(call: Call) -> list[tuple[Risk, str]]:
         found.append(
             (
                 Risk.HIGH,
-                "An earlier tool result contains or demands this call: a file or a program may have planted it.",
+                "An earlier tool result or an attached file contains or demands this call: a file or a program may have planted it.",
             )
         )
     return found

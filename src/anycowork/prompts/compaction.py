@@ -6,6 +6,7 @@ No model is asked: the digest quotes the person and lists the calls, so it can l
 import json
 from collections.abc import Iterable, Sequence
 
+from anycowork.domain.attached_files import with_quoted_files
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.values import value
 from anycowork.prompts.truncate import cut_middle
@@ -65,7 +66,7 @@ def compaction_digest(messages: Sequence[Message], *, budget_bytes: int) -> Comp
     left_out = [message for message in record if message.role is not Speaker.SYSTEM]
     if not any(message.role is not Speaker.USER for message in left_out):
         return None
-    requests = [message.content for message in left_out if _is_request(message)]
+    requests = [with_quoted_files(message).content for message in left_out if _is_request(message)]
     parts = [
         _HEAD.format(count=len(left_out)),
         _requests(requests[:-1]),

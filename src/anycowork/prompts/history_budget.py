@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from anycowork.domain.attached_files import with_quoted_files
 from anycowork.domain.messages import Message, MessageType, Speaker, is_continuation
 from anycowork.domain.model import PromptMessage
 from anycowork.domain.values import replace
@@ -43,7 +44,7 @@ class MeasuredMessage:
 
 def measured(message: Message, *, ratio: float, result_cap: int, whole: Message | None = None) -> MeasuredMessage:
     """Measure a message; a result is truncated to `result_cap`. `whole` is the message before an earlier truncation."""
-    shown = _cut_result(message, result_cap)
+    shown = _cut_result(with_quoted_files(message), result_cap)
     one = prompt_message(shown)
     if one is None:
         return MeasuredMessage(whole or message, shown, None, 0)

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anycowork.domain.attached_files import AttachedFile, files_payload
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.model import PromptMessage
+from anycowork.domain.values import replace
 from anycowork.prompts.conversation import TURN_OVER, prompt_conversation, prompt_message
 from anycowork.prompts.history_budget import LEFT_OUT, RESULT_CAP, SHORT_MESSAGE, fit_history
 from anycowork.prompts.tokens import FRAME, TokenRatios, request_tokens, tokens
@@ -43,6 +45,16 @@ def test_an_old_result_is_cut_before_an_old_word_is_dropped() -> None:
     assert "of 8000 bytes; the whole is stored" in shown
     assert all(word in shown for word in ("First", "Found", "Now this"))
     assert LEFT_OUT not in shown
+
+
+@proves("CTX-1", "UI-8")
+def test_of_an_attached_file_that_does_not_fit_the_middle_is_cut_and_the_words_stay() -> None:
+    payload = files_payload([AttachedFile("big.csv", "1,2\n" * 20_000)])
+    message = replace(words("Sum it up."), payload=payload)
+    messages = optimize_history_by_tokens([message], budget=1_000)
+    shown = text_of(messages)
+    assert shown.startswith('Sum it up.\n\n[Attached file "big.csv", 80000 bytes.') and shown.endswith("1,2\n```")
+    assert "longer than the model can be shown" in shown and request_tokens(messages) <= 1_000
 
 
 @proves("CTX-1")

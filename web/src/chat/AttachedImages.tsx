@@ -1,9 +1,9 @@
 // What stands ready to be sent, small, each to be taken away again. Drawn on a canvas: the page loads images from its server alone.
 
-import { ImagePlus, X } from "lucide-react";
+import { X } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { t } from "../texts/chat";
-import { type Attached, KINDS } from "./attached";
+import type { Attached } from "./attached";
 
 export function AttachedImages({ images, onRemove }: { images: readonly Attached[]; onRemove: (key: string) => void }) {
   if (images.length === 0) return null;
@@ -73,33 +73,4 @@ function drawn(canvas: HTMLCanvasElement | null, bitmap: ImageBitmap): void {
       canvas.width,
       canvas.height,
     );
-}
-
-export function ChooseImages({ onChoose }: { onChoose: (files: Iterable<File>) => void }) {
-  const input = useRef<HTMLInputElement>(null);
-  return (
-    <>
-      <input
-        ref={input}
-        type="file"
-        multiple
-        hidden
-        accept={KINDS.join(",")}
-        data-testid="images"
-        onChange={({ target }) => {
-          onChoose([...(target.files ?? [])]);
-          target.value = "";
-        }}
-      />
-      <button
-        type="button"
-        aria-label={t.addImages}
-        title={t.addImagesOrPasteOr}
-        onClick={() => input.current?.click()}
-        className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink"
-      >
-        <ImagePlus size={18} aria-hidden />
-      </button>
-    </>
-  );
 }

@@ -16,8 +16,10 @@ import { isThumb } from "../ui/narrow";
 import type { ChatState } from "../wire/nouns";
 import { useWorkflowSuggestions } from "../workflows/Completion";
 import { openWorkflows } from "../workflows/opening";
-import { AttachedImages, ChooseImages } from "./AttachedImages";
+import { AttachedImages } from "./AttachedImages";
+import { AttachedTexts, ChooseFiles } from "./AttachedTexts";
 import { type Attached, useAttached } from "./attached";
+import type { AttachedText } from "./attachedText";
 
 interface Props {
   chatId: string;
@@ -29,7 +31,7 @@ interface Props {
   images: boolean;
   /** What the next message is about, said above the field. */
   note?: string | null;
-  onSend: (words: string, images: readonly Attached[]) => Promise<boolean>;
+  onSend: (words: string, images: readonly Attached[], files: readonly AttachedText[]) => Promise<boolean>;
   /** While the agent works: the message waits until it has finished, or with `now` steers the turn. */
   onQueue: (words: string, when: "idle" | "now") => Promise<boolean>;
   onStop: () => void;
@@ -131,12 +133,12 @@ export function Composer(props: Props) {
     const order = orderIn(words);
     if (order) return command(order.command, order.text);
     setSending(true);
-    const done = await (idle ? onSend(words, attached.images) : onQueue(words, when));
+    const done = await (idle ? onSend(words, attached.images, attached.texts) : onQueue(words, when));
     setSending(false);
     setBack(0);
     if (done) {
       write("");
-      if (idle) attached.clear(); // only words can wait; images stay for the next message
+      if (idle) attached.clear(); // only words can wait; images and files stay for the next message
     }
     if (isThumb())
       field.current?.blur(); // the keyboard on the screen would cover what comes
@@ -176,8 +178,9 @@ export function Composer(props: Props) {
           </p>
         )}
         <AttachedImages images={attached.images} onRemove={attached.remove} />
+        <AttachedTexts texts={attached.texts} onRemove={attached.remove} />
         <div className="flex items-end gap-2">
-          {images && <ChooseImages onChoose={attached.add} />}
+          <ChooseFiles onChoose={attached.add} />
           <button
             type="button"
             aria-label={t.workflows}

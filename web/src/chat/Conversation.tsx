@@ -138,7 +138,7 @@ export function Conversation(props: Props) {
           note={revising ? t.revisingThePlan : null}
           sent={sent}
           images={sees}
-          onSend={(words, images) => attempt(acts.send(view.id, words, images))}
+          onSend={(words, images, files) => attempt(acts.send(view.id, words, images, files))}
           onQueue={(words, when) => attempt(acts.queue(view.id, words, when))}
           onStop={onStop}
           onCommand={(command, text) => doCommand(view, command, text, { onSwitch, onCheckpoints, onModel })}

@@ -1,17 +1,18 @@
-// Images that stand ready to be sent with the next message: pasted, dropped or chosen. The server looks again at every byte.
+// What stands ready to be sent with the next message: images and text files, pasted, dropped or chosen. The server looks again at all of it.
 
 import { type ClipboardEvent, type DragEvent, useState } from "react";
 import type { SentImage } from "../state/acts";
 import { t } from "../texts/chat";
 import { say } from "../ui/toasts";
 import { unique } from "../wire/unique";
+import { type AttachedText, readText } from "./attachedText";
 
 export interface Attached extends SentImage {
   key: string;
   file: Blob;
 }
 
-export const KINDS: readonly string[] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
+const KINDS: readonly string[] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 const MOST_BYTES = 5 * 1024 * 1024;
 const MOST_IN_ALL = 7 * 1024 * 1024; // a request takes 10 MB, and base64 adds a third
 const MOST_IMAGES = 8;
@@ -31,7 +32,22 @@ export function objection(
 
 export function useAttached(offered: boolean) {
   const [images, setImages] = useState<readonly Attached[]>([]);
-  const add = async (files: Iterable<File>) => {
+  const [texts, setTexts] = useState<readonly AttachedText[]>([]);
+  const add = async (files: readonly File[]) => {
+    await addImages(files.filter(isImage));
+    await addTexts(files.filter((file) => !isImage(file)));
+  };
+  const addTexts = async (files: readonly File[]) => {
+    let now = texts;
+    for (const file of files) {
+      const read = await readText(file, now);
+      if (typeof read === "string") say(read, "problem");
+      else now = [...now, read];
+    }
+    setTexts(now);
+  };
+  const addImages = async (files: readonly File[]) => {
+    if (files.length > 0 && !offered) return say(t.theModelThatAnswersHere, "problem");
     let now = images;
     for (const file of files) {
       const against = objection(file, now);
@@ -53,24 +69,34 @@ export function useAttached(offered: boolean) {
   /** True if there were files: then they are ours, and of each one that is not taken it is said why. */
   const take = (files: readonly File[]): boolean => {
     if (files.length === 0) return false;
-    if (offered) void add(files);
-    else say(t.theModelThatAnswersHere, "problem");
+    void add(files);
     return true;
   };
   /** Cells of a table and the like come as words and as their picture: the words are meant. */
-  const pasted = ({ files, types }: DataTransfer) =>
-    [...(types ?? [])].includes("text/plain") ? [] : [...files].filter(({ type }) => type.startsWith("image/"));
+  const pasted = ({ files, types }: DataTransfer) => ([...(types ?? [])].includes("text/plain") ? [] : [...files]);
   return {
     images,
-    add: (files: Iterable<File>) => void add(files),
-    remove: (key: string) => setImages((now) => now.filter((one) => one.key !== key)),
-    clear: () => setImages([]),
+    texts,
+    add: (files: readonly File[]) => void add(files),
+    remove: (key: string) => {
+      setImages((now) => now.filter((one) => one.key !== key));
+      setTexts((now) => now.filter((one) => one.key !== key));
+    },
+    clear: () => {
+      setImages([]);
+      setTexts([]);
+    },
     paste: (event: ClipboardEvent) => take(pasted(event.clipboardData)) && event.preventDefault(),
     drop: {
       onDragOver: (event: DragEvent) => event.dataTransfer.types.includes("Files") && event.preventDefault(),
       onDrop: (event: DragEvent) => take([...event.dataTransfer.files]) && event.preventDefault(),
     },
   };
+}
+
+/** An SVG is text: a model reads it as such. */
+function isImage({ type }: File): boolean {
+  return type.startsWith("image/") && type !== "image/svg+xml";
 }
 
 async function base64(file: Blob): Promise<string> {

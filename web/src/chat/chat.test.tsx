@@ -32,7 +32,7 @@ function composer(state: ChatState = "idle", chatId = "chat", images = false) {
 it("sends with Enter, makes a line with Shift+Enter", async () => {
   const { field, onSend } = composer();
   await userEvent.type(field, "one{Shift>}{Enter}{/Shift}two{Enter}");
-  expect(onSend).toHaveBeenCalledWith("one\ntwo", []);
+  expect(onSend).toHaveBeenCalledWith("one\ntwo", [], []);
   expect(field.value).toBe("");
 });
 

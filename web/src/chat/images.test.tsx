@@ -41,13 +41,15 @@ function composer(images = true) {
 
 it("sends a chosen image with the words, and is empty then", async () => {
   const { field, onSend, container } = composer();
-  await userEvent.upload(screen.getByTestId("images"), PNG);
+  await userEvent.upload(screen.getByTestId("files"), PNG);
   expect(await screen.findByRole("img", { name: "flag.png" })).toBeTruthy();
   await expectAccessible(container);
   await userEvent.type(field, "What is this?{Enter}");
-  expect(onSend).toHaveBeenCalledWith("What is this?", [
-    expect.objectContaining({ name: "flag.png", media_type: "image/png", data: "iVBORw==" }),
-  ]);
+  expect(onSend).toHaveBeenCalledWith(
+    "What is this?",
+    [expect.objectContaining({ name: "flag.png", media_type: "image/png", data: "iVBORw==" })],
+    [],
+  );
   await waitFor(() => expect(screen.queryByRole("img", { name: "flag.png" })).toBeNull());
 });
 
@@ -66,7 +68,6 @@ it("takes a pasted and a dropped image, and gives them back", async () => {
 
 it("says that a model cannot see, and leaves words alone that come with a picture of themselves", () => {
   const { field } = composer(false);
-  expect(screen.queryByRole("button", { name: "Add images" })).toBeNull();
   const pasted = createEvent.paste(field, { clipboardData: { files: [PNG] } });
   fireEvent(field, pasted);
   expect(pasted.defaultPrevented).toBe(true);
@@ -77,14 +78,14 @@ it("says that a model cannot see, and leaves words alone that come with a pictur
   expect(screen.queryByRole("list", { name: "Images to send" })).toBeNull();
 });
 
-it("holds a file that is no image, and says so", () => {
+it("holds an image of another kind, and says so", () => {
   const { container } = composer();
   const dropped = createEvent.drop(container.querySelector("form")!, {
-    dataTransfer: { files: [new File(["x"], "notes.txt", { type: "text/plain" })], types: ["Files"] },
+    dataTransfer: { files: [new File(["x"], "notes.tiff", { type: "image/tiff" })], types: ["Files"] },
   });
   fireEvent(container.querySelector("form")!, dropped);
   expect(dropped.defaultPrevented).toBe(true);
-  expect(useToasts.getState().toasts.at(-1)?.words).toMatch(/^notes.txt is not a PNG/);
+  expect(useToasts.getState().toasts.at(-1)?.words).toMatch(/^notes.tiff is not a PNG/);
 });
 
 it("says why a file is not taken", () => {

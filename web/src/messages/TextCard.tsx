@@ -3,7 +3,8 @@
 import { mentionsIn } from "../composer/typed";
 import type { Saying } from "../state/rows";
 import { t } from "../texts/messages";
-import { type Message, readPictures } from "../wire/nouns";
+import { type Message, readAttachedFiles, readPictures } from "../wire/nouns";
+import { AttachedFiles } from "./AttachedFiles";
 import { Markdown } from "./Markdown";
 import { MessageTools } from "./MessageTools";
 import { Pictures } from "./Pictures";
@@ -55,6 +56,7 @@ function OwnWords({ message: { id, content: text, payload } }: { message: Messag
             ),
           )}
         </p>
+        <AttachedFiles messageId={id} files={readAttachedFiles(payload)} />
       </div>
     </article>
   );

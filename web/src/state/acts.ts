@@ -26,11 +26,23 @@ export interface SentImage {
   name: string;
 }
 
-export async function send(chatId: string, content: string, images: readonly SentImage[] = []): Promise<void> {
-  const body =
-    images.length > 0
-      ? { content, images: images.map(({ media_type, data, name }) => ({ media_type, data, name })) }
-      : { content };
+/** A text file, whole. */
+export interface SentFile {
+  name: string;
+  content: string;
+}
+
+export async function send(
+  chatId: string,
+  content: string,
+  images: readonly SentImage[] = [],
+  files: readonly SentFile[] = [],
+): Promise<void> {
+  const body = {
+    content,
+    ...(images.length > 0 && { images: images.map(({ media_type, data, name }) => ({ media_type, data, name })) }),
+    ...(files.length > 0 && { attachments: files.map(({ name, content }) => ({ name, content })) }),
+  };
   await given(api.POST("/context/{chat_id}/messages", { params: at(chatId), body: body as never }));
 }
 

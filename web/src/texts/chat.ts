@@ -4,8 +4,6 @@ import { number, translated } from "./language";
 export const en = {
   imagesToSend: "Images to send",
   pastedImage: "Pasted image",
-  addImages: "Add images",
-  addImagesOrPasteOr: "Add images (or paste, or drop them)",
   renameThisChat: "Rename this chat",
   title: "Title",
   rename: "Rename",

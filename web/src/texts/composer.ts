@@ -1,5 +1,5 @@
 // Texts of what can be typed besides words: commands, mentions, attached files. And of compacting.
-import { translated } from "./language";
+import { number, translated } from "./language";
 
 export const en = {
   contextFull: "The context is full",
@@ -28,6 +28,21 @@ export const en = {
     "symbol:": "A function, class or other name in the code",
     "mcp:": "A resource of an MCP server",
   },
+  attachFiles: "Attach files",
+  attachFilesAbout: "Attach text files or images (or paste, or drop them)",
+  filesToSend: "Files to send",
+  removeFile: (name: string) => `Remove ${name}`,
+  attachedFiles: "Attached files",
+  attachedFile: (name: string) => `Attached file ${name}`,
+  fileSize: (kilobytes: number) => `${number(kilobytes)} KB`,
+  isNoText: (name: string) =>
+    `${name} is not plain text in UTF-8. Put other files into the workspace: agents read them there.`,
+  isEmpty: (name: string) => `${name} is empty.`,
+  isLargerThan: (name: string, kilobytes: number) => `${name} is larger than ${kilobytes} KB.`,
+  aMessageTakesFiles: (count: number) => `A message can hold ${count} files.`,
+  togetherTooLarge: (kilobytes: number) =>
+    `These files are too large together. A message can hold ${kilobytes} KB of text.`,
+  thisFile: "This file",
   noSuchCommandArgument: (text: string) => `“${text}” is not one of the choices.`,
   compactedNow: "Compacted.",
   help: "Commands and mentions",

@@ -53,7 +53,7 @@ export const en = {
   theseDecideWhenSomethingWaits: "These decide when something waits.",
   already: (does: string | number) => `Already: ${does}`,
   imagesAreDroppedOnThe:
-    "Drop images on the message field. Put other files into the workspace: agents read them there.",
+    "Drop text files and images on the message field. Put other files into the workspace: agents read them there.",
   s: (value: string | number) => `${value} s`,
   minS: (value: string | number, value2: string | number) => `${value} min ${value2} s`,
   min: (minutes: string | number) => `${minutes} min`,

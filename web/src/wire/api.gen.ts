@@ -5168,6 +5168,22 @@ export interface components {
             diff: string | null;
         };
         /**
+         * NewAttachment
+         * @description A text file: plain UTF-8 text, at most 200 KB, and at most 400 KB in one message.
+         */
+        NewAttachment: {
+            /**
+             * Name
+             * @example towns.csv
+             */
+            name: string;
+            /**
+             * Content
+             * @description Its whole text. The model is shown it as a quotation.
+             */
+            content: string;
+        };
+        /**
          * NewChatRequest
          * @description `mode` is the role by its older name: plan, act, or the role itself.
          */
@@ -5317,6 +5333,11 @@ export interface components {
              * @description Shown to models that can see; others are told of them.
              */
             images?: components["schemas"]["NewImage"][];
+            /**
+             * Attachments
+             * @description Text files that the model is shown after the message, as quotations. Stored in the message's payload.
+             */
+            attachments?: components["schemas"]["NewAttachment"][];
             /**
              * When
              * @description Without it a chat that is not idle answers 409.

@@ -251,6 +251,14 @@ export function readPictures(payload: unknown): Picture[] {
   }));
 }
 
+/** The text files that came with a person's message. */
+export function readAttachedFiles(payload: unknown): { name: string; content: string }[] {
+  const found = loose(payload)["attachments"];
+  return (Array.isArray(found) ? found.map(loose) : [])
+    .map(({ name, content }) => ({ name: text(name), content: text(content) }))
+    .filter(({ name }) => name);
+}
+
 /** A message of the queue, as an event tells of it; `status` says what became of it. */
 export function readQueued(value: unknown): (Queued & { status: string }) | null {
   const found = loose(value);

@@ -213,7 +213,7 @@ it("completes the name with Tab and leaves the rest to be typed", async () => {
   await screen.findByRole("listbox");
   await userEvent.tab();
   await userEvent.type(field, "src{Enter}");
-  expect(onSend).toHaveBeenCalledWith("/explain src", []);
+  expect(onSend).toHaveBeenCalledWith("/explain src", [], []);
 });
 
 it("sends a name that needs nothing more", async () => {
@@ -221,7 +221,7 @@ it("sends a name that needs nothing more", async () => {
   await userEvent.type(field, "/create_project");
   await screen.findByRole("listbox");
   await userEvent.type(field, "{Enter}");
-  expect(onSend).toHaveBeenCalledWith("/create_project", []);
+  expect(onSend).toHaveBeenCalledWith("/create_project", [], []);
 });
 
 it("goes away with Escape and leaves the words", async () => {

@@ -15,6 +15,7 @@ from anycowork.api.routes.workflows import unfitting
 from anycowork.api.schemas.chats import MessageList, SentShape
 from anycowork.chats.chat_service import SentMessage
 from anycowork.chats.lookup import require_chat
+from anycowork.domain.attached_files import LONGEST_NAME, MAX_FILES, AttachedFile
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid, NotFound, UnfittingParameters
 from anycowork.domain.images import MAX_IMAGES, MEDIA_TYPES, GivenImage, images_of
@@ -36,6 +37,16 @@ class NewImage(Boundary):
             raise Invalid("The data of an image must be base64.", param="images.data") from None
 
 
+class NewAttachment(Boundary):
+    """A text file: plain UTF-8 text, at most 200 KB, and at most 400 KB in one message."""
+
+    name: Annotated[str, Field(min_length=1, max_length=2 * LONGEST_NAME, examples=["towns.csv"])]
+    content: Annotated[str, Field(min_length=1, description="Its whole text. The model is shown it as a quotation.")]
+
+    def given(self) -> AttachedFile:
+        return AttachedFile(self.name, self.content)
+
+
 class NewMessage(Boundary):
     """`when` says what happens while the agent works: `idle` queues the message, `now` gives it to the running turn between two steps."""
 
@@ -44,6 +55,11 @@ class NewMessage(Boundary):
         default_factory=list,
         max_length=MAX_IMAGES,
         description="Shown to models that can see; others are told of them.",
+    )
+    attachments: list[NewAttachment] = Field(
+        default_factory=list,
+        max_length=MAX_FILES,
+        description="Text files that the model is shown after the message, as quotations. Stored in the message's payload.",
     )
     when: Literal["idle", "now"] | None = Field(None, description="Without it a chat that is not idle answers 409.")
 
@@ -65,8 +81,11 @@ async def send_message(chat_id: str, wanted: NewMessage, principal: Sender, serv
     """Starts a turn. The answer arrives as events and messages. `/name key=value` runs a workflow; `//` at the start stands for one slash."""
     try:
         images = [image.given() for image in wanted.images]
-        if wanted.when is None or images:
-            sent: SentMessage | QueuedMessage = await services.chats.send(principal, chat_id, wanted.content, images)
+        files = [file.given() for file in wanted.attachments]
+        if wanted.when is None or images or files:
+            sent: SentMessage | QueuedMessage = await services.chats.send(
+                principal, chat_id, wanted.content, images, files
+            )
         else:
             sent = await services.queue.add(principal, chat_id, wanted.content, steer=wanted.when == "now")
     except UnfittingParameters as fault:

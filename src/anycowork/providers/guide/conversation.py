@@ -10,6 +10,7 @@ from dataclasses import field
 
 from pydantic import JsonValue
 
+from anycowork.domain.attached_files import ATTACHED
 from anycowork.domain.messages import Json
 from anycowork.domain.model import PromptMessage
 from anycowork.domain.values import value
@@ -73,14 +74,14 @@ def _role(messages: Sequence[PromptMessage]) -> str:
 
 
 def _words(message: PromptMessage) -> str:
-    """Returns the person's text without the server's notes before it. The list of files comes right before the turn's request:
-    earlier text in the same message belongs to a turn that did not get an answer."""
+    """Returns the person's text without the server's notes before it and the files after it. The list of files comes right before
+    the turn's request: earlier text in the same message belongs to a turn that did not get an answer."""
     text, at = message.content, 0
     if files := _FILES.search(text):
         at = files.end()
     while (note := _NOTE.match(text, at)) and note.end() > at:
         at = note.end()
-    return text[at:].strip()
+    return text[at:].partition(f"\n\n{ATTACHED}")[0].strip()
 
 
 def _request_at(conversation: Sequence[PromptMessage]) -> int | None:

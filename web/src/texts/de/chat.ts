@@ -5,8 +5,6 @@ import { number } from "./format";
 export const chat: Texts = {
   imagesToSend: "Zu sendende Bilder",
   pastedImage: "Eingefügtes Bild",
-  addImages: "Bilder hinzufügen",
-  addImagesOrPasteOr: "Bilder hinzufügen (oder einfügen, oder ablegen)",
   renameThisChat: "Diesen Chat umbenennen",
   title: "Titel",
   rename: "Umbenennen",

@@ -1,5 +1,6 @@
 // German texts of composer.
 import type { Texts } from "../composer";
+import { number } from "./format";
 
 export const composer: Texts = {
   contextFull: "Der Kontext ist voll",
@@ -28,6 +29,21 @@ export const composer: Texts = {
     "symbol:": "Eine Funktion, Klasse oder ein anderer Name im Code",
     "mcp:": "Eine Ressource eines MCP-Servers",
   },
+  attachFiles: "Dateien anhängen",
+  attachFilesAbout: "Textdateien oder Bilder anhängen (oder einfügen, oder ablegen)",
+  filesToSend: "Zu sendende Dateien",
+  removeFile: (name: string) => `${name} entfernen`,
+  attachedFiles: "Angehängte Dateien",
+  attachedFile: (name: string) => `Angehängte Datei ${name}`,
+  fileSize: (kilobytes: number) => `${number(kilobytes)} KB`,
+  isNoText: (name: string) =>
+    `${name} ist kein reiner Text in UTF-8. Andere Dateien gehören in den Arbeitsbereich: Agenten lesen sie dort.`,
+  isEmpty: (name: string) => `${name} ist leer.`,
+  isLargerThan: (name: string, kilobytes: number) => `${name} ist größer als ${kilobytes} KB.`,
+  aMessageTakesFiles: (count: number) => `Eine Nachricht fasst ${count} Dateien.`,
+  togetherTooLarge: (kilobytes: number) =>
+    `Diese Dateien sind zusammen zu groß. Eine Nachricht fasst ${kilobytes} KB Text.`,
+  thisFile: "Diese Datei",
   noSuchCommandArgument: (text: string) => `„${text}“ steht nicht zur Wahl.`,
   compactedNow: "Verdichtet.",
   help: "Befehle und Erwähnungen",

@@ -53,7 +53,7 @@ export const ui: Texts = {
   theseDecideWhenSomethingWaits: "Diese entscheiden, wenn etwas wartet.",
   already: (does: string | number) => `Schon vergeben: ${does}`,
   imagesAreDroppedOnThe:
-    "Legen Sie Bilder auf dem Nachrichtenfeld ab. Andere Dateien gehören in den Arbeitsbereich: Agenten lesen sie dort.",
+    "Legen Sie Textdateien und Bilder auf dem Nachrichtenfeld ab. Andere Dateien gehören in den Arbeitsbereich: Agenten lesen sie dort.",
   s: (value: string | number) => `${value} s`,
   minS: (value: string | number, value2: string | number) => `${value} min ${value2} s`,
   min: (minutes: string | number) => `${minutes} min`,

@@ -1,0 +1,39 @@
+// A text file for the next message: read here, whole, if it is text of a bearable size. The server checks it again.
+
+import type { SentFile } from "../state/acts";
+import { t } from "../texts/composer";
+import { unique } from "../wire/unique";
+
+export interface AttachedText extends SentFile {
+  key: string;
+  /** Bytes. */
+  size: number;
+}
+
+const KB = 1024;
+const MOST_KB = 200;
+const MOST_KB_IN_ALL = 400;
+const MOST_FILES = 8;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what tells a program or an image from text
+const BINARY = /[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f]/;
+
+/** The file's text, or why it cannot be sent beside those. */
+export async function readText(file: File, others: readonly { size: number }[]): Promise<AttachedText | string> {
+  const name = file.name || t.thisFile;
+  if (others.length >= MOST_FILES) return t.aMessageTakesFiles(MOST_FILES);
+  if (file.size > MOST_KB * KB) return t.isLargerThan(name, MOST_KB);
+  const sum = others.reduce((bytes, other) => bytes + other.size, file.size);
+  if (sum > MOST_KB_IN_ALL * KB) return t.togetherTooLarge(MOST_KB_IN_ALL);
+  const content = await utf8(file);
+  if (content === null || BINARY.test(content)) return t.isNoText(name);
+  if (!content.trim()) return t.isEmpty(name);
+  return { key: unique(), name: [...name].slice(0, 100).join(""), content, size: file.size };
+}
+
+async function utf8(file: Blob): Promise<string | null> {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+  } catch {
+    return null; // another encoding, no text at all, or a folder
+  }
+}
