@@ -76,6 +76,7 @@ from anycowork.server.shared_parts import (
 from anycowork.server.stall_watchdog import StallWatch
 from anycowork.server.uvicorn_server import ListenAddress, serve_app, tune_gc
 from anycowork.store.sql.database import Database
+from anycowork.workflows.template_service import JobTemplateService
 from anycowork.workflows.workflow_service import WorkflowService
 
 NewCode = Callable[[float], str]
@@ -283,6 +284,7 @@ async def _build_services(
         store=store,
         image_bytes=database.blobs,
         workflows=workflows,
+        job_templates=JobTemplateService(shared.trusted_files.job_templates),
         streams=Streams(store, hub),
         roles=shared.roles,
         toolbox=shared.toolbox,

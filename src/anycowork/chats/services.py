@@ -41,6 +41,7 @@ from anycowork.domain.values import value
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
+from anycowork.workflows.template_service import JobTemplateService
 from anycowork.workflows.workflow_service import WorkflowService
 
 
@@ -113,6 +114,7 @@ class Services:
     store: ReadStore
     image_bytes: ImageBytes
     workflows: WorkflowService
+    job_templates: JobTemplateService
     streams: EventStreamsPort
     roles: RoleRegistry
     toolbox: Toolbox
