@@ -15,6 +15,7 @@ from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.earlier_plans import EarlierPlans
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
@@ -268,6 +269,7 @@ async def _build_services(
             parallel_tasks=shared.live_settings.parallel_tasks,
         ),
         job_audit=JobAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
+        earlier_plans=EarlierPlans(chat_lock=chat_lock, store=store),
         job_commits=JobCommitService(
             chat_lock=chat_lock,
             store=store,

@@ -8,6 +8,7 @@ from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.earlier_plans import EarlierPlans
 from anycowork.chats.file_edit_service import FileEditService
 from anycowork.chats.file_service import FileService
 from anycowork.chats.fork_service import ForkService
@@ -106,6 +107,7 @@ class Services:
     jobs: JobService
     job_commits: JobCommitService
     job_audit: JobAudit
+    earlier_plans: EarlierPlans
     agents: AgentRegistry
     rules: RuleService
     rollback: RollbackService

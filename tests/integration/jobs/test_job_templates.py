@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.jobs import new_job, report, until
+from support.jobs import approved, new_job, report, until, writing
 from support.live_server import RequestRefused, live_server
 from support.scripted_model import call
 from support.spec import proves
@@ -66,3 +66,38 @@ async def test_a_template_makes_a_plan_that_waits_for_approval_and_is_then_carri
         await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
         job = await until(client, chat, job["id"], "completed", "failed")
         assert job["status"] == "completed" and (client.workspace / "note.txt").read_text() == "tea\n"
+
+
+@proves("JOB-8")
+async def test_the_plan_of_a_completed_job_is_offered_for_a_similar_request_until_it_is_forgotten(
+    tmp_path: Path,
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    replies = [call("create_file", path="a.txt", content="a\n"), report("written"), "Done."]
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat(role="actor")
+        steps = {"goal": "Write the letter to the mayor", "steps": [writing("a")]}
+        job = await approved(client, chat, plan=steps)
+        like = f"/job-templates?like=write+a+letter+to+our+mayor&context_id={chat.id}"
+        await until(client, chat, job["id"], "completed")
+        (offered,) = (await client.ask("GET", like))["similar"]
+        assert offered["job_id"] == job["id"] and offered["request"] == steps["goal"]
+        unlike = f"/job-templates?like=paint+the+house&context_id={chat.id}"
+        assert (await client.ask("GET", unlike))["similar"] == []
+        assert (await client.ask("GET", "/job-templates"))["similar"] == []
+        await client.ask("GET", "/job-templates?like=x", expect=422)
+        await client.ask("GET", "/job-templates?like=x&context_id=none", expect=404)
+
+        await client.ask("POST", "/workspaces", {"root": str(other)}, expect=201)
+        elsewhere = await client.chat(workspace=str(other))
+        there = f"/job-templates?like=write+a+letter+to+our+mayor&context_id={elsewhere.id}"
+        assert (await client.ask("GET", there))["similar"] == []
+
+        again = await new_job(client, chat, plan=offered["plan"])
+        assert again["status"] == "awaiting_approval" and again["plan"] == offered["plan"]
+        await client.ask("POST", f"/jobs/{again['id']}/forget", {}, expect=409)
+        await client.ask("POST", f"/jobs/{job['id']}/forget", {}, expect=204)
+        assert (await client.ask("GET", like))["similar"] == []
+        kept = await client.ask("GET", f"/jobs/{job['id']}")
+        assert kept["status"] == "completed" and kept["plan"] == offered["plan"]

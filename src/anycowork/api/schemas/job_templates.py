@@ -17,6 +17,14 @@ class JobTemplateShape(DescribedSchema):
     source: Source
 
 
+class EarlierPlanShape(DescribedSchema):
+    job_id: str
+    request: str
+    completed_at: str | None
+    plan: Json = Field(description="As it was approved.")
+
+
 class JobTemplateList(DescribedSchema):
     templates: list[JobTemplateShape]
     faults: list[FileFaultShape] = Field(description="Files that give no template, with line and reason.")
+    similar: list[EarlierPlanShape] = Field(description="With `like`: plans of completed jobs, best first.")
