@@ -58,6 +58,13 @@ def test_a_value_stays_text_of_its_step() -> None:
     assert step == {"id": "a", "action": f"Look at {wicked}", "paths": ["a"]}
 
 
+def test_values_do_not_multiply_beyond_the_size_of_a_plan() -> None:
+    read = read_job_template("x.toml", template(f'reason = "{"{{word}}" * 5_000}"'))
+    with pytest.raises(UnfittingParameters) as told:
+        filled_plan(read, {"path": "a", "word": "x" * 20_000})
+    assert "too large" in told.value.message
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -12,6 +12,7 @@ from anycowork.domain.boundary import Boundary, Text
 from anycowork.domain.errors import UnfittingParameters
 from anycowork.domain.job_templates import JobTemplate
 from anycowork.domain.messages import Json
+from anycowork.domain.plan import MOST_BYTES
 from anycowork.domain.tasks import BadGraph, TaskGraph
 from anycowork.domain.workflows import ParameterType, Value
 from anycowork.workflows.front_matter import (
@@ -91,6 +92,8 @@ def filled_plan(template: JobTemplate, given: Mapping[str, JsonValue]) -> Json:
     if faults:
         raise UnfittingParameters.of(template.name, faults)
     texts = {name: render(f"{{{{{name}}}}}", values) for name in values}
+    if sum(len(texts.get(name, "")) for name in placeholders([template.goal, *template.steps])) > MOST_BYTES:
+        raise UnfittingParameters(f"The values of '{template.name}' make the plan too large. Use shorter ones.")
     return {"goal": render(template.goal, values), "steps": [_filled_step(step, texts) for step in template.steps]}
 
 
