@@ -15,6 +15,7 @@ from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.earlier_plans import EarlierPlans
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
@@ -76,6 +77,7 @@ from anycowork.server.shared_parts import (
 from anycowork.server.stall_watchdog import StallWatch
 from anycowork.server.uvicorn_server import ListenAddress, serve_app, tune_gc
 from anycowork.store.sql.database import Database
+from anycowork.workflows.template_service import JobTemplateService
 from anycowork.workflows.workflow_service import WorkflowService
 
 NewCode = Callable[[float], str]
@@ -267,6 +269,7 @@ async def _build_services(
             parallel_tasks=shared.live_settings.parallel_tasks,
         ),
         job_audit=JobAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
+        earlier_plans=EarlierPlans(chat_lock=chat_lock, store=store),
         job_commits=JobCommitService(
             chat_lock=chat_lock,
             store=store,
@@ -283,6 +286,7 @@ async def _build_services(
         store=store,
         image_bytes=database.blobs,
         workflows=workflows,
+        job_templates=JobTemplateService(shared.trusted_files.job_templates),
         streams=Streams(store, hub),
         roles=shared.roles,
         toolbox=shared.toolbox,

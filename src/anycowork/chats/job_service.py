@@ -103,7 +103,7 @@ class JobService:
         """A request starts the planner's turn; a plan waits for approval at once. Raises: Invalid, Conflict, TurnAlreadyRunning."""
         principal.require(Scope.SEND)
         if (wanted.request is None) == (wanted.plan is None):
-            raise Invalid("Send exactly one of 'request' (to be planned) or 'plan'.", param="request")
+            raise Invalid("Send exactly one of 'request' (to be planned), 'plan' and 'template'.", param="request")
         plan = await asyncio.to_thread(proposed_plan, wanted.plan) if wanted.plan is not None else None
         if wanted.race:
             plan = race_plan(wanted.race, wanted.request, plan)

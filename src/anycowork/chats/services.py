@@ -8,6 +8,7 @@ from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.earlier_plans import EarlierPlans
 from anycowork.chats.file_edit_service import FileEditService
 from anycowork.chats.file_service import FileService
 from anycowork.chats.fork_service import ForkService
@@ -41,6 +42,7 @@ from anycowork.domain.values import value
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
+from anycowork.workflows.template_service import JobTemplateService
 from anycowork.workflows.workflow_service import WorkflowService
 
 
@@ -105,6 +107,7 @@ class Services:
     jobs: JobService
     job_commits: JobCommitService
     job_audit: JobAudit
+    earlier_plans: EarlierPlans
     agents: AgentRegistry
     rules: RuleService
     rollback: RollbackService
@@ -113,6 +116,7 @@ class Services:
     store: ReadStore
     image_bytes: ImageBytes
     workflows: WorkflowService
+    job_templates: JobTemplateService
     streams: EventStreamsPort
     roles: RoleRegistry
     toolbox: Toolbox

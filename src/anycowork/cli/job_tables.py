@@ -1,4 +1,4 @@
-"""Jobs as text for a terminal: the plan against what was done, waiting changes, and agents. Pure."""
+"""Jobs as text for a terminal: the plan against what was done, waiting changes, agents, and templates. Pure."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,19 @@ from pydantic import JsonValue
 from anycowork.domain.messages import Json
 
 _WIDTHS = (16, 12, 9, 7, 9, 9)
+
+
+def template_lines(found: Json) -> Iterator[str]:
+    """One row for each template, under it its parameters; then the files that give none."""
+    for template in _objects(found.get("templates")):
+        yield f"{template.get('name')}: {template.get('description')}"
+        for parameter in _objects(template.get("parameters")):
+            default = f" [{parameter['default']}]" if "default" in parameter else ""
+            optional = "" if parameter.get("required") or default else " [optional]"
+            yield f"  {parameter.get('name')}: {parameter.get('description')}{default}{optional}"
+    for fault in _objects(found.get("faults")):
+        line = f":{fault['line']}" if fault.get("line") else ""
+        yield f"left out: {fault.get('path')}{line}: {fault.get('reason')}"
 
 
 def audit_lines(audit: Json) -> Iterator[str]:

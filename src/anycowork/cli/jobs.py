@@ -10,7 +10,7 @@ import msgspec
 from pydantic import JsonValue
 
 from anycowork.cli.job_outcome import JobTracker
-from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines
+from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines, template_lines
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.cli.run_progress import TextReporter
 from anycowork.client.connect import ServerAddress, with_server
@@ -93,6 +93,9 @@ def _lines(found: Json) -> Iterator[str]:
         for job in jobs:
             if isinstance(job, dict):
                 yield f"{job['id']}  {job['status']!s:<18} {str(job['request'])[:80]}"
+        return
+    if "templates" in found:
+        yield from template_lines(found)
         return
     if "agents" in found:
         yield from agent_lines(found)

@@ -20,6 +20,7 @@ Examples:
 
 \b
     anycowork jobs list
+    anycowork jobs templates
     anycowork jobs show JOB
     anycowork jobs approve JOB
     anycowork jobs retry JOB --task TASK
@@ -27,7 +28,7 @@ Examples:
 
 app = typer.Typer(
     help=JOBS_HELP,
-    short_help="Jobs: list, show, audit, approve, pause, resume, cancel, retry, replan, diff, commit, drop, undo.",
+    short_help="Jobs: list, templates, show, audit, approve, pause, resume, cancel, retry, replan, diff, commit, drop, undo.",
     no_args_is_help=True,
 )
 TaskId = Annotated[str, typer.Option("--task", help="The task's id.", metavar="TASK")]
@@ -38,6 +39,12 @@ JobId = Annotated[str, typer.Argument(help="The job's id.", metavar="JOB")]
 def list_jobs(context: typer.Context, as_json: Json = False, data_dir: DataDir = None) -> None:
     """Say which jobs there are, newest first."""
     raise _job_summary(context, data_dir, "GET", "/jobs", as_json=as_json)
+
+
+@app.command("templates", short_help="List the templates that a job can be made of.")
+def list_templates(context: typer.Context, as_json: Json = False, data_dir: DataDir = None) -> None:
+    """List the templates that a job can be made of, with their parameters, and files that are no valid template."""
+    raise _job_summary(context, data_dir, "GET", "/job-templates", as_json=as_json)
 
 
 @app.command("show", short_help="Show one job and its tasks.")

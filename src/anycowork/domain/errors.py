@@ -332,6 +332,18 @@ class NoSuchWorkflow(NotFound):
         self.message = f"There is no workflow '{name[:80]}'. {hint}"
 
 
+class NoSuchJobTemplate(NotFound):
+    """`left_out` is the fault of a file that would define this template."""
+
+    def __init__(self, name: str, left_out: str = "") -> None:
+        super().__init__("job template", name)
+        self.message = (
+            f"The job template '{name[:80]}' is not available until its file is fixed: {left_out}."
+            if left_out
+            else f"There is no job template '{name[:80]}'. `anycowork jobs templates` or GET /job-templates lists them."
+        )
+
+
 class NotTrusted(RequestFault):
     """Files of a workspace are used only after a person has trusted their content."""
 

@@ -65,6 +65,7 @@ class Job:
 
     `parallel` is how many tasks may write at the same time. `workspace` is the private copy that the tasks' changes are collected in
     before a person keeps them. `race` are the agents that do the same task. `replan_id` is the message that asked for a new plan.
+    `forgotten`: the plan is not offered again for similar requests.
     """
 
     id: str
@@ -86,6 +87,7 @@ class Job:
     error: Json | None = field(default=None, hash=False)
     created_at: str = ""
     completed_at: str | None = None
+    forgotten: bool = False
 
     @property
     def isolates(self) -> bool:

@@ -177,6 +177,9 @@ class Store(Protocol):
     async def jobs_in(self, *states: JobStatus, chat_id: str | None = None) -> list[Job]:
         """Oldest first, without their plans."""
 
+    async def completed_requests(self, workspace: str, *, limit: int, longest: int) -> list[tuple[str, str]]:
+        """Return ids and the first characters of the requests of completed jobs in this workspace, newest first; no forgotten ones."""
+
     async def tasks(self, job_id: str) -> list[JobTask]:
         """In the order of the plan."""
 

@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 WORKFLOWS = "workflows"
 OF_WORKSPACE = f".anycowork/{WORKFLOWS}"
 ENDING = ".md"
+TEMPLATES = "templates"
+TEMPLATE_ENDING = ".toml"
 INSTRUCTIONS = "AGENTS.md"
 ROLES = "roles"
 
@@ -43,6 +45,10 @@ class TrustedFileStore:
         """A person put them there, so they are trusted."""
         found = await asyncio.to_thread(supplied_files, str(self._data_dir), WORKFLOWS, ENDING)
         return [replace(file, trusted=True) for file in found if not _is_for_people(file)]
+
+    async def job_templates(self) -> Sequence[SuppliedFile]:
+        """Of the data folder only; a workspace supplies none."""
+        return await asyncio.to_thread(supplied_files, str(self._data_dir), TEMPLATES, TEMPLATE_ENDING)
 
     async def of_workspace(self, workspace: str) -> Sequence[SuppliedFile]:
         found = await asyncio.to_thread(supplied_files, workspace, OF_WORKSPACE, ENDING)

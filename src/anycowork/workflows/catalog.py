@@ -60,7 +60,7 @@ class Listed:
 
 @value
 class FileFault:
-    """Why a file defines no workflow."""
+    """Why a file defines no workflow or no job template."""
 
     source: Source
     path: str
@@ -69,8 +69,8 @@ class FileFault:
 
     @property
     def name(self) -> str:
-        """The workflow's name according to the file name."""
-        return self.path.rpartition("/")[2].removesuffix(".md")
+        """The name of what it would define, according to the file name."""
+        return self.path.rpartition("/")[2].removesuffix(".md").removesuffix(".toml")
 
     def to_json(self) -> Json:
         return {"source": self.source.value, "path": self.path, "line": self.line, "reason": self.reason}

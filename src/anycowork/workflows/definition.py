@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -15,42 +14,34 @@ from anycowork.domain.messages import Json
 from anycowork.domain.question import Question, read_question
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Parameters
-from anycowork.domain.values import value
 from anycowork.domain.workflows import (
     Action,
     AskStep,
     Nested,
-    Parameter,
-    ParameterType,
     Prompt,
     ShowChanges,
     Step,
     ToolUse,
-    Value,
     Workflow,
 )
-from anycowork.workflows.parameters import PLACEHOLDER, Unfit, fitting, placeholders, split_words
+from anycowork.workflows.front_matter import (
+    NAME,
+    FrontMatter,
+    ParameterHead,
+    definition_name,
+    read_head,
+    read_parameters,
+)
+from anycowork.workflows.parameters import PLACEHOLDER, placeholders, split_words
 from anycowork.workflows.sections import BadDefinition, DefinitionSection, in_sections
 from anycowork.workflows.suggestions import in_plain_words, misspelt_placeholders, plainest, unknown_key
 
 MOST_STEPS = 30
 LONGEST_FRONT = 16_384  # characters of front matter
-_MOST_DOTS = 1_000  # in it: the TOML parser scans a dotted key once for each dot
 FENCE = "+++"
 QUESTION_KEYS = (*(key for key in Question.model_fields if key not in ("type", "format_version")), "stop_on")
 RESERVED = frozenset({"categories"})  # GET /workflows/categories
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
-_AT_LINE = re.compile(r" ?\(at line (\d+), column \d+\)")
 _KEY_VALUE = re.compile(r"([a-z][a-z0-9_]*)=(.*)", re.DOTALL)
-
-
-class ParameterHead(Boundary):
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
-    type: ParameterType = ParameterType.STRING
-    description: Annotated[str, Field(max_length=500)] = ""
-    required: bool | None = None
-    default: Value | None = None
-    choices: Annotated[tuple[Value, ...], Field(max_length=100)] = ()
 
 
 class Head(Boundary):
@@ -69,40 +60,18 @@ class ToolBlock(Boundary):
     may_fail: StrictBool = False
 
 
-@value
-class _Front:
-    lines: Sequence[str]
-
-    def line_of(self, place: Sequence[str | int]) -> int:
-        """Return the line of this field, or of its table if it is missing. The file's first line is 1."""
-        heads = [number for number, line in enumerate(self.lines) if line.lstrip().startswith("[")]
-        at = 0
-        if len(place) > 1 and place[0] == "parameters" and isinstance(place[1], int):
-            tables = [number for number in heads if self.lines[number].strip() == "[[parameters]]"]
-            at = tables[place[1]] if place[1] < len(tables) else 0
-            place = place[2:]
-        end = next((number for number in heads if number > at), len(self.lines))
-        key = re.compile(rf"\s*{re.escape(str(place[0]))}\s*=") if place else None
-        for number in range(at, end):
-            if key and key.match(self.lines[number]):
-                return number + 2
-        table = re.compile(rf"\s*\[\[?\s*{re.escape(str(place[0]))}\s*\]") if place else None
-        named = (number + 2 for number in heads if table and table.match(self.lines[number]))
-        return at + 2 if at else next(named, 1)
-
-
 def read_definition(file_name: str, text: str) -> Workflow:
     """Raises: BadDefinition."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     end = _end_of_front(lines)
-    front = _Front(lines[1:end])
-    head = _read_head(front)
+    front = FrontMatter(lines[1:end])
+    head = read_head(front, Head, {"parameters": ParameterHead}, longest=LONGEST_FRONT)
     about, sections = in_sections(lines, end + 1)
     workflow = Workflow(
         name=_name(file_name, head.name, front),
         description=" ".join(head.description.split()),
         category=head.category,
-        parameters=_parameters(head, front),
+        parameters=read_parameters(head.parameters, front),
         steps=tuple(Step(section.title, _action(section), section.line) for section in sections),
         declared=None if head.needs is None else frozenset(head.needs),
         about=about,
@@ -125,72 +94,11 @@ def _end_of_front(lines: Sequence[str]) -> int:
     raise BadDefinition(1, f"the front matter is not closed: a second line {FENCE} is missing")
 
 
-def _read_head(front: _Front) -> Head:
-    text = "\n".join(front.lines)
-    if len(text) > LONGEST_FRONT:
-        raise BadDefinition(1, f"the front matter is longer than {LONGEST_FRONT:,} characters")
-    if text.count(".") > _MOST_DOTS:
-        raise BadDefinition(1, f"the front matter has more than {_MOST_DOTS:,} dots: its keys are nested too deeply")
-    try:
-        return Head.model_validate_json(msgspec.json.encode(tomllib.loads(text)))
-    except tomllib.TOMLDecodeError as error:
-        found = _AT_LINE.search(str(error))
-        line = int(found[1]) + 1 if found else len(front.lines) + 1
-        raise BadDefinition(line, f"not valid TOML: {_AT_LINE.sub('', str(error))}") from None
-    except ValidationError as error:
-        first = plainest(error, {*Head.model_fields, *ParameterHead.model_fields})
-        of_parameter = first["loc"][:1] == ("parameters",) and len(first["loc"]) > 2
-        reason = in_plain_words(first, ParameterHead if of_parameter else Head)
-        raise BadDefinition(front.line_of(first["loc"]), reason) from None
-    except (ValueError, OverflowError, RecursionError):
-        raise BadDefinition(
-            1, "the front matter contains a number that is too large, or is nested too deeply"
-        ) from None
-
-
-def _name(file_name: str, given: str | None, front: _Front) -> str:
-    name = given if given is not None else file_name.removesuffix(".md")
-    line = front.line_of(["name"])
-    if not _NAME.fullmatch(name):
-        raise BadDefinition(
-            line,
-            f"'{name[:60]}' is not a valid name: use a lower-case letter first, then lower-case letters, digits, _ and -",
-        )
+def _name(file_name: str, given: str | None, front: FrontMatter) -> str:
+    name = definition_name(given if given is not None else file_name.removesuffix(".md"), front)
     if name in RESERVED:
-        raise BadDefinition(line, f"'{name}' is reserved; choose another name")
+        raise BadDefinition(front.line_of(["name"]), f"'{name}' is reserved; choose another name")
     return name
-
-
-def _parameters(head: Head, front: _Front) -> tuple[Parameter, ...]:
-    read: list[Parameter] = []
-    for place, given in enumerate(head.parameters):
-        if given.name in {parameter.name for parameter in read}:
-            raise BadDefinition(front.line_of(["parameters", place, "name"]), f"'{given.name}' is named twice")
-        read.append(_parameter(given, place, front))
-    return tuple(read)
-
-
-def _parameter(given: ParameterHead, place: int, front: _Front) -> Parameter:
-    def fault(field: str, reason: str) -> BadDefinition:
-        return BadDefinition(front.line_of(["parameters", place, field]), f"parameter '{given.name}': {reason}")
-
-    required = given.default is None if given.required is None else given.required
-    if required and given.default is not None:
-        raise fault("default", "it is required, so its default is never used; remove one of the two")
-    plain = Parameter(given.name, given.type, given.description, required)
-    choices = []
-    for choice in given.choices:
-        fitted = fitting(plain, choice)
-        if isinstance(fitted, Unfit):
-            raise fault("choices", f"the choice '{choice}' {fitted.reason}")
-        choices.append(fitted)
-    parameter = Parameter(given.name, given.type, given.description, required, choices=tuple(choices))
-    if given.default is None:
-        return parameter
-    default = fitting(parameter, given.default)
-    if isinstance(default, Unfit):
-        raise fault("default", f"the default {default.reason}")
-    return Parameter(given.name, given.type, given.description, required, default, tuple(choices))
 
 
 # --- the steps
@@ -246,7 +154,7 @@ def _nested(section: DefinitionSection) -> Nested:
         words = split_words(section.block)
     except Invalid as fault:
         raise BadDefinition(section.block_line, fault.message) from None
-    if not words or not _NAME.fullmatch(words[0]):
+    if not words or not NAME.fullmatch(words[0]):
         raise BadDefinition(
             section.block_line, "a workflow block contains a name, then key=value: explain_code path={{path}}"
         )

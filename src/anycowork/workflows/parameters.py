@@ -13,6 +13,7 @@ from typing import assert_never
 from pydantic import JsonValue
 
 from anycowork.domain.errors import Invalid, UnfittingParameters
+from anycowork.domain.job_templates import JobTemplate
 from anycowork.domain.workflows import Parameter, ParameterType, Value, Workflow
 
 PLACEHOLDER = re.compile(r"\{\{ *([a-z][a-z0-9_]*) *\}\}")
@@ -88,9 +89,9 @@ def _usage_of(parameter: Parameter) -> str:
 # --- checking
 
 
-def fit(workflow: Workflow, given: Mapping[str, JsonValue]) -> dict[str, Value]:
+def fit(definition: Workflow | JobTemplate, given: Mapping[str, JsonValue]) -> dict[str, Value]:
     """Return every parameter's value in its type, with defaults. Raises: UnfittingParameters, with all faults."""
-    known = {parameter.name: parameter for parameter in workflow.parameters}
+    known = {parameter.name: parameter for parameter in definition.parameters}
     takes = ", ".join(known) or "none"
     faults = {name[:80]: f"is not a parameter (it takes: {takes})" for name in given if name not in known}
     values: dict[str, Value] = {}
@@ -108,7 +109,7 @@ def fit(workflow: Workflow, given: Mapping[str, JsonValue]) -> dict[str, Value]:
         else:
             values[name] = fitted
     if faults:
-        raise UnfittingParameters.of(workflow.name, faults)
+        raise UnfittingParameters.of(definition.name, faults)
     return values
 
 

@@ -1,11 +1,13 @@
-// How a request shall run as a job: how many tasks may write at once, whether changes are reviewed first, which agents race.
+// How a request shall run as a job: how many tasks may write at once, whether changes are reviewed first, which agents race, where its plan comes from.
 import { useState } from "react";
 import { useRoles } from "../state/queries";
 import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { attempt } from "../ui/toasts";
+import { Refusal } from "../wire/client";
 import { createJob, useAgents } from "./jobs";
+import { PlanSource, type Source, wantedPlan } from "./PlanSource";
 
 interface Props {
   chatId: string;
@@ -20,18 +22,25 @@ export default function NewJobDialog({ chatId, request, onClose, onStarted }: Pr
   const [writers, setWriters] = useState(1);
   const [review, setReview] = useState(false);
   const [race, setRace] = useState<readonly string[]>([]);
+  const [source, setSource] = useState<Source>({ kind: "agent" });
+  const [faults, setFaults] = useState<Readonly<Record<string, string>>>({});
   const [busy, setBusy] = useState(false);
   const writing = useRoles().filter(({ permissions }) => permissions.includes("write_files"));
   const agents = (useAgents().data ?? []).filter(({ role }) => writing.some(({ name }) => name === role));
   const start = async () => {
     setBusy(true);
     const wanted = {
-      request,
+      ...wantedPlan(race.length > 0 ? { kind: "agent" } : source, request),
       parallel: writers,
       commit: review ? ("job" as const) : ("task" as const),
       race: [...race],
     };
-    if (await attempt(createJob(chatId, wanted))) onStarted();
+    setFaults({});
+    const made = createJob(chatId, wanted).catch((error: unknown) => {
+      if (error instanceof Refusal) setFaults(error.faults);
+      throw error;
+    });
+    if (await attempt(made)) onStarted();
     setBusy(false);
   };
   const choose = (name: string) => setRace(race.includes(name) ? race.filter((one) => one !== name) : [...race, name]);
@@ -51,6 +60,9 @@ export default function NewJobDialog({ chatId, request, onClose, onStarted }: Pr
         >
           {request}
         </blockquote>
+        {race.length === 0 && (
+          <PlanSource chatId={chatId} request={request} source={source} faults={faults} onChange={setSource} />
+        )}
         <label className="flex flex-wrap items-center gap-2">
           <span className="min-w-0 flex-1">{t.writers}</span>
           <input

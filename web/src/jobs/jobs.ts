@@ -107,3 +107,22 @@ export async function createJob(chat_id: string, wanted: NewJob): Promise<void> 
 export function useAgents() {
   return useQuery({ queryKey: ["agents"], queryFn: async () => (await given(api.GET("/agents"))).agents });
 }
+
+export type JobTemplate = Schemas["JobTemplateShape"];
+export type EarlierPlan = Schemas["EarlierPlanShape"];
+const TEMPLATES = ["job-templates"];
+const LONGEST_REQUEST = 4_000; // the server compares no more
+
+/** Templates, files that are none, and plans of earlier jobs with a similar request. */
+export function useJobTemplates(context_id: string, request: string) {
+  const query = { context_id, like: request.slice(0, LONGEST_REQUEST) };
+  return useQuery({
+    queryKey: [...TEMPLATES, query],
+    queryFn: () => given(api.GET("/job-templates", { params: { query } })),
+    retry: false,
+  });
+}
+
+export async function forgetPlan(jobId: string): Promise<void> {
+  await given(api.POST("/jobs/{job_id}/forget", at(jobId)));
+}

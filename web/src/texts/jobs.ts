@@ -77,6 +77,17 @@ export const en = {
   writers: "Tasks that may write at the same time, each in its own copy",
   reviewFirst: "Show me all changes before any of them reaches my workspace",
   raceLegend: "Let several agents do the same and keep the best: choose at least two",
+  planFrom: "Where the plan comes from",
+  planByAgent: "The planning agent makes a plan of my request",
+  template: "Template",
+  templateHint: "The template makes the plan. Your request is not sent: fill in the fields instead.",
+  earlierPlan: "Plan of an earlier job",
+  earlierPlanHint: "The steps are taken from that job. Read them, and edit them if needed, before you approve.",
+  planSteps: (steps: number) => (steps === 1 ? "1 step" : `${steps} steps`),
+  forgetPlan: "Do not offer this plan again",
+  templatesFailed: "The templates could not be read.",
+  templateFault: (path: string, line: number | null, reason: string) =>
+    `${path}${line ? `, line ${line}` : ""}: ${reason}`,
   start: "Start",
   statuses: {
     planning: "planning",

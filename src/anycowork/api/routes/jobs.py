@@ -9,10 +9,12 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
+from anycowork.api.routes.workflows import unfitting
 from anycowork.api.schemas.jobs import AgentList, JobList, JobShape, TaskPageShape, TaskShape
 from anycowork.chats.job_drafts import NewJob
 from anycowork.chats.plans import PlanEdits
 from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import Invalid, UnfittingParameters
 from anycowork.domain.jobs import CommitMode, JobLimits, OnFailure
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget
@@ -38,11 +40,19 @@ class JobLimitsRequest(Boundary):
     job: LimitsRequest = LimitsRequest()
 
 
+class TemplateRequest(Boundary):
+    """The values come with their type or as text, as a form's fields do."""
+
+    name: Annotated[str, Field(min_length=1, max_length=80)]
+    parameters: Json = Field(default_factory=dict, examples=[{"path": "src/app.py"}])
+
+
 class NewJobRequest(Boundary):
-    """Exactly one of `request`, which the planning agent makes a plan of, and `plan`."""
+    """Exactly one of `request`, which the planning agent makes a plan of, `plan`, and `template`, which a plan is made of."""
 
     request: Annotated[str, Field(min_length=1)] | None = None
     plan: Json | None = None
+    template: TemplateRequest | None = None
     parallel: Annotated[
         int, Field(ge=1, le=64, description="How many tasks may write at the same time, each in its own copy.")
     ] = 1
@@ -73,10 +83,17 @@ class RetryRequest(Boundary):
 )
 async def create_job(chat_id: str, wanted: NewJobRequest, principal: Sender, services: ServicesDep) -> Response:
     """Nothing runs before a person approves the plan."""
+    chosen = wanted.template
+    if chosen is not None and (wanted.request is not None or wanted.plan is not None):
+        raise Invalid("Send exactly one of 'request', 'plan' and 'template'.", param="template")
+    try:
+        plan = await services.job_templates.plan(chosen.name, chosen.parameters) if chosen else wanted.plan
+    except UnfittingParameters as fault:
+        return unfitting(fault)
     limits = JobLimits(wanted.limits.task.budget(), wanted.limits.job.budget())
     new = NewJob(
         wanted.request,
-        wanted.plan,
+        plan,
         wanted.on_failure,
         wanted.parallel,
         limits,

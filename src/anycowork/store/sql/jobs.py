@@ -14,7 +14,7 @@ from anycowork.store.sql.connection import SqlConnection
 
 _JOB = (
     "id, chat_id, request, message_id, principal, status, plan_id, plan, on_failure, parallel, limits, final_response, error,"
-    " created_at, completed_at, commit_mode, race, workspace, replan_id"
+    " created_at, completed_at, commit_mode, race, workspace, replan_id, forgotten"
 )
 _TASK = (
     "job_id, chat_id, id, ordinal, description, dependencies, status, claimed, result, error, attempt, failures, interruptions,"
@@ -71,6 +71,7 @@ def put_job(connection: SqlConnection, job: Job) -> None:
             to_json_text(list(job.race)),
             job.workspace,
             job.replan_id,
+            int(job.forgotten),
         ),
     )
 
@@ -140,6 +141,17 @@ def in_states(connection: SqlConnection, states: Sequence[JobStatus], *, chat_id
     return [_job(row) for row in rows]
 
 
+def completed_requests(connection: SqlConnection, workspace: str, *, limit: int, longest: int) -> list[tuple[str, str]]:
+    """Newest first; without races, whose plan is one task for several agents, and without forgotten ones."""
+    rows = connection.execute(
+        "SELECT jobs.id, substr(jobs.request, 1, ?) FROM jobs JOIN chats ON chats.id = jobs.chat_id"
+        " WHERE chats.workspace = ? AND jobs.status = ? AND jobs.forgotten = 0 AND jobs.race = '[]'"
+        " ORDER BY jobs.id DESC LIMIT ?",
+        (longest, workspace, JobStatus.COMPLETED.value, limit),
+    )
+    return [(job_id, request) for job_id, request in rows]
+
+
 def tasks(connection: SqlConnection, job_id: str) -> list[JobTask]:
     """In the order of the plan."""
     rows = connection.execute(f"SELECT {_TASK} FROM tasks WHERE job_id = ? ORDER BY ordinal, id", (job_id,))
@@ -176,7 +188,7 @@ def counts(connection: SqlConnection, job_id: str) -> dict[TaskStatus, int]:
 
 def _job(row: tuple[Any, ...]) -> Job:  # Any: rows have no types
     id_, chat_id, request, message_id, principal, status, plan_id, plan, on_failure, parallel, limits, *rest = row
-    final_response, error, created_at, completed_at, commit, race, workspace, replan_id = rest
+    final_response, error, created_at, completed_at, commit, race, workspace, replan_id, forgotten = rest
     return Job(
         id=id_,
         chat_id=chat_id,
@@ -197,6 +209,7 @@ def _job(row: tuple[Any, ...]) -> Job:  # Any: rows have no types
         error=from_json_text_or_none(error),
         created_at=created_at,
         completed_at=completed_at,
+        forgotten=bool(forgotten),
     )
 
 

@@ -207,6 +207,9 @@ class SqlStore:
     async def jobs_in(self, *states: JobStatus, chat_id: str | None = None) -> list[Job]:
         return await self._reader.read(jobs.in_states, states, chat_id=chat_id)
 
+    async def completed_requests(self, workspace: str, *, limit: int, longest: int) -> list[tuple[str, str]]:
+        return await self._reader.read(jobs.completed_requests, workspace, limit=limit, longest=longest)
+
     async def tasks(self, job_id: str) -> list[JobTask]:
         return await self._reader.read(jobs.tasks, job_id)
 

@@ -82,6 +82,17 @@ export const jobs: Texts = {
   writers: "Aufgaben, die gleichzeitig schreiben dürfen, jede in einer eigenen Kopie",
   reviewFirst: "Alle Änderungen zeigen, bevor eine davon meinen Arbeitsbereich erreicht",
   raceLegend: "Mehrere Agenten dasselbe tun lassen und das Beste behalten: mindestens zwei wählen",
+  planFrom: "Woher der Plan kommt",
+  planByAgent: "Der Planungsagent macht aus meiner Anfrage einen Plan",
+  template: "Vorlage",
+  templateHint: "Die Vorlage macht den Plan. Ihre Anfrage wird nicht gesendet: füllen Sie stattdessen die Felder aus.",
+  earlierPlan: "Plan eines früheren Jobs",
+  earlierPlanHint:
+    "Die Schritte stammen aus jenem Job. Lesen Sie sie, und ändern Sie sie bei Bedarf, bevor Sie sie freigeben.",
+  planSteps: (steps) => (steps === 1 ? "1 Schritt" : `${steps} Schritte`),
+  forgetPlan: "Diesen Plan nicht mehr anbieten",
+  templatesFailed: "Die Vorlagen konnten nicht gelesen werden.",
+  templateFault: (path, line, reason) => `${path}${line ? `, Zeile ${line}` : ""}: ${reason}`,
   start: "Starten",
   statuses: {
     planning: "plant",

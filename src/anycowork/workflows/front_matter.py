@@ -1,0 +1,121 @@
+"""Reads the TOML of definition files: the name, the parameters and other fields, with the line of each fault. Pure."""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Annotated, TypeVar
+
+import msgspec
+from pydantic import Field, ValidationError
+
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.values import value
+from anycowork.domain.workflows import Parameter, ParameterType, Value
+from anycowork.workflows.parameters import Unfit, fitting
+from anycowork.workflows.sections import BadDefinition
+from anycowork.workflows.suggestions import in_plain_words, plainest
+
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_MOST_DOTS = 1_000  # the TOML parser scans a dotted key once for each dot
+_AT_LINE = re.compile(r" ?\(at line (\d+), column \d+\)")
+H = TypeVar("H", bound=Boundary)
+
+
+class ParameterHead(Boundary):
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+    type: ParameterType = ParameterType.STRING
+    description: Annotated[str, Field(max_length=500)] = ""
+    required: bool | None = None
+    default: Value | None = None
+    choices: Annotated[tuple[Value, ...], Field(max_length=100)] = ()
+
+
+@value
+class FrontMatter:
+    """The lines of TOML in a file. `first` is the number of the first one; `title` is what error messages call them."""
+
+    lines: Sequence[str]
+    first: int = 2
+    title: str = "the front matter"
+
+    def line_of(self, place: Sequence[str | int]) -> int:
+        """Return the line of this field, or of its table if it is missing. The file's first line is 1."""
+        heads = [number for number, line in enumerate(self.lines) if line.lstrip().startswith("[")]
+        at = 0
+        if len(place) > 1 and isinstance(place[1], int):
+            tables = [number for number in heads if self.lines[number].strip() == f"[[{place[0]}]]"]
+            if place[1] < len(tables):
+                at, place = tables[place[1]], place[2:]
+        end = next((number for number in heads if number > at), len(self.lines))
+        key = re.compile(rf"\s*{re.escape(str(place[0]))}\s*=") if place else None
+        for number in range(at, end):
+            if key and key.match(self.lines[number]):
+                return number + self.first
+        table = re.compile(rf"\s*\[\[?\s*{re.escape(str(place[0]))}\s*\]") if place else None
+        named = (number + self.first for number in heads if table and table.match(self.lines[number]))
+        return at + self.first if at else next(named, 1)
+
+
+def read_head(front: FrontMatter, head: type[H], tables: Mapping[str, type[Boundary]], *, longest: int) -> H:
+    """Return the fields of the TOML. `tables` are the types of its `[[name]]` tables. Raises: BadDefinition."""
+    text = "\n".join(front.lines)
+    if len(text) > longest:
+        raise BadDefinition(1, f"{front.title} is longer than {longest:,} characters")
+    if text.count(".") > _MOST_DOTS:
+        raise BadDefinition(1, f"{front.title} has more than {_MOST_DOTS:,} dots: its keys are nested too deeply")
+    try:
+        return head.model_validate_json(msgspec.json.encode(tomllib.loads(text)))
+    except tomllib.TOMLDecodeError as error:
+        found = _AT_LINE.search(str(error))
+        line = int(found[1]) - 1 if found else len(front.lines) - 1
+        raise BadDefinition(line + front.first, f"not valid TOML: {_AT_LINE.sub('', str(error))}") from None
+    except ValidationError as error:
+        kinds: tuple[type[Boundary], ...] = (head, *tables.values())
+        first = plainest(error, {field for kind in kinds for field in kind.model_fields})
+        faulty = tables.get(str(first["loc"][0]), head) if len(first["loc"]) > 2 else head
+        raise BadDefinition(front.line_of(first["loc"]), in_plain_words(first, faulty)) from None
+    except (ValueError, OverflowError, RecursionError):
+        raise BadDefinition(1, f"{front.title} contains a number that is too large, or is nested too deeply") from None
+
+
+def definition_name(name: str, front: FrontMatter) -> str:
+    """Return the name if it is a valid one. Raises: BadDefinition."""
+    if not NAME.fullmatch(name):
+        raise BadDefinition(
+            front.line_of(["name"]),
+            f"'{name[:60]}' is not a valid name: use a lower-case letter first, then lower-case letters, digits, _ and -",
+        )
+    return name
+
+
+def read_parameters(heads: Sequence[ParameterHead], front: FrontMatter) -> tuple[Parameter, ...]:
+    """Return the parameters, each with its default and choices in its type. Raises: BadDefinition."""
+    read: list[Parameter] = []
+    for place, given in enumerate(heads):
+        if given.name in {parameter.name for parameter in read}:
+            raise BadDefinition(front.line_of(["parameters", place, "name"]), f"'{given.name}' is named twice")
+        read.append(_parameter(given, place, front))
+    return tuple(read)
+
+
+def _parameter(given: ParameterHead, place: int, front: FrontMatter) -> Parameter:
+    def fault(field: str, reason: str) -> BadDefinition:
+        return BadDefinition(front.line_of(["parameters", place, field]), f"parameter '{given.name}': {reason}")
+
+    required = given.default is None if given.required is None else given.required
+    if required and given.default is not None:
+        raise fault("default", "it is required, so its default is never used; remove one of the two")
+    plain = Parameter(given.name, given.type, given.description, required)
+    choices = []
+    for choice in given.choices:
+        fitted = fitting(plain, choice)
+        if isinstance(fitted, Unfit):
+            raise fault("choices", f"the choice '{choice}' {fitted.reason}")
+        choices.append(fitted)
+    parameter = Parameter(given.name, given.type, given.description, required, choices=tuple(choices))
+    if given.default is None:
+        return parameter
+    default = fitting(parameter, given.default)
+    if isinstance(default, Unfit):
+        raise fault("default", f"the default {default.reason}")
+    return Parameter(given.name, given.type, given.description, required, default, tuple(choices))

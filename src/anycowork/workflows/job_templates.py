@@ -1,0 +1,185 @@
+"""Parses the file of a job template (TOML: parameters and the steps of a plan), and fills in the values. Pure; errors name the line.
+
+A value is text inside a step: it adds no step, names no agent and no tool, and changes no command that the author wrote.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated
+
+from pydantic import Field, JsonValue
+
+from anycowork.domain.boundary import Boundary, Text
+from anycowork.domain.errors import UnfittingParameters
+from anycowork.domain.job_templates import JobTemplate
+from anycowork.domain.messages import Json
+from anycowork.domain.plan import MOST_BYTES
+from anycowork.domain.tasks import BadGraph, TaskGraph
+from anycowork.domain.workflows import ParameterType, Value
+from anycowork.workflows.front_matter import (
+    FrontMatter,
+    ParameterHead,
+    definition_name,
+    read_head,
+    read_parameters,
+)
+from anycowork.workflows.parameters import PLACEHOLDER, fit, placeholders, render, render_json
+from anycowork.workflows.sections import BadDefinition
+from anycowork.workflows.suggestions import misspelt_placeholders
+
+SUFFIX = ".toml"
+MOST_STEPS = 100
+LONGEST_FILE = 65_536  # characters
+_FIXED = ("id", "dependencies", "tools_needed", "agent", "role")  # who does what, with which tools, in which order
+_COMMANDS = ("commands", "check")
+_WILDCARDS = "*?["
+_Texts = Annotated[tuple[Text, ...], Field(max_length=200)]
+
+
+class TemplateStep(Boundary):
+    """A step as a plan has it."""
+
+    id: Text | int | None = None
+    action: Text
+    reason: str = ""
+    tools_needed: _Texts = ()
+    estimated_time: str = ""
+    dependencies: Annotated[tuple[Text | int, ...], Field(max_length=MOST_STEPS)] = ()
+    paths: _Texts = ()
+    commands: _Texts = ()
+    check: Text | None = None
+    agent: Text | None = None
+    role: Text | None = None
+
+    def to_plan_step(self, number: int) -> Json:
+        given = self.model_dump(mode="json", exclude_defaults=True)
+        on = [str(one) for one in self.dependencies]
+        return {**given, "id": str(number if self.id is None else self.id), **({"dependencies": on} if on else {})}
+
+
+class TemplateHead(Boundary):
+    """The file. Without a name the file name is used; without a goal the description."""
+
+    name: str | None = None
+    description: Annotated[str, Field(min_length=1, max_length=500)]
+    goal: Annotated[str, Field(max_length=2_000)] = ""
+    parameters: Annotated[tuple[ParameterHead, ...], Field(max_length=20)] = ()
+    steps: Annotated[tuple[TemplateStep, ...], Field(min_length=1, max_length=MOST_STEPS)]
+
+
+def read_job_template(file_name: str, text: str) -> JobTemplate:
+    """Raises: BadDefinition."""
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    front = FrontMatter(lines, first=1, title="the file")
+    tables = {"parameters": ParameterHead, "steps": TemplateStep}
+    head = read_head(front, TemplateHead, tables, longest=LONGEST_FILE)
+    description = " ".join(head.description.split())
+    template = JobTemplate(
+        name=definition_name(head.name if head.name is not None else file_name.removesuffix(SUFFIX), front),
+        description=description,
+        goal=head.goal or description,
+        parameters=read_parameters(head.parameters, front),
+        steps=tuple(step.to_plan_step(number) for number, step in enumerate(head.steps, 1)),
+    )
+    _require_graph(template, front)
+    _require_fitting_placeholders(template, front)
+    return template
+
+
+def filled_plan(template: JobTemplate, given: Mapping[str, JsonValue]) -> Json:
+    """Return the plan with these values. Raises: UnfittingParameters, with all faults."""
+    values = fit(template, given)
+    faults = dict(_unfit_values(template, values))
+    if faults:
+        raise UnfittingParameters.of(template.name, faults)
+    texts = {name: render(f"{{{{{name}}}}}", values) for name in values}
+    if sum(len(texts.get(name, "")) for name in placeholders([template.goal, *template.steps])) > MOST_BYTES:
+        raise UnfittingParameters(f"The values of '{template.name}' make the plan too large. Use shorter ones.")
+    return {"goal": render(template.goal, values), "steps": [_filled_step(step, texts) for step in template.steps]}
+
+
+def _filled_step(step: Json, texts: Mapping[str, str]) -> JsonValue:
+    """Optional paths and commands without a value are left out; in all other texts such a placeholder becomes empty."""
+    words = {key: render(text, texts) for key in ("action", "reason", "estimated_time") if (text := _text(step, key))}
+    rest = render_json({key: value for key, value in step.items() if key not in words}, texts)
+    assert isinstance(rest, dict)
+    return {**rest, **words}
+
+
+def _text(step: Json, key: str) -> str:
+    found = step.get(key)
+    return found if isinstance(found, str) else ""
+
+
+def _unfit_values(template: JobTemplate, values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
+    """Yield what a person could misread on the plan: a path that stands for many, a command with a second line."""
+    for step in template.steps:
+        for name in placeholders(step.get("paths")):
+            if any(sign in str(values.get(name, "")) for sign in _WILDCARDS):
+                yield name, f"must name one path, without any of {_WILDCARDS}"
+        for name in placeholders([step.get(key) for key in _COMMANDS]):
+            if any(sign in str(values.get(name, "")) for sign in "\r\n"):
+                yield name, "must be one line: it is run as a command"
+
+
+# --- what holds for the whole file
+
+
+def _require_graph(template: JobTemplate, front: FrontMatter) -> None:
+    ids = [str(step["id"]) for step in template.steps]
+    for number, step_id in enumerate(ids):
+        if step_id in ids[:number]:
+            raise BadDefinition(front.line_of(["steps", number, "id"]), f"several steps have the id '{step_id[:80]}'")
+    try:
+        TaskGraph.of({str(step["id"]): _dependencies(step) for step in template.steps})
+    except BadGraph as fault:
+        number = next((at for at, step in enumerate(template.steps) if _is_about(step, fault.ids)), 0)
+        raise BadDefinition(front.line_of(["steps", number, "dependencies"]), str(fault)) from None
+
+
+def _dependencies(step: Json) -> tuple[str, ...]:
+    found = step.get("dependencies")
+    return tuple(str(one) for one in found) if isinstance(found, list) else ()
+
+
+def _is_about(step: Json, ids: tuple[str, ...]) -> bool:
+    return not {str(step["id"]), *_dependencies(step)}.isdisjoint(ids)
+
+
+def _require_fitting_placeholders(template: JobTemplate, front: FrontMatter) -> None:
+    if reason := _unknown_name(template, template.goal):
+        raise BadDefinition(front.line_of(["goal"]), reason)
+    for number, step in enumerate(template.steps):
+        for key, texts in step.items():
+            for text in map(str, texts if isinstance(texts, list) else [texts]):
+                if reason := _unknown_name(template, text) or _misplaced(template, key, text):
+                    raise BadDefinition(front.line_of(["steps", number, key]), reason)
+
+
+def _unknown_name(template: JobTemplate, text: str) -> str | None:
+    known = {parameter.name for parameter in template.parameters}
+    for name, meant in misspelt_placeholders(text, known):
+        return f"'{{{{{name}}}}}' is no parameter; did you mean '{{{{{meant}}}}}'?"
+    for name in placeholders(text):
+        if name not in known:
+            return f"'{{{{{name[:80]}}}}}' is no parameter (there are: {', '.join(sorted(known)) or 'none'})"
+    return None
+
+
+def _misplaced(template: JobTemplate, key: str, text: str) -> str | None:
+    names = placeholders(text)
+    if names and key in _FIXED:
+        return f"'{key}' takes no placeholder: the file alone decides who does what, and in which order"
+    if names and key in _COMMANDS and not PLACEHOLDER.fullmatch(text):
+        return f"a placeholder in '{key}' must be the whole command, as in \"{{{{{names[0]}}}}}\""
+    return _unfit_path(template, text, names) if key == "paths" else None
+
+
+def _unfit_path(template: JobTemplate, text: str, names: Sequence[str]) -> str | None:
+    """A missing value must not make a path wider: `{{path}}/**` without a path would be everything."""
+    known = {parameter.name: parameter for parameter in template.parameters}
+    for name in names:
+        if known[name].type is not ParameterType.PATH:
+            return f"'{{{{{name}}}}}' in 'paths' must be a parameter of type \"path\""
+        if not (PLACEHOLDER.fullmatch(text) or known[name].required or known[name].default is not None):
+            return f"'{{{{{name}}}}}' is part of a path, so it must be required or have a default"
+    return None
