@@ -27,10 +27,11 @@ from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
-from anycowork.domain.chats import Autonomy, EndReason, Limits
+from anycowork.domain.chats import Autonomy, Chat, EndReason, Limits, Turn
 from anycowork.domain.errors import MalformedReply, ModelFault, OutOfTime, Runaway, TooManyFaults, TooManySteps
 from anycowork.domain.ports import Clock, Journal
 from anycowork.domain.values import replace
+from anycowork.prompts.history_limit import HistoryLimit
 
 log = logging.getLogger(__name__)
 _LONG = 20_000  # characters
@@ -59,6 +60,10 @@ class Agent:
         self._steering = steering
         self._clock = clock
         self._limits = limits
+
+    def history_limit(self, chat: Chat, turn: Turn) -> HistoryLimit:
+        """Return what tells how much of the chat its model could be shown in this turn. Raises: NoSuchModel."""
+        return self._model_caller.history_limit(chat, turn)
 
     async def run(self, context: TurnContext) -> None:
         """Run the turn to its end, or until a person must decide.

@@ -9,6 +9,7 @@ from anycowork.agent.reply_stream import Reply, ReplyStream
 from anycowork.agent.small_models import excluded_forms, required_tools
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
+from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.errors import ContextFull, PromptTooLong
 from anycowork.domain.images import ImageBytes, images_of
 from anycowork.domain.journal import Change, Reserve, Spend
@@ -18,6 +19,7 @@ from anycowork.domain.ports import Hidden, Journal
 from anycowork.domain.values import replace
 from anycowork.prompts.conversation import is_summary
 from anycowork.prompts.history_budget import RESULT_CAP
+from anycowork.prompts.history_limit import HistoryLimit
 from anycowork.prompts.prompt_service import NOT_OFFERED, OfferedTools, PromptScope, PromptService, PromptTarget
 from anycowork.prompts.tokens import TokenRatios, tokens
 from anycowork.prompts.window import Shown, Window
@@ -53,6 +55,10 @@ class ModelCaller:
     def is_brief(self, context: TurnContext) -> bool:
         """Whether the chat's model is a small one. Raises: NoSuchModel."""
         return self._providers.options(context.chat.config.model_id).brief
+
+    def history_limit(self, chat: Chat, turn: Turn) -> HistoryLimit:
+        """Return what tells how much of the chat its model could be shown in this turn. Raises: NoSuchModel."""
+        return HistoryLimit(budget=self._prompt_budget(chat), since=turn.message_id)
 
     async def ask(self, context: TurnContext, reply_stream: ReplyStream) -> Reply:
         """Call the model and stream its reply. Raises: ProviderFault, Runaway."""
@@ -108,11 +114,11 @@ class ModelCaller:
         return self._prompts.offers(context.role, self._aim(context), unlisted=context.unlisted_tools)
 
     def _aim(self, context: TurnContext) -> PromptTarget:
-        return PromptTarget.of(context.opening(), self._prompt_budget(context), context.chat.id)
+        return PromptTarget.of(context.opening(), self._prompt_budget(context.chat), context.chat.id)
 
-    def _prompt_budget(self, context: TurnContext) -> int:
+    def _prompt_budget(self, chat: Chat) -> int:
         """Return the number of tokens that the prompt may have."""
-        return int(self._providers.context_tokens(context.chat.config.model_id) * (1 - ANSWER_SHARE))
+        return int(self._providers.context_tokens(chat.config.model_id) * (1 - ANSWER_SHARE))
 
     def _schema(self, context: TurnContext, options: ModelOptions, repeated: frozenset[str]) -> Json | None:
         match options.calling:
@@ -132,7 +138,7 @@ class ModelCaller:
                 assert_never(options.calling)
 
     async def _shown(self, context: TurnContext, options: ModelOptions, *, ratio: float) -> Shown:
-        prompt_budget = self._prompt_budget(context)
+        prompt_budget = self._prompt_budget(context.chat)
         if not len(context.window):
             cap = BRIEF_RESULT if options.brief else RESULT_CAP
             context.window = Window(ratio=ratio, result_cap=cap, begins_late=bool(context.beginning))

@@ -12,7 +12,7 @@ from anycowork.chats.chat_lock import TurnEngine
 from anycowork.chats.lookup import progress_of, require_chat
 from anycowork.chats.shared_chat_locks import ChatClaims
 from anycowork.chats.turn_recovery import TurnRecovery, Unfinished
-from anycowork.domain.chats import EndReason, Turn, TurnState
+from anycowork.domain.chats import Chat, EndReason, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, TooManyFaults
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
@@ -23,6 +23,7 @@ from anycowork.jobs.approved_plans import ApprovedPlans
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.compaction import without_undone
+from anycowork.prompts.history_limit import HistoryLimit
 from anycowork.prompts.tool_selection import LOOKED_AT
 from anycowork.workflows.runner import WorkflowRunner
 
@@ -146,13 +147,18 @@ class TurnScheduler:
         elif run := await self._store.run(turn.id):
             await self._workflows.go_on(run, turn, self._context)
         else:
-            await self._agent.run(await self._context(turn))
+            await self._agent.run(await self._context(turn, self._agent.history_limit))
 
-    async def _context(self, turn: Turn) -> TurnContext:
-        """Build the turn's context. Raises: BadWorkspace, also for an unregistered folder: an imported chat may name any folder."""
+    async def _context(
+        self, turn: Turn, history_limit: Callable[[Chat, Turn], HistoryLimit] | None = None
+    ) -> TurnContext:
+        """Build the turn's context. Raises: BadWorkspace, also for an unregistered folder: an imported chat may name any folder.
+
+        `history_limit` is for a turn that only the chat's own model works on: then no more is read than it can be shown.
+        """
         chat = await require_chat(self._store, turn.chat_id)
         await self._find_workspace(chat.workspace)
-        recent = await self._history(turn)
+        recent = await self._history(turn, history_limit(chat, turn) if history_limit else None)
         return TurnContext(
             chat=chat,
             turn=turn,
@@ -165,10 +171,11 @@ class TurnScheduler:
             progress=await progress_of(self._store, self._toolbox, turn, chat.workspace, self._plans),
         )
 
-    async def _history(self, turn: Turn) -> RecentMessages:
+    async def _history(self, turn: Turn, limit: HistoryLimit | None) -> RecentMessages:
         """A worker's begins with its assignment: what hundreds of other tasks said is not read for it."""
         if turn.task_id is None:
-            return await self._store.recent_history(turn.chat_id, since=turn.message_id)
+            until = limit.reached if limit else None
+            return await self._store.recent_history(turn.chat_id, since=turn.message_id, until=until)
         return RecentMessages(await self._store.messages_since(turn.chat_id, turn.message_id), complete=True)
 
     async def _end_failed(self, turn: Turn, error: AnyCoworkError) -> None:

@@ -127,8 +127,12 @@ class Store(Protocol):
     async def history(self, chat_id: str) -> list[Message]:
         """Return every message of the chat, ascending."""
 
-    async def recent_history(self, chat_id: str, *, since: str) -> RecentMessages:
-        """Return the newest messages, ascending: as many as a model could be shown, and at least those since the message with this id."""
+    async def recent_history(
+        self, chat_id: str, *, since: str, until: Callable[[Message], bool] | None = None
+    ) -> RecentMessages:
+        """Return the newest messages, ascending: as many as a model could be shown, and at least those since the message with this id.
+
+        `until` is asked about each message, newest first; the one for which it is true is the oldest that is read."""
 
     async def messages_since(self, chat_id: str, message_id: str) -> list[Message]:
         """Return this message and all newer ones, ascending."""

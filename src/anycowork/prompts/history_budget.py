@@ -49,7 +49,7 @@ def measured(message: Message, *, ratio: float, result_cap: int, whole: Message 
     if one is None:
         return MeasuredMessage(whole or message, shown, None, 0)
     weight = tokens(one.content, ratio) + FRAME
-    if _from_the_person(shown) or is_continuation(shown):
+    if is_from_the_person(shown) or is_continuation(shown):
         # before words that follow a result a note is put, which is weighed with them whether it will stand there or not
         weight += tokens(TURN_OVER, ratio) + FRAME + image_tokens(one)
     return MeasuredMessage(whole or message, shown, one, weight)
@@ -68,15 +68,19 @@ class HistoryBudget:
     """An append-only history within a budget. Dropped messages stay dropped, so that appending costs only the new messages;
     the result is the same whether messages came one by one or all at once."""
 
-    def __init__(self, *, budget: int, ratio: float = 1.0, result_cap: int = RESULT_CAP) -> None:
+    def __init__(
+        self, *, budget: int, ratio: float = 1.0, result_cap: int = RESULT_CAP, begins_late: bool = False
+    ) -> None:
+        """`begins_late`: earlier messages are left out already."""
         self.budget = budget
+        self._begins_late = begins_late
         self._ratio = ratio
         self._short = min(SHORT_RESULT, result_cap)
         self._begin([])
 
     @property
     def left_out(self) -> bool:
-        return len(self._kept) < self._count
+        return self._begins_late or len(self._kept) < self._count
 
     @property
     def current_turn_cut(self) -> bool:
@@ -93,7 +97,7 @@ class HistoryBudget:
     def kept(self) -> Iterable[MeasuredMessage]:
         """Return the kept messages in order. If the person's newest message alone is too long, its beginning and end are kept."""
         anchor = self._kept.get(self._anchor)
-        if self._fits() or anchor is None or not _from_the_person(anchor.shown):
+        if self._fits() or anchor is None or not is_from_the_person(anchor.shown):
             return self._kept.values()
         tokens_left = self.budget - self._note_tokens() - (self._total - anchor.tokens) - FRAME
         tokens_left -= image_tokens(anchor.said) if anchor.said else 0
@@ -109,9 +113,9 @@ class HistoryBudget:
         anchor = self._kept.get(self._anchor)
         return (
             anchor is not None
-            and _from_the_person(anchor.shown)
-            and not any(_from_the_person(item.shown) for item in items)
-            and self._call_ids.isdisjoint(_call_id(item.shown) for item in items)
+            and is_from_the_person(anchor.shown)
+            and not any(is_from_the_person(item.shown) for item in items)
+            and self._call_ids.isdisjoint(call_id_of(item.shown) for item in items)
         )
 
     def _begin(self, items: list[MeasuredMessage]) -> None:
@@ -119,7 +123,7 @@ class HistoryBudget:
         self._count = len(items)
         self._kept = dict(enumerate(items))
         self._total = sum(item.tokens for item in items)
-        self._call_ids = {call_id for item in items if (call_id := _call_id(item.shown))}
+        self._call_ids = {call_id for item in items if (call_id := call_id_of(item.shown))}
         self._stage = 0
         self._cut_results = 0  # of the current turn
         self._early_results: deque[int] = deque()
@@ -135,7 +139,7 @@ class HistoryBudget:
         self._count += len(items)
         self._kept.update(enumerate(items, start))
         self._total += sum(item.tokens for item in items)
-        self._call_ids.update(call_id for item in items if (call_id := _call_id(item.shown)))
+        self._call_ids.update(call_id for item in items if (call_id := call_id_of(item.shown)))
         self._line_up_current(range(start + unit.start, start + unit.stop) for unit in _units(items))
 
     # --- what gives way first
@@ -155,7 +159,7 @@ class HistoryBudget:
             self._results.extend(index for index in unit if self._is_result(index))
             if self._anchor in unit or self._is_digest(unit):
                 continue
-            has_person = any(_from_the_person(self._items[index].shown) for index in unit)
+            has_person = any(is_from_the_person(self._items[index].shown) for index in unit)
             (self._steps_of_the_person if has_person else self._steps).append(unit)
 
     def _is_digest(self, unit: range) -> bool:
@@ -178,7 +182,7 @@ class HistoryBudget:
         """Group units from one message of the person to the next."""
         turns: list[range] = []
         for unit in units:
-            if turns and not _from_the_person(self._items[unit.start].shown):
+            if turns and not is_from_the_person(self._items[unit.start].shown):
                 turns[-1] = range(turns[-1].start, unit.stop)
             else:
                 turns.append(unit)
@@ -239,10 +243,10 @@ def _cut_result(message: Message, limit: int) -> Message:
 def _newest_of_the_person(items: Sequence[MeasuredMessage]) -> int:
     """Return the index of the person's newest message; without one, of the newest message (-1 if there is none)."""
     newest_first = range(len(items) - 1, -1, -1)
-    return next((index for index in newest_first if _from_the_person(items[index].shown)), len(items) - 1)
+    return next((index for index in newest_first if is_from_the_person(items[index].shown)), len(items) - 1)
 
 
-def _from_the_person(message: Message) -> bool:
+def is_from_the_person(message: Message) -> bool:
     return message.role is Speaker.USER and message.message_type not in _NOT_WORDS
 
 
@@ -251,16 +255,16 @@ _NOT_WORDS = {MessageType.TOOL_CALL, MessageType.TOOL_RESULT, MessageType.ROLE_C
 
 def _units(items: Sequence[MeasuredMessage]) -> Iterator[range]:
     """Yield the smallest spans that keep every call together with its result."""
-    last = {call_id: index for index, item in enumerate(items) if (call_id := _call_id(item.shown))}
+    last = {call_id: index for index, item in enumerate(items) if (call_id := call_id_of(item.shown))}
     start = end = 0
     for index, item in enumerate(items):
-        end = max(end, index, last.get(_call_id(item.shown), index))
+        end = max(end, index, last.get(call_id_of(item.shown), index))
         if index == end:
             yield range(start, end + 1)
             start = end + 1
 
 
-def _call_id(message: Message) -> str:
+def call_id_of(message: Message) -> str:
     payload = message.payload or {}
     match message.message_type:
         case MessageType.TOOL_CALL:

@@ -88,11 +88,13 @@ class Window:
         return Shown((*system_prompt.said, *kept), system_prompt.tokens + weight, full)
 
     def _within(self, token_budget: int) -> tuple[list[PromptMessage], int]:
-        token_budget -= tokens(LEFT_OUT, self.ratio) + FRAME if self._begins_late else 0
         if self._fitting is None or self._fitting.budget != token_budget:
-            self._fitting, self._fitted = (
-                HistoryBudget(budget=token_budget, ratio=self.ratio, result_cap=self._result_cap),
-                0,
+            self._fitted = 0
+            self._fitting = HistoryBudget(
+                budget=token_budget,
+                ratio=self.ratio,
+                result_cap=self._result_cap,
+                begins_late=self._begins_late,
             )
         self._fitting.extend(self._items[self._fitted :])
         self._fitted = len(self._items)
@@ -101,7 +103,7 @@ class Window:
             if item.said is not None:
                 conversation.add(item.shown, item.said)
                 weight += item.tokens
-        if not self._fitting.left_out and not self._begins_late:
+        if not self._fitting.left_out:
             return conversation.turns, weight
         return _with_note(conversation.turns), weight + tokens(LEFT_OUT, self.ratio) + FRAME
 

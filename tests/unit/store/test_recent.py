@@ -59,6 +59,26 @@ async def test_a_chat_of_large_messages_is_cut_by_its_bytes(tmp_path: Path, monk
         assert not recent.complete and [m.id for m in recent.messages] == [f"m{COUNT - 2}", f"m{COUNT - 1}"]
 
 
+async def test_a_chat_is_read_back_to_the_message_that_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_AT_A_TIME", 7)
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat())
+        await database.journal.write(Change("c1", tuple(message(f"m{number}") for number in range(COUNT))))
+
+        async def read_to(name: str, since: str = "m39") -> tuple[list[str], bool]:
+            recent = await database.store.recent_history("c1", since=since, until=lambda one: one.id == name)
+            return [one.id for one in recent.messages], recent.complete
+
+        ids = [f"m{number}" for number in range(COUNT)]
+        assert await read_to("m30") == (ids[30:], False)
+        assert await read_to("m0") == (ids, True) == await read_to("none")
+        monkeypatch.setattr(store, "MOST_RECENT", 14)
+        assert await read_to("none") == (ids[-14:], False)
+        assert await read_to("none", since="m5") == (ids[5:], False)
+
+
 def _result(name: str, *, call_id: str) -> Message:
     payload = {"tool_call_id": call_id, "tool": "read_file", "status": "ok"}
     return replace(message(name), role=Speaker.TOOL, message_type=MessageType.TOOL_RESULT, payload=payload)

@@ -62,6 +62,28 @@ it("is read file by file, by pointer or by key, and says how many were looked at
   await expectAccessible(document.body);
 });
 
+it("draws only some of 2,000 changed files, always the chosen one with its place, and goes to the last by key", async () => {
+  const paths = Array.from({ length: 2_000 }, (_, at) => `${at}.txt`);
+  show(<TurnChanges messages={[said, ...paths.map(did)]} onBack={() => {}} />);
+  await userEvent.click(screen.getByRole("button", { name: "Review" }));
+  const dialog = within(await screen.findByRole("dialog"));
+  const list = dialog.getByRole("listbox");
+  for (const [key, path] of [
+    ["End", "1999.txt"],
+    ["Home", "0.txt"],
+    ["ArrowDown", "1.txt"],
+  ] as const) {
+    fireEvent.keyDown(list, { key });
+    expect(dialog.getByLabelText(`Changes of ${path}`)).toBeTruthy();
+    const chosen = document.getElementById(list.getAttribute("aria-activedescendant") ?? "");
+    expect(chosen?.textContent).toContain(path);
+    expect(chosen?.getAttribute("aria-setsize")).toBe("2000");
+    expect(chosen?.getAttribute("aria-posinset")).toBe(String(paths.indexOf(path) + 1));
+  }
+  expect(list.querySelectorAll("*").length).toBeLessThan(1_000);
+  await expectAccessible(document.body);
+});
+
 const wentBack = (snapshot: string, undo: string, paths: { restored?: string[]; deleted?: string[] }): Message =>
   message({
     id: undo,

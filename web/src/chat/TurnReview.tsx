@@ -1,18 +1,23 @@
 // All that a turn changed, to be read file by file: the files beside their lines, which of them were opened, and the way from one to the next.
+// Of thousands of files, only those in sight are in the page, and the chosen one.
 
 import clsx from "clsx";
 import { Check, ChevronRight } from "lucide-react";
 import { useEffect, useId, useRef, useState } from "react";
+import { Virtualizer, type VirtualizerHandle } from "virtua";
 import { DiffCount, Lines, Path } from "../messages/DiffView";
 import type { Diff, FileDiff } from "../messages/diffs";
 import { t } from "../texts/chat";
 import { Button } from "../ui/Button";
 import { Dialog, wantsFocus } from "../ui/Dialog";
 
+const LINE_HEIGHT = 32; // px, until it is measured
+
 export default function TurnReview({ diff, onClose }: { diff: Diff; onClose: () => void }) {
   const [at, setAt] = useState(0);
   const [seen, setSeen] = useState<ReadonlySet<number>>(new Set([0]));
   const lines = useRef<HTMLDivElement>(null);
+  const list = useRef<VirtualizerHandle>(null);
   const name = useId();
   const { files } = diff;
   const file = files[at];
@@ -22,8 +27,8 @@ export default function TurnReview({ diff, onClose }: { diff: Diff; onClose: () 
   };
   useEffect(() => {
     if (lines.current) lines.current.scrollTop = 0;
-    document.getElementById(`${name}-${at}`)?.scrollIntoView?.({ block: "nearest" });
-  }, [at, name]);
+    list.current?.scrollToIndex(at, { align: "nearest" });
+  }, [at]);
   const onKey = (key: string) => {
     const to =
       key === "ArrowDown"
@@ -42,7 +47,7 @@ export default function TurnReview({ diff, onClose }: { diff: Diff; onClose: () 
   return (
     <Dialog title={t.whatThisTurnChanged} open onClose={onClose} page>
       <div className="flex h-full min-h-0 flex-col gap-3 md:flex-row">
-        <ul
+        <div
           ref={wantsFocus}
           tabIndex={0}
           role="listbox"
@@ -51,17 +56,21 @@ export default function TurnReview({ diff, onClose }: { diff: Diff; onClose: () 
           onKeyDown={(event) => onKey(event.key) && event.preventDefault()}
           className="max-h-36 shrink-0 overflow-y-auto rounded-xl border border-line p-1 md:max-h-none md:w-80"
         >
-          {files.map((one, place) => (
-            <FileLine
-              key={one.path}
-              id={`${name}-${place}`}
-              file={one}
-              chosen={place === at}
-              seen={seen.has(place)}
-              onChoose={() => go(place)}
-            />
-          ))}
-        </ul>
+          <Virtualizer ref={list} itemSize={LINE_HEIGHT} keepMounted={[at]}>
+            {files.map((one, place) => (
+              <FileLine
+                key={one.path}
+                id={`${name}-${place}`}
+                file={one}
+                place={place + 1}
+                count={files.length}
+                chosen={place === at}
+                seen={seen.has(place)}
+                onChoose={() => go(place)}
+              />
+            ))}
+          </Virtualizer>
+        </div>
         <section
           aria-label={t.changesOf(file.path)}
           className="flex min-h-0 min-w-0 flex-1 flex-col rounded-xl border border-line"
@@ -103,20 +112,26 @@ export default function TurnReview({ diff, onClose }: { diff: Diff; onClose: () 
 function FileLine({
   id,
   file,
+  place,
+  count,
   chosen,
   seen,
   onChoose,
 }: {
   id: string;
   file: FileDiff;
+  place: number;
+  count: number;
   chosen: boolean;
   seen: boolean;
   onChoose: () => void;
 }) {
   return (
-    <li
+    <div
       id={id}
       role="option"
+      aria-posinset={place}
+      aria-setsize={count}
       aria-selected={chosen}
       onClick={onChoose}
       className={clsx(
@@ -134,6 +149,6 @@ function FileLine({
       <span className="ml-auto">
         <DiffCount added={file.added} removed={file.removed} />
       </span>
-    </li>
+    </div>
   );
 }

@@ -13,6 +13,7 @@ Object.assign(HTMLDialogElement.prototype, {
 });
 window.matchMedia ??= (query) =>
   ({ matches: false, media: query, addEventListener() {}, removeEventListener() {} }) as unknown as MediaQueryList;
+Element.prototype.scrollTo ??= () => {};
 globalThis.ResizeObserver ??= class {
   observe() {}
   unobserve() {}

@@ -55,12 +55,13 @@ def remove_unnamed_image(connection: SqlConnection, hash_: str) -> None:
 
 
 def lengths(
-    connection: SqlConnection, chat_id: str, *, newest: int | None = None, since: int = 0
+    connection: SqlConnection, chat_id: str, *, newest: int | None = None, since: int = 0, before: int = 2**62
 ) -> list[tuple[int, int]]:
     """Returns the number and byte length of every message, or of the newest, ascending. Does not read their bodies."""
     rows = connection.execute(
-        "SELECT seq, length(body) FROM records WHERE chat_id = ? AND seq >= ? AND type = 'message' ORDER BY seq DESC LIMIT ?",
-        (chat_id, since, 2**62 if newest is None else newest),
+        "SELECT seq, length(body) FROM records WHERE chat_id = ? AND seq >= ? AND seq < ? AND type = 'message'"
+        " ORDER BY seq DESC LIMIT ?",
+        (chat_id, since, before, 2**62 if newest is None else newest),
     ).fetchall()
     return rows[::-1]
 

@@ -1,7 +1,7 @@
 """Reads stored data. A read takes well under a millisecond, so it runs on the event loop, on a separate connection."""
 
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow
@@ -93,8 +93,12 @@ class SqlStore:
     async def history(self, chat_id: str) -> list[Message]:
         return await self._messages(chat_id, await self._reader.read(messages.lengths, chat_id))
 
-    async def recent_history(self, chat_id: str, *, since: str) -> RecentMessages:
+    async def recent_history(
+        self, chat_id: str, *, since: str, until: Callable[[Message], bool] | None = None
+    ) -> RecentMessages:
         """Returns recent messages. Time and memory depend on the part that is shown, not on the length of the chat."""
+        if until is not None and (read := await self._read_back(chat_id, since, until)) is not None:
+            return read
         recent = _recent(await self._reader.read(messages.lengths, chat_id, newest=MOST_RECENT))
         needed = await self._reader.read(messages.number_of, chat_id, since)
         if recent and needed is not None and needed < recent[0][0]:
@@ -102,6 +106,30 @@ class SqlStore:
         found = await self._messages(chat_id, recent)
         complete = not recent or recent[0][0] == await self._reader.read(messages.first_number, chat_id)
         return RecentMessages(found if complete else _with_whole_calls(found), complete=complete)
+
+    async def _read_back(self, chat_id: str, since: str, until: Callable[[Message], bool]) -> RecentMessages | None:
+        """Reads from the newest message back to the first for which `until` is true, or to the limits; None if these are before `since`."""
+        found: list[Message] = []  # newest first
+        before, size = 2**62, 0
+        while len(found) < MOST_RECENT and size <= MOST_RECENT_BYTES:
+            lengths = await self._reader.read(messages.lengths, chat_id, newest=_AT_A_TIME, before=before)
+            if not lengths:
+                return RecentMessages(found[::-1], complete=True)
+            for first, last in reversed(list(_chunks(lengths))):
+                await asyncio.sleep(0)
+                for message in reversed(await self._reader.read(messages.between, chat_id, first, last)):
+                    found.append(message)
+                    if until(message):
+                        return await self._end_of_chat(chat_id, found)
+            before, size = lengths[0][0], size + sum(length for _, length in lengths)
+        needed = await self._reader.read(messages.number_of, chat_id, since)
+        return None if needed is not None and needed < before else await self._end_of_chat(chat_id, found)
+
+    async def _end_of_chat(self, chat_id: str, newest_first: Sequence[Message]) -> RecentMessages:
+        (oldest,) = await self._reader.read(messages.first, chat_id, 1)
+        if oldest.id == newest_first[-1].id:
+            return RecentMessages(list(newest_first[::-1]), complete=True)
+        return RecentMessages(_with_whole_calls(newest_first[::-1]), complete=False)
 
     async def messages_since(self, chat_id: str, message_id: str) -> list[Message]:
         first = await self._reader.read(messages.number_of, chat_id, message_id)
