@@ -70,7 +70,7 @@ def read_job_template(file_name: str, text: str) -> JobTemplate:
     """Raises: BadDefinition."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     front = FrontMatter(lines, first=1, title="the file")
-    tables = {"parameters": ParameterHead, "steps": TemplateStep}
+    tables: dict[str, type[Boundary]] = {"parameters": ParameterHead, "steps": TemplateStep}
     head = read_head(front, TemplateHead, tables, longest=LONGEST_FILE)
     description = " ".join(head.description.split())
     template = JobTemplate(
