@@ -243,7 +243,7 @@ async def workflows(page: Page) -> None:
 async def workflow_form(page: Page) -> None:
     await answer(page)
     await page.get_by_label("Message", exact=True).fill("/create")
-    await expect(page.get_by_role("listbox", name="Workflows")).to_be_visible()
+    await expect(page.get_by_role("listbox", name="Suggestions")).to_be_visible()
     await page.keyboard.press("Enter")
     await page.get_by_role("textbox", name="name").fill("dashboard")
 

@@ -109,7 +109,7 @@ async def test_a_workflow_is_found_filled_in_and_run_by_keyboard_alone(tmp_path)
         message = page.get_by_label("Message", exact=True)
         await message.focus()
         await page.keyboard.type("/cre")
-        options = page.get_by_role("listbox", name="Workflows").get_by_role("option")
+        options = page.get_by_role("listbox", name="Suggestions").get_by_role("option")
         await expect(options.first).to_contain_text("/create_project")
         assert await violations(page) == []
         await page.keyboard.press("Enter")
