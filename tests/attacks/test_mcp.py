@@ -1,7 +1,6 @@
 """Attempts of MCP servers: to be called by whom they may not, to be taken for another tool, to learn secrets, to change files."""
 
 import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,7 +14,6 @@ from support.scripted_model import call
 from support.spec import proves
 
 SECRET = "the-secret-of-the-server"
-SDK_SERVER = Path(__file__).parents[1] / "support" / "mcp_server.py"
 
 
 @asynccontextmanager
@@ -309,7 +307,7 @@ async def test_a_server_reads_no_key_file_of_the_workspace(tmp_path: Path) -> No
 async def test_servers_of_one_chat_are_no_others_and_can_do_no_more_than_configured_ones(tmp_path: Path) -> None:
     async with live_server(tmp_path, files={"a.txt": "old\n"}) as client:
         one, two = await client.chat(), await client.chat()
-        program = {"name": "sdk", "command": sys.executable, "args": [str(SDK_SERVER)]}
+        program = raw_server(tmp_path / "far", name="editors")
         place = f"{one.path}/mcp_servers"
         for more in (
             {"unsandboxed": True},
