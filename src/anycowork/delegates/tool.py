@@ -181,7 +181,7 @@ async def _unless_ended(ended: asyncio.Event, work: Coroutine[Any, Any, str]) ->
     working, over = asyncio.ensure_future(work), asyncio.ensure_future(ended.wait())
     try:
         await asyncio.wait([working, over], return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
+        if not working.done() or working.cancelled():  # the SDK cancels what waits when the pipe closes
             raise ConnectionError("the program ended")
         return working.result()
     finally:
