@@ -34,7 +34,9 @@ from anycowork.chats.server_ports import (
 )
 from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.trust_service import TrustService
+from anycowork.domain.forwarded_requests import RequestForwarder
 from anycowork.domain.images import ImageBytes
+from anycowork.domain.job_workers import JobWorker
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock, Toolbox
 from anycowork.domain.store_ports import ClientKeysPort, IdempotencyPort, KeyLedger, ReadStore
@@ -89,6 +91,9 @@ class ServerServices:
     numbers: Callable[[], Awaitable[Mapping[str, int]]]
     storage: Callable[[], Awaitable[Sequence[Json]]]
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    forwarder: RequestForwarder | None = None
+    workers: Callable[[], Awaitable[Sequence[JobWorker]]] | None = None
+    """The workers on this database; None where there can be none."""
 
 
 @value

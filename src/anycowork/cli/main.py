@@ -15,6 +15,7 @@ from anycowork.cli import agents_group, audit_group, database_group, jobs_group,
 from anycowork.cli.options import (
     Allow,
     DatabaseUrl,
+    DatabaseWithoutPassword,
     DataDir,
     Events,
     Host,
@@ -68,6 +69,19 @@ Examples:
     anycowork serve --port 9000 --no-open
     ANYCOWORK_TOKEN=… anycowork serve --host 0.0.0.0
     ANYCOWORK_DATABASE_URL=postgresql://… anycowork serve
+"""
+
+WORKER_HELP = """Join a PostgreSQL database and run jobs of its chats, without a web page.
+
+Start it on as many machines as you like. Workspaces must have the same path there as on the servers (a shared file system), and
+config.toml and the folder of roles must be the same; jobs that do not fit are left to others. Ctrl-C lets it leave.
+
+Examples:
+
+\b
+    ANYCOWORK_DATABASE_URL=postgresql://… anycowork worker
+    anycowork worker --db postgresql://anycowork@db.example/anycowork --jobs 2
+    anycowork jobs workers
 """
 
 RUN_HELP = """Run one request headless, for scripts and CI.
@@ -197,6 +211,27 @@ def serve(
     flags = {"host": host, "port": port, "data_dir": data_dir, "workspace": workspace, "token": token, "model": model}
     flags["database_url"] = database_url
     raise typer.Exit(_serve(merge_flags(context, {**flags, "open_browser": False if no_open else None})))
+
+
+@app.command(help=WORKER_HELP, short_help="Run jobs of a shared database.")
+def worker(
+    context: typer.Context,
+    database: DatabaseWithoutPassword = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=100, help="How many jobs run at the same time.")] = 4,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.config.loading import load_settings
+    from anycowork.domain.errors import AnyCoworkError, Invalid
+
+    try:
+        flags = merge_flags(context, {"database_url": database, "data_dir": data_dir})
+        settings = load_settings(flags, os.environ, cwd=Path.cwd())
+        from anycowork.cli.worker import run_worker
+
+        raise typer.Exit(run_worker(settings, most_jobs=jobs))
+    except AnyCoworkError as error:
+        typer.echo(f"anycowork worker: {error.message}", err=True)
+        raise typer.Exit(2 if isinstance(error, Invalid) else 1) from None
 
 
 @app.command(help=RUN_HELP, cls=JsonErrorCommand)
