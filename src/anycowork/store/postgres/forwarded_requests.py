@@ -1,8 +1,10 @@
 """Passes requests to the worker that has their chat, and answers back, through a table. Each is taken once."""
 
 import asyncio
+import logging
 import secrets
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Any  # rows have no types
 
 import msgspec
 
@@ -19,6 +21,7 @@ _TAKE = """
 UPDATE forwarded_requests SET taken_by = $1 WHERE taken_by IS NULL AND chat_id = ANY ($2::text[])
 RETURNING id, chat_id, principal, method, path, query, body, created_at
 """
+log = logging.getLogger(__name__)
 Handler = Callable[[ForwardedRequest], Awaitable[ForwardedAnswer]]
 
 
@@ -71,9 +74,28 @@ class ForwardedRequests:
         if not chat_ids:
             return
         taken = await self._fetch(_TAKE, self._id, list(chat_ids))
-        for request_id, chat_id, principal, method, path, query, body, _ in sorted(taken, key=lambda row: row[7]):
-            who = msgspec.json.decode(principal)
-            by = Principal(id=who["id"], kind=PrincipalKind(who["kind"]), name=who["name"])
-            answer = await handle(ForwardedRequest(chat_id, by, method, path, query, body))
+        for request_id, *rest in sorted(taken, key=lambda row: row[7]):
+            answer = await self._handled(rest, handle)
             done = "UPDATE forwarded_requests SET status = $2, answer = $3 WHERE id = $1"
             await self._fetch(done, request_id, answer.status, answer.body)
+
+    async def _handled(self, row: Sequence[Any], handle: Handler) -> ForwardedAnswer:
+        try:
+            return await handle(_request(row))
+        except Exception:  # whatever the row holds, the one who waits is answered, and the worker goes on
+            log.exception("a forwarded request failed")
+            return _FAILED
+
+
+_FAILED = ForwardedAnswer(
+    500,
+    b'{"error": {"code": "internal_error", "message": "The worker could not handle the request; see its log.", "param": null,'
+    b' "type": "server_error"}}',
+)
+
+
+def _request(row: Sequence[Any]) -> ForwardedRequest:
+    chat_id, principal, method, path, query, body, _ = row
+    who = msgspec.json.decode(principal)
+    by = Principal(id=who["id"], kind=PrincipalKind(who["kind"]), name=who["name"])
+    return ForwardedRequest(chat_id, by, method, path, query, body)
