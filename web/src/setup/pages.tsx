@@ -13,6 +13,8 @@ import {
   ShieldCheck,
 } from "lucide-react";
 import type { ComponentType } from "react";
+import { RoleEditor } from "../definitions/RoleEditor";
+import { WorkflowEditor } from "../definitions/WorkflowEditor";
 import { McpServers } from "../mcp/McpServers";
 import { Rules } from "../rules/Rules";
 import { t as mcp } from "../texts/mcp";
@@ -23,7 +25,6 @@ import { Keys } from "./Keys";
 import { Limits } from "./Limits";
 import { LocalModels } from "./LocalModels";
 import { Plugins } from "./Plugins";
-import { RoleList } from "./RoleList";
 import { Sandbox } from "./Sandbox";
 import { Storage } from "./Storage";
 import { Workspaces } from "./Workspaces";
@@ -73,7 +74,16 @@ export const PAGES: readonly SettingsSubpage[] = [
     ],
     once: ["rules", "safety"],
   },
-  { id: "agents", title: t.pages.agents, Icon: Bot, sections: [{ ...sections.roles, Content: RoleList }] },
+  {
+    id: "agents",
+    title: t.pages.agents,
+    Icon: Bot,
+    sections: [
+      { ...sections.roles, Content: RoleEditor },
+      { ...sections.workflows, Content: WorkflowEditor },
+    ],
+    once: ["roles", "workflows"],
+  },
   {
     id: "mcp",
     title: mcp.title,

@@ -141,6 +141,10 @@ export const en = {
     },
     sandbox: { title: "Sandbox", about: "How commands that agents run are confined on this machine." },
     roles: { title: "Roles", about: "What an agent may do depends on its role." },
+    workflows: {
+      title: "Workflows",
+      about: "Steps that you start with / in a chat. Yours can be run in every workspace.",
+    },
     apiKeys: {
       title: "API keys",
       about:

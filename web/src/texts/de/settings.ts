@@ -145,6 +145,10 @@ export const settings: Texts = {
     },
     sandbox: { title: "Sandbox", about: "Wie Befehle der Agenten auf diesem Rechner eingeschränkt sind." },
     roles: { title: "Rollen", about: "Was ein Agent darf, hängt von seiner Rolle ab." },
+    workflows: {
+      title: "Workflows",
+      about: "Schritte, die Sie in einem Chat mit / starten. Eigene laufen in jedem Arbeitsbereich.",
+    },
     apiKeys: {
       title: "API-Schlüssel",
       about:
