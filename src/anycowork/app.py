@@ -57,6 +57,7 @@ from anycowork.sandbox.egress import Egress
 from anycowork.sandbox.network import Network
 from anycowork.sandbox.stage import Staging
 from anycowork.server.agent_setup import build_rule_service, build_scheduler
+from anycowork.server.audit_check import verify_every_chain
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
 from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_data_folder
@@ -331,6 +332,7 @@ async def _build_services(
             settings=shared.live_settings,
             numbers=partial(_numbers, database, stalls),
             storage=partial(asyncio.to_thread, disk_usage, settings, shared.sandbox_setup.staging),
+            verify_audit=partial(asyncio.to_thread, verify_every_chain, settings),
         ),
     )
     app = create_api(services)

@@ -90,6 +90,7 @@ class ServerServices:
     settings: SettingsPort
     numbers: Callable[[], Awaitable[Mapping[str, int]]]
     storage: Callable[[], Awaitable[Sequence[Json]]]
+    verify_audit: Callable[[], Awaitable[Sequence[Json]]]
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 

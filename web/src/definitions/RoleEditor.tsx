@@ -16,7 +16,12 @@ import { deleteRole, EMPTY, type RolePage, type RoleValues, readRole } from "./r
 type Open = { kind: "view"; role: RolePage } | { kind: "new" | "edit"; values: RoleValues } | null;
 
 export function RoleEditor() {
-  const [open, setOpen] = useState<Open>(null);
+  const [open, show] = useState<Open>(null);
+  const [returned, setReturned] = useState(false); // the focus goes back to the list
+  const setOpen = (next: Open) => {
+    setReturned(next === null);
+    show(next);
+  };
   const queries = useQueryClient();
   const again = () => queries.invalidateQueries({ queryKey: ["roles"] });
   if (open?.kind === "view")
@@ -39,10 +44,16 @@ export function RoleEditor() {
         onCancel={() => setOpen(null)}
       />
     );
-  return <RoleList onOpen={setOpen} onChanged={() => void again()} />;
+  return <RoleList returned={returned} onOpen={setOpen} onChanged={() => void again()} />;
 }
 
-function RoleList({ onOpen, onChanged }: { onOpen: (open: Open) => void; onChanged: () => void }) {
+interface ListProps {
+  returned: boolean;
+  onOpen: (open: Open) => void;
+  onChanged: () => void;
+}
+
+function RoleList({ returned, onOpen, onChanged }: ListProps) {
   const roles = useRoles();
   const [going, setGoing] = useState<string | null>(null);
   const show = (name: string, as: (role: RolePage) => Open) => void attempt(readRole(name).then(as).then(onOpen));
@@ -53,7 +64,7 @@ function RoleList({ onOpen, onChanged }: { onOpen: (open: Open) => void; onChang
   };
   return (
     <div className="space-y-3">
-      <ul className="divide-y divide-line overflow-hidden rounded-2xl border border-line bg-surface">
+      <ul className="divide-y divide-line overflow-hidden rounded-2xl empty:hidden border border-line bg-surface">
         {roles.map((role) => {
           const { Icon, title, colour, tooltip } = lookOf(roles, role.name);
           return (
@@ -82,7 +93,11 @@ function RoleList({ onOpen, onChanged }: { onOpen: (open: Open) => void; onChang
           );
         })}
       </ul>
-      <Button icon={<Plus size={15} aria-hidden />} onClick={() => onOpen({ kind: "new", values: EMPTY })}>
+      <Button
+        autoFocus={returned}
+        icon={<Plus size={15} aria-hidden />}
+        onClick={() => onOpen({ kind: "new", values: EMPTY })}
+      >
         {t.newRole}
       </Button>
       {going && (

@@ -124,7 +124,7 @@ export function RoleForm({ initial, isNew, onDone, onCancel }: Props) {
             rows={10}
             value={values.prompt}
             onChange={({ target }) => set({ prompt: target.value })}
-            className={`${INPUT} py-2 leading-relaxed`}
+            className={`${INPUT} min-h-40 py-2 leading-relaxed`}
           />
         )}
       </Checked>

@@ -13,7 +13,7 @@ interface Props {
 /** What can be done with a role or a workflow. Only a person's own can be changed and deleted. */
 export function RowButtons({ title, own, onOpen, onDuplicate, onDelete }: Props) {
   return (
-    <span className="-my-1 -mr-2 flex shrink-0 items-center">
+    <span className="-my-1.5 -mr-2 flex shrink-0 items-center self-start">
       <IconButton label={own ? t.edit(title) : t.view(title)} onClick={onOpen}>
         {own ? <Pencil size={15} aria-hidden /> : <Eye size={15} aria-hidden />}
       </IconButton>

@@ -14,7 +14,12 @@ import { deleteWorkflow, readWorkflow, type WorkflowDraft, type WorkflowPage } f
 type Open = { kind: "view"; workflow: WorkflowPage } | { kind: "write"; draft: WorkflowDraft } | null;
 
 export function WorkflowEditor() {
-  const [open, setOpen] = useState<Open>(null);
+  const [open, show] = useState<Open>(null);
+  const [returned, setReturned] = useState(false); // the focus goes back to the list
+  const setOpen = (next: Open) => {
+    setReturned(next === null);
+    show(next);
+  };
   const queries = useQueryClient();
   const again = () => queries.invalidateQueries({ queryKey: ["workflows"] });
   if (open?.kind === "view")
@@ -36,10 +41,16 @@ export function WorkflowEditor() {
         onCancel={() => setOpen(null)}
       />
     );
-  return <WorkflowList onOpen={setOpen} onChanged={() => void again()} />;
+  return <WorkflowList returned={returned} onOpen={setOpen} onChanged={() => void again()} />;
 }
 
-function WorkflowList({ onOpen, onChanged }: { onOpen: (open: Open) => void; onChanged: () => void }) {
+interface ListProps {
+  returned: boolean;
+  onOpen: (open: Open) => void;
+  onChanged: () => void;
+}
+
+function WorkflowList({ returned, onOpen, onChanged }: ListProps) {
   const { data } = useWorkflows({ workspace: null });
   const [going, setGoing] = useState<string | null>(null);
   const show = (name: string, as: (found: WorkflowPage) => Open) =>
@@ -51,7 +62,7 @@ function WorkflowList({ onOpen, onChanged }: { onOpen: (open: Open) => void; onC
   };
   return (
     <div className="space-y-3">
-      <ul className="divide-y divide-line overflow-hidden rounded-2xl border border-line bg-surface">
+      <ul className="divide-y divide-line overflow-hidden rounded-2xl empty:hidden border border-line bg-surface">
         {(data?.workflows ?? []).map(({ name, description, source, path }) => (
           <li key={path} className="flex gap-2 px-4 py-3">
             <div className="min-w-0 flex-1">
@@ -79,6 +90,7 @@ function WorkflowList({ onOpen, onChanged }: { onOpen: (open: Open) => void; onC
         </p>
       ))}
       <Button
+        autoFocus={returned}
         icon={<Plus size={15} aria-hidden />}
         onClick={() => onOpen({ kind: "write", draft: { name: "", content: t.starter, sha256: null } })}
       >

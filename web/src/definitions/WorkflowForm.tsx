@@ -58,7 +58,7 @@ export function WorkflowForm({ initial, onDone, onCancel }: Props) {
           aria-describedby={told}
           value={draft.content}
           onChange={({ target }) => setDraft({ ...draft, content: target.value })}
-          className={`${INPUT} py-2 font-mono text-[13px] leading-relaxed`}
+          className={`${INPUT} min-h-60 py-2 font-mono text-[13px] leading-relaxed`}
         />
       </Field>
       <Verdict id={told} found={checked?.found ?? null} onLine={(line) => goToLine(area.current, line)} />

@@ -19,6 +19,7 @@ import { McpServers } from "../mcp/McpServers";
 import { Rules } from "../rules/Rules";
 import { t as mcp } from "../texts/mcp";
 import { t } from "../texts/settings";
+import { About, AuditCheck } from "./About";
 import { Answers } from "./Answers";
 import { Appearance } from "./Appearance";
 import { Keys } from "./Keys";
@@ -106,7 +107,17 @@ export const PAGES: readonly SettingsSubpage[] = [
     sections: [{ ...sections.appearance, Content: Appearance }],
     once: ["browser"],
   },
-  { id: "about", title: t.pages.about, Icon: Info, sections: [{ ...sections.storage, Content: Storage }] },
+  {
+    id: "about",
+    title: t.pages.about,
+    Icon: Info,
+    sections: [
+      { ...sections.about, Content: About },
+      { ...sections.storage, Content: Storage },
+      { ...sections.audit, Content: AuditCheck },
+    ],
+    once: ["storage"],
+  },
 ];
 
 /** The page of this address, or the first one. Pure. */
