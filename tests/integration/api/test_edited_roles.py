@@ -6,7 +6,7 @@ from support.live_server import live_server
 from support.scripted_model import call
 from support.spec import proves
 
-SCRIBE = {"permissions": ["read_files"], "prompt": "Write.", "tooltip": "Writes.", "colour": "teal"}
+TRANSLATOR = {"permissions": ["read_files"], "prompt": "Write.", "tooltip": "Writes.", "colour": "teal"}
 NOTES = """+++
 description = "Write notes."
 +++
@@ -26,52 +26,58 @@ async def test_a_role_is_written_changed_and_deleted_and_applies_at_once(tmp_pat
     create = call("create_file", path="a.txt", content="a")
     async with live_server(tmp_path, replies=[create, "No.", create, "Done.", create, "No."]) as client:
         await client.ask("POST", "/rules", {"tool": "*", "resource": "*", "effect": "allow", "scope": "global"})
-        made = await client.ask("POST", "/roles", {"name": "scribe", **SCRIBE}, expect=201)
+        made = await client.ask("POST", "/roles", {"name": "translator", **TRANSLATOR}, expect=201)
         assert (made["permissions"], made["prompt"], made["built_in"]) == (["read_files"], "Write.", False)
-        assert "scribe" in [role["name"] for role in (await client.ask("GET", "/roles"))["roles"]]
-        assert '"scribe"' in json.dumps(await client.ask("GET", "/openapi.json"))
-        chat = await client.chat(role="scribe")
+        assert "translator" in [role["name"] for role in (await client.ask("GET", "/roles"))["roles"]]
+        assert '"translator"' in json.dumps(await client.ask("GET", "/openapi.json"))
+        chat = await client.chat(role="translator")
         await chat.send("create it")
         assert not (client.workspace / "a.txt").exists()
 
-        wider = {**SCRIBE, "permissions": ["read_files", "create_files"]}
-        await client.ask("PUT", "/roles/scribe", wider)
+        wider = {**TRANSLATOR, "permissions": ["read_files", "create_files"]}
+        await client.ask("PUT", "/roles/translator", wider)
         await chat.send("again")
         assert (client.workspace / "a.txt").read_text() == "a"
         (client.workspace / "a.txt").unlink()
 
-        await client.ask("DELETE", "/roles/scribe", expect=204)
+        await client.ask("DELETE", "/roles/translator", expect=204)
         await chat.send("once more")
         assert not (client.workspace / "a.txt").exists()
         told = [
             each for each in await chat.messages() if "role" in (each["payload"] or {}) and each["role"] == "system"
         ]
         assert [each["content"].split(".")[0] for each in told] == [
-            "The role scribe was changed",
-            "The role scribe was deleted",
+            "The role translator was changed",
+            "The role translator was deleted",
         ]
         assert told[0]["payload"]["role"]["permissions"] == ["read_files", "create_files"]
         async with client.session.get(f"{client.url}{chat.path}/audit/log") as log:
             chain = await log.text()
-        assert "The role scribe was changed. Its permissions: read_files, create_files." in chain and "owner" in chain
+        assert (
+            "The role translator was changed. Its permissions: read_files, create_files." in chain and "owner" in chain
+        )
 
 
 async def test_a_saved_role_is_there_after_a_restart_and_keeps_its_file(tmp_path):
     file = tmp_path / "data" / "roles" / "by-hand.toml"
     file.parent.mkdir(parents=True)
-    file.write_text('name = "scribe"\npermissions = ["read_files"]\nprompt = "Write."\n')
+    file.write_text('name = "translator"\npermissions = ["read_files"]\nprompt = "Write."\n')
     (tmp_path / "data").chmod(0o700)
     prompt = 'Two\nlines, "quotes", a \\ and an ü.'
     async with live_server(tmp_path) as client:
-        await client.ask("PUT", "/roles/scribe", {**SCRIBE, "prompt": prompt, "delegates": ["planner"]})
-        await client.ask("POST", "/roles", {"name": "reader", **SCRIBE}, expect=201)
+        await client.ask("PUT", "/roles/translator", {**TRANSLATOR, "prompt": prompt, "delegates": ["planner"]})
+        await client.ask("POST", "/roles", {"name": "reader", **TRANSLATOR}, expect=201)
     assert sorted(each.name for each in file.parent.iterdir()) == ["by-hand.toml", "reader.toml"]
     async with live_server(tmp_path) as client:
-        scribe = await client.ask("GET", "/roles/scribe")
-        assert (scribe["prompt"], scribe["delegates"], scribe["tooltip"]) == (prompt, ["planner"], "Writes.")
-        await client.ask("DELETE", "/roles/scribe", expect=204)
+        translator = await client.ask("GET", "/roles/translator")
+        assert (translator["prompt"], translator["delegates"], translator["tooltip"]) == (
+            prompt,
+            ["planner"],
+            "Writes.",
+        )
+        await client.ask("DELETE", "/roles/translator", expect=204)
         assert not file.exists()
-        await client.ask("GET", "/roles/scribe", expect=404)
+        await client.ask("GET", "/roles/translator", expect=404)
 
 
 async def test_every_fault_of_a_role_is_told_at_its_field_and_nothing_is_saved(tmp_path):
@@ -82,15 +88,15 @@ async def test_every_fault_of_a_role_is_told_at_its_field_and_nothing_is_saved(t
         refused = await client.ask("POST", "/roles", wrong, expect=422)
         assert faults(refused) == told and refused["error"]["code"] == "bad_role"
         for name, reason in {"actor": "built-in", "act": "short for actor"}.items():
-            assert reason in faults(await client.ask("POST", "/roles/validate", {"name": name, **SCRIBE}))["name"]
-            await client.ask("PUT", f"/roles/{name}", SCRIBE, expect=422)
-        assert (await client.ask("POST", "/roles/validate", {"name": "scribe", **SCRIBE}))["faults"] == []
-        await client.ask("GET", "/roles/scribe", expect=404)
-        await client.ask("PUT", "/roles/scribe", SCRIBE, expect=404)
+            assert reason in faults(await client.ask("POST", "/roles/validate", {"name": name, **TRANSLATOR}))["name"]
+            await client.ask("PUT", f"/roles/{name}", TRANSLATOR, expect=422)
+        assert (await client.ask("POST", "/roles/validate", {"name": "translator", **TRANSLATOR}))["faults"] == []
+        await client.ask("GET", "/roles/translator", expect=404)
+        await client.ask("PUT", "/roles/translator", TRANSLATOR, expect=404)
         await client.ask("DELETE", "/roles/actor", expect=422)
-        await client.ask("POST", "/roles", {"name": "scribe", **SCRIBE, "permissions": ["fly"]}, expect=422)
-        await client.ask("POST", "/roles", {"name": "scribe", **SCRIBE}, expect=201)
-        await client.ask("POST", "/roles", {"name": "scribe", **SCRIBE}, expect=409)
+        await client.ask("POST", "/roles", {"name": "translator", **TRANSLATOR, "permissions": ["fly"]}, expect=422)
+        await client.ask("POST", "/roles", {"name": "translator", **TRANSLATOR}, expect=201)
+        await client.ask("POST", "/roles", {"name": "translator", **TRANSLATOR}, expect=409)
         planner = await client.ask("GET", "/roles/planner")
         assert planner["built_in"] and "PLANNER" in planner["prompt"].upper()
 
