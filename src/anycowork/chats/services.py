@@ -18,6 +18,7 @@ from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
+from anycowork.chats.role_service import RoleService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
 from anycowork.chats.server_ports import (
@@ -43,6 +44,7 @@ from anycowork.jobs.agents import AgentRegistry
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
 from anycowork.workflows.template_service import JobTemplateService
+from anycowork.workflows.workflow_editor import WorkflowEditor
 from anycowork.workflows.workflow_service import WorkflowService
 
 
@@ -88,6 +90,7 @@ class ServerServices:
     settings: SettingsPort
     numbers: Callable[[], Awaitable[Mapping[str, int]]]
     storage: Callable[[], Awaitable[Sequence[Json]]]
+    verify_audit: Callable[[], Awaitable[Sequence[Json]]]
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -116,9 +119,11 @@ class Services:
     store: ReadStore
     image_bytes: ImageBytes
     workflows: WorkflowService
+    workflow_editor: WorkflowEditor
     job_templates: JobTemplateService
     streams: EventStreamsPort
     roles: RoleRegistry
+    role_editor: RoleService
     toolbox: Toolbox
     prompts: PromptService
     mcp: McpServersPort
