@@ -7,11 +7,16 @@ from anycowork.chats.file_service import FileService
 from anycowork.chats.git_service import GitService
 from anycowork.chats.person_changes import PersonChangeWriter
 from anycowork.chats.recorded_paths import RecordedPathsCache
+from anycowork.chats.rollback_service import RollbackService
+from anycowork.chats.workspace_copy_service import WorkspaceCopyService
+from anycowork.config.settings import Settings
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.files.browser import LocalFileBrowser
 from anycowork.git.repositories import LocalGitRepositories
 from anycowork.sandbox.git_identity import git_identity
+from anycowork.sandbox.limits import CommandLimits
+from anycowork.sandbox.workspace_copies import LocalWorkspaceCopier
 from anycowork.sandbox.workspaces import home_folder
 from anycowork.server.shared_parts import SharedParts
 from anycowork.store.sql.database import Database
@@ -50,3 +55,24 @@ def build_file_services(shared: SharedParts, database: Database, clock: Clock) -
         clock=clock,
     )
     return FileServices(files, edits, git)
+
+
+def build_workspace_copies(
+    settings: Settings, shared: SharedParts, database: Database, rollback: RollbackService, clock: Clock
+) -> WorkspaceCopyService:
+    async def register(root: str, by: str) -> str:
+        return await shared.workspace_roots.register(root, registered_by=by)
+
+    return WorkspaceCopyService(
+        copier=LocalWorkspaceCopier(
+            most_bytes=settings.command_copy_bytes,
+            spare=CommandLimits().free_space,
+            elsewhere=home_folder() / "AnyCowork",
+        ),
+        rollback=rollback,
+        workspaces=shared.workspaces,
+        snapshots=shared.snapshots,
+        rules=database.rules,
+        clock=clock,
+        register=register,
+    )

@@ -5293,8 +5293,9 @@ export interface components {
         };
         /**
          * NewFork
-         * @description `files`: `none` leaves them as they are, `restore` takes them back to that moment; `overwrite` names paths where someone else's
-         *     change may be lost. `content` is sent in the new chat at once: an edited message, or the same again with another `model`.
+         * @description `files`: `none` leaves them as they are, `restore` takes them back to that moment, `copy` puts them as they were then into a new
+         *     folder, in which the new chat works; `overwrite` names paths where someone else's change may be
+         *     lost. `content` is sent in the new chat at once: an edited message, or the same again with another `model`.
          */
         NewFork: {
             /** Message Id */
@@ -5304,7 +5305,7 @@ export interface components {
              * @default none
              * @enum {string}
              */
-            files: "none" | "restore";
+            files: "none" | "restore" | "copy";
             /** Overwrite */
             overwrite?: string[];
             /**
