@@ -261,6 +261,7 @@ async def _build_services(
         files=file_services.files,
         file_edits=file_services.edits,
         git=file_services.git,
+        worktrees=file_services.worktrees,
         symbols=SymbolService(store=store, rules=database.rules, workspaces=workspaces, toolbox=shared.toolbox),
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions

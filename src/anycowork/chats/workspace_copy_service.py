@@ -57,7 +57,7 @@ class WorkspaceCopyService:
         try:
             await self._go_back(copy, undos)
             root = await self._register(copy, by)
-            await self._copy_rules(chat.workspace, root)
+            await copy_limiting_rules(self._rules, self._clock, chat.workspace, root)
         except BaseException:
             await self.remove(copy)
             raise
@@ -76,7 +76,9 @@ class WorkspaceCopyService:
         if failed:
             raise RestoreConflict.over({shown_path(path): reason for path, reason in failed.items()})
 
-    async def _copy_rules(self, origin: str, copy: str) -> None:
-        for rule in await self._rules.all():
-            if rule.scope is RuleScope.WORKSPACE and rule.workspace == origin and rule.effect is not Effect.ALLOW:
-                await self._rules.add(replace(rule, id=self._clock.new_id(), workspace=copy))
+
+async def copy_limiting_rules(rules: Rules, clock: Clock, origin: str, copy: str) -> None:
+    """Give a copy of a workspace its deny and ask rules: it never has more permissions than its original."""
+    for rule in await rules.all():
+        if rule.scope is RuleScope.WORKSPACE and rule.workspace == origin and rule.effect is not Effect.ALLOW:
+            await rules.add(replace(rule, id=clock.new_id(), workspace=copy))
