@@ -200,6 +200,10 @@ class RollbackService:
         await self._finish(principal.label(), chat, before, targets, done, workspace)
         return RollbackResult(done, preview, undo_snapshot=before.id)
 
+    async def undos_since(self, chat_id: str, snapshot_id: str) -> list[Undo]:
+        """Return what undoes every change since before that snapshot. Raises: NotFound, SnapshotPruned."""
+        return await self._undos(await self._snapshot(chat_id, snapshot_id), only=False)
+
     async def undo_turns(
         self, principal: Principal, chat_id: str, turn_ids: Sequence[str], request: RollbackRequest
     ) -> RollbackResult:
