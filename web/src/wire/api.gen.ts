@@ -6150,6 +6150,8 @@ export interface components {
             deleted: number;
             /** Kept */
             kept: number;
+            /** Unkept */
+            unkept: number;
         } & {
             [key: string]: unknown;
         };
@@ -6168,6 +6170,11 @@ export interface components {
              * @description Folders that should have gone but hold what no recorded change put there.
              */
             kept: string[];
+            /**
+             * Unkept
+             * @description Paths in folders that git ignores; they stay as they are, because their older content was not kept.
+             */
+            unkept: string[];
             /**
              * Conflicts
              * @description Paths that someone else changed; with a dry run, all of them.
