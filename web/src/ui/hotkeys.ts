@@ -1,6 +1,6 @@
 // The page's keys in one table: what the shortcuts dialog shows is what works.
 
-import { useEffect } from "react";
+import { useLayoutEffect } from "react";
 import { preference, setPreference } from "../state/preferences";
 import { t } from "../texts/ui";
 import { loose, text } from "../wire/nouns";
@@ -71,7 +71,8 @@ export function pressed({ key, code, ctrlKey, metaKey, altKey }: KeyboardEvent):
 }
 
 export function useHotkeys(actions: Partial<Record<Name, () => void>>): void {
-  useEffect(() => {
+  // Before the browser paints: a key pressed the moment something is seen is heard.
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       for (const [name, act] of Object.entries(actions) as [Name, () => void][]) {
         if (!matches(event, keysOf(name))) continue;
