@@ -20,8 +20,9 @@ from anycowork.domain.errors import (
 )
 from anycowork.domain.journal import Change, RequireLease
 from anycowork.domain.messages import Json, Speaker
-from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store, Workspace, Workspaces
+from anycowork.domain.ports import Clock, Journal, Store, Workspace, Workspaces
 from anycowork.domain.principals import SERVER_PRINCIPAL, Principal, Scope
+from anycowork.domain.snapshot_ports import SnapshotRows, Snapshots
 from anycowork.domain.snapshots import (
     FileDifference,
     Kind,
