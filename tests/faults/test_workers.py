@@ -77,6 +77,7 @@ async def check(server: LiveServer, name: str, chat: LiveChat, job_id: str, *, l
 
 
 @proves("JOB-6", "JOB-7")
+@pytest.mark.timeout(400)  # three processes start, and each waits for what others notice
 @pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 async def test_jobs_of_workers_that_were_killed_and_cut_off_are_finished_by_another(tmp_path: Path) -> None:
     model = HeldModel()

@@ -7,6 +7,7 @@ a server that died. What others wrote is announced by NOTIFY, which is only a hi
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any  # rows have no types
 
@@ -14,7 +15,7 @@ import asyncpg
 
 from anycowork.domain.errors import StorageFault
 from anycowork.store.postgres.address import DatabaseAddress
-from anycowork.store.postgres.connection import RETRY_SECONDS, open_session, unreachable
+from anycowork.store.postgres.connection import LOST, RETRY_SECONDS, open_session, unreachable
 from anycowork.store.postgres.forwarded_requests import ForwardedRequests
 from anycowork.store.postgres.peer_table import PeerTable
 from anycowork.store.sql.connection import SqlConnection
@@ -64,6 +65,8 @@ class PostgresPeers:
         self.table = PeerTable(self._fetch, server_id)
         self.requests = ForwardedRequests(self._fetch, server_id, held_by_worker=self.held_by_worker)
         self._is_worker = is_worker
+        self._lost: StorageFault | None = None
+        self._failed = asyncio.Event()
         self._answer_seconds = WORKER_ANSWER_SECONDS if is_worker else ANSWER_SECONDS
         self._address = address
         self._session: asyncpg.Connection | None = None
@@ -133,15 +136,24 @@ class PostgresPeers:
         Raises: StorageFault in a worker whose session is lost: others take over what it does, so it has to stop.
         """
         self._heard = heard
+        if self._is_worker:
+            await self._until_lost()
         while True:
             try:
                 await self.table.see()
             except StorageFault:
-                if self._is_worker:
-                    raise
                 await self._join_again()
                 continue
-            await asyncio.sleep(WORKER_PING_SECONDS if self._is_worker else PING_SECONDS)
+            await asyncio.sleep(PING_SECONDS)
+
+    async def _until_lost(self) -> None:
+        """Raises: StorageFault as soon as one statement of the session, whosever it was, got no answer."""
+        while self._lost is None:
+            await self.table.see()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(WORKER_PING_SECONDS):
+                    await self._failed.wait()
+        raise self._lost
 
     async def aclose(self) -> None:
         if self._session is not None:
@@ -179,7 +191,11 @@ class PostgresPeers:
             try:
                 return await self._connected().fetch(sql, *values, timeout=self._answer_seconds)  # type: ignore[no-any-return]  # asyncpg has no type hints
             except _ERRORS as error:
-                raise unreachable(self._address, error) from None
+                fault = unreachable(self._address, error)
+                if isinstance(error, LOST) or self._session is None or self._session.is_closed():
+                    self._lost = fault
+                    self._failed.set()
+                raise fault from None
 
     def _connected(self) -> asyncpg.Connection:
         if self._session is None:
