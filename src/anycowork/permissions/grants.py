@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from anycowork.domain.control_files import is_control_file
 from anycowork.domain.plan import Plan, PlanStep
-from anycowork.domain.ports import Prepared
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, ToolSpec
 from anycowork.permissions.patterns import path_matches, plain
 
