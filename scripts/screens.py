@@ -32,7 +32,14 @@ from screen_replies import (
     THOUGHT,
 )
 
-from e2e.browsing import DESKTOP, PHONE, at_the_page, look_at_usage, start_chat  # the lines above make these importable
+from e2e.browsing import (
+    DESKTOP,
+    PHONE,
+    at_the_page,
+    look_at_usage,
+    read_all,
+    start_chat,
+)  # the lines above make these importable
 from support.scripted_model import Reply, Script, call
 
 SCREENS = Path(__file__).resolve().parents[1] / "docs" / "screens"
@@ -115,12 +122,14 @@ async def plan_actual(page: Page) -> None:
 
 
 async def execute_plan(page: Page) -> None:
-    """A plan can be executed once each of its steps was in view."""
+    await read_plan(page)
+    await page.get_by_role("button", name="Execute plan").click()
+
+
+async def read_plan(page: Page) -> None:
+    """A plan can be executed once both ends of each of its steps were in view."""
     await plan(page)
-    execute = page.get_by_role("button", name="Execute plan")
-    for step in await page.get_by_label("Plan", exact=True).get_by_role("listitem").all():
-        await step.scroll_into_view_if_needed()
-    await execute.click()
+    await read_all(page, "[aria-label=Plan]")
 
 
 async def plan_followed(page: Page) -> None:
@@ -236,9 +245,7 @@ async def file_changes(page: Page) -> None:
 
 
 async def job(page: Page) -> None:
-    await start_chat(page, "Let the station write its reports as JSON", role="Planner")
-    for step in await page.get_by_label("Plan", exact=True).get_by_role("listitem").all():
-        await step.scroll_into_view_if_needed()
+    await read_plan(page)
     await page.get_by_role("button", name="Run as a job").click()
     dock = page.get_by_label("Jobs", exact=True)
     await expect(dock).to_contain_text("of 3 tasks done")
@@ -251,6 +258,34 @@ async def commands(page: Page) -> None:
     await answer(page)
     await page.get_by_label("Message", exact=True).fill("/")
     await expect(page.get_by_role("listbox")).to_be_visible()
+
+
+async def agents(page: Page) -> None:
+    await page.goto(page.url.split("#")[0] + "#/settings/agents")
+    await expect(page.get_by_role("button", name="View explain_code")).to_be_attached()
+    await expect(page.get_by_role("button", name="New role")).to_be_visible()
+
+
+async def role_form(page: Page) -> None:
+    await agents(page)
+    await page.get_by_role("button", name="Duplicate Designer").click()
+    form = page.get_by_role("form", name="New role")
+    await form.get_by_label("Description").fill("Translates what it reads into new files.")
+    await form.get_by_role("textbox", name="Name").fill("Translator")
+    await expect(form.get_by_text("must be a lower-case letter")).to_be_visible()
+
+
+async def workflow_editor(page: Page) -> None:
+    await agents(page)
+    await page.get_by_role("button", name="New workflow").click()
+    form = page.get_by_role("form", name="New workflow")
+    await form.get_by_role("textbox", name="Name").fill("explain_station")
+    await expect(form.get_by_text("Valid: 1 step")).to_be_visible()
+
+
+async def about(page: Page) -> None:
+    await page.goto(page.url.split("#")[0] + "#/settings/about")
+    await expect(page.get_by_text("Plugins").last).to_be_visible()
 
 
 async def connect(page: Page) -> None:
@@ -290,6 +325,10 @@ WALKS: dict[str, tuple[Walk, list[Script]]] = {
     "job": (job, [json.dumps(PLAN), *JOB]),
     "commands": (commands, [ANSWER]),
     "connect": (connect, []),
+    "agents": (agents, []),
+    "role-form": (role_form, []),
+    "workflow-editor": (workflow_editor, []),
+    "about": (about, []),
 }
 LOOKS = {"light": (DESKTOP, False), "dark": (DESKTOP, True), "phone": (PHONE, False)}
 

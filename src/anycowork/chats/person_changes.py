@@ -43,17 +43,17 @@ class PersonChangeWriter:
         self._draft = RecordFactory(clock)
 
     @asynccontextmanager
-    async def writing(self, chat: Chat) -> AsyncIterator[tuple[Workspace, int]]:
+    async def writing(self, root: str) -> AsyncIterator[tuple[Workspace, int]]:
         """Wait for the workspace's lease. Raises: Conflict if the agent keeps it too long; BadWorkspace."""
         async with AsyncExitStack() as stack:
             try:
                 async with asyncio.timeout(self._waits):
-                    epoch = await stack.enter_async_context(self._workspaces.writing(chat.workspace))
+                    epoch = await stack.enter_async_context(self._workspaces.writing(root))
             except TimeoutError:
                 raise Conflict(
                     "A command of the agent is writing in this workspace. Nothing was changed; try again when it has ended."
                 ) from None
-            yield self._workspaces.open(chat.workspace), epoch
+            yield self._workspaces.open(root), epoch
 
     async def write(
         self, principal: Principal, chat: Chat, workspace: Workspace, epoch: int, undos: Sequence[Undo], *, verb: str

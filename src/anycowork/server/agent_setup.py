@@ -145,7 +145,7 @@ def build_agent(
         ),
         toolrunner=toolrunner,
         checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
-        mentions=Mentions(recorder=recorder, toolrunner=toolrunner),
+        mentions=Mentions(recorder=recorder, toolrunner=toolrunner, snapshots=store),
         steering=Steering(journal=journal, recorder=recorder, store=store, clock=clock),
         clock=clock,
         limits=limits,

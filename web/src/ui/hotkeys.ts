@@ -20,6 +20,7 @@ export const HOTKEYS = {
   approvals: { keys: "Alt+A", does: t.goToWhatWaitsFor },
   waiting: { keys: "Alt+W", does: t.goToTheNextChat },
   role: { keys: "Alt+R", does: t.chooseARole },
+  quote: { keys: "Alt+Q", does: t.quoteTheSelection },
   files: { keys: "Alt+F", does: t.showOrHideTheFiles },
   sidebar: { keys: "Mod+B", does: t.showOrHideTheChats },
   shortcuts: { keys: "?", does: t.showTheseShortcuts },
