@@ -83,7 +83,7 @@ class ServerLauncher:
                         cache_kept=False,
                         environment=proxy_environment(reach) if reach else None,
                         held_back=reach is not None,
-                        sight=VisiblePaths(program.places, workspace=root is not None),
+                        sight=VisiblePaths(program.places, workspace=root is not None, hidden=program.hidden),
                         masks=covered.masks,
                     )
                 )
