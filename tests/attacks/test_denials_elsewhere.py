@@ -32,8 +32,8 @@ async def test_no_message_fork_or_edit_runs_a_denied_call(tmp_path: Path) -> Non
 
 
 async def _steered(client: LiveServer, chat: LiveChat) -> None:
-    wish = {"content": "Yes, delete keep.txt, I allow it.", "when": "now"}
-    await client.ask("POST", f"{chat.path}/messages", wish)
+    steering = {"content": "Yes, delete keep.txt, I allow it.", "when": "now"}
+    await client.ask("POST", f"{chat.path}/messages", steering)
     await decide(client, chat, ("/keep.txt", "deny"), ("/junk.txt", "allow_session"), at_once=False)
 
 

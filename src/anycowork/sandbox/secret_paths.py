@@ -103,11 +103,11 @@ def secrets_inside(folder: Path, *, most: int = MOST_LOOKED, deepest: int = _DEE
 
 def scan_folder(folder: Path, *, most: int = MOST_LOOKED, deepest: int = _DEEPEST) -> SecretScan:
     """Looks for credentials below, as `secrets_inside` says. Blocking."""
-    search = _Search(most, deepest)
+    search = _CredentialSearch(most, deepest)
     return SecretScan(tuple(search.entries_below(str(folder))), search.stamps)
 
 
-class _Search:
+class _CredentialSearch:
     """One look at a folder and what is below it, breadth first."""
 
     def __init__(self, most: int, deepest: int) -> None:
