@@ -5159,6 +5159,7 @@ export interface components {
          *
          *     `sampling`: it may have prompts answered by the chat's model, each with a person's consent.
          *     A program (`command`) runs in the sandbox; `unsandboxed` lets it run with the server's own rights where there is none.
+         *     `module` is the plugin and the entry point of an object that runs inside this server: the settings name it, never a request.
          */
         McpServerConfig: {
             /**
@@ -5234,7 +5235,7 @@ export interface components {
              * Transport
              * @enum {string}
              */
-            transport: "stdio" | "sse" | "http";
+            transport: "stdio" | "sse" | "http" | "module";
             /** Command */
             command: string | null;
             /** Args */
@@ -5246,6 +5247,11 @@ export interface components {
             env: string[];
             /** Url */
             url: string | null;
+            /**
+             * Module
+             * @description The plugin and the entry point of a server that runs inside this one.
+             */
+            module?: string | null;
             /**
              * Headers
              * @description The names; values are never read back.
