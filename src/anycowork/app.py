@@ -64,7 +64,7 @@ from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_
 from anycowork.server.database_setup import open_database
 from anycowork.server.definition_files import DefinitionFiles
 from anycowork.server.disk_usage import disk_usage
-from anycowork.server.file_setup import build_file_services
+from anycowork.server.file_setup import build_file_services, build_workspace_copies
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
 from anycowork.server.model_connections import ModelConnections
@@ -255,10 +255,18 @@ async def _build_services(
         chats=chats,
         queue=queue,
         compaction=CompactionService(chat_lock=chat_lock, store=store, providers=providers, clock=clock),
-        forks=ForkService(chat_lock=chat_lock, chats=chats, rollback=rollback, store=store, clock=clock),
+        forks=ForkService(
+            chat_lock=chat_lock,
+            chats=chats,
+            rollback=rollback,
+            copies=build_workspace_copies(settings, shared, database, rollback, clock),
+            store=store,
+            clock=clock,
+        ),
         files=file_services.files,
         file_edits=file_services.edits,
         git=file_services.git,
+        worktrees=file_services.worktrees,
         symbols=SymbolService(store=store, rules=database.rules, workspaces=workspaces, toolbox=shared.toolbox),
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions

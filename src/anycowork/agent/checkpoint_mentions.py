@@ -1,6 +1,6 @@
 """Says what a checkpoint changed, for a message that names it."""
 
-from anycowork.domain.ports import SnapshotRows
+from anycowork.domain.snapshot_ports import SnapshotRows
 from anycowork.domain.snapshots import Kind, PathImage, Snapshot, SnapshotMoment, shown_path
 from anycowork.domain.visible_text import UntrustedText, visible_line
 

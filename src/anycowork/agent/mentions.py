@@ -13,7 +13,7 @@ from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain.messages import CHECKPOINT_NOTE
-from anycowork.domain.ports import SnapshotRows
+from anycowork.domain.snapshot_ports import SnapshotRows
 from anycowork.domain.tools import Call, Provenance
 from anycowork.domain.values import value
 

@@ -35,10 +35,12 @@ from anycowork.chats.server_ports import (
 )
 from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.trust_service import TrustService
+from anycowork.chats.worktree_service import WorktreeService
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import Clock, Toolbox
+from anycowork.domain.ports import Clock
 from anycowork.domain.store_ports import ClientKeysPort, IdempotencyPort, KeyLedger, ReadStore
+from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.values import value
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.permissions.roles import RoleRegistry
@@ -105,6 +107,7 @@ class Services:
     files: FileService
     file_edits: FileEditService
     git: GitService
+    worktrees: WorktreeService
     symbols: SymbolService
     decisions: DecisionService
     jobs: JobService

@@ -4,12 +4,12 @@ A second file beside the database holds the heads of the chains: it reveals a ch
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from anycowork.cli.options import Invocation
+from anycowork.cli.server_command import print_error
 from anycowork.client.console import stderr, stdout, strip_controls
-from anycowork.config.loading import load_settings
-from anycowork.config.settings import BadSettings
 from anycowork.domain.audit import BrokenChain, Link
 from anycowork.domain.audit import verify as verify_links
 from anycowork.domain.errors import AnyCoworkError
@@ -17,22 +17,19 @@ from anycowork.server.audit_check import AuditFinding, AuditHeadsFile, verify_in
 from anycowork.store.sql.audit_heads import heads_path
 
 
-def verify(
-    flags: Mapping[str, object], environ: Mapping[str, str], what: Sequence[str], *, every: bool, cwd: Path
-) -> int:
+def verify(invocation: Invocation, what: Sequence[str], *, every: bool) -> int:
     """Verifies the named chats, or all. Returns 0 if every chain is intact, 1 if one is broken or missing, 2 for wrong arguments."""
-    every = every or not what
+    every, cwd = every or not what, invocation.cwd
     try:
         files = [Path(cwd, name) for name in what if Path(cwd, name).is_file()]
         chats = [name for name in what if not Path(cwd, name).is_file()]
-        settings = load_settings(flags, environ, cwd=cwd)
+        settings = invocation.settings()
         heads = AuditHeadsFile(heads_path(settings.database_path))  # before the database, which may grow meanwhile
         findings = [_in_file(path, heads) for path in files]
         if chats or every:
             findings += verify_in_database(settings, chats, heads, every=every)
     except AnyCoworkError as error:
-        stderr().line(f"anycowork audit verify: {error.message}")
-        return 2 if isinstance(error, BadSettings) else 1
+        return print_error("audit verify", error)
     for finding in findings:
         _print_finding(finding)
     if not findings:

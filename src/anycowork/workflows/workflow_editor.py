@@ -5,9 +5,11 @@ import logging
 from hashlib import sha256
 from typing import Protocol
 
-from anycowork.domain.errors import BadWorkflow, Conflict, ContentChanged, Invalid, NotFound
-from anycowork.domain.ports import SuppliedFile, Toolbox, WorkflowFiles
+from anycowork.domain.errors import Conflict, ContentChanged, Invalid, NotFound
+from anycowork.domain.ports import SuppliedFile, WorkflowFiles
 from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.tool_ports import Toolbox
+from anycowork.domain.workflow_errors import BadWorkflow
 from anycowork.domain.workflows import Source
 from anycowork.workflows.catalog import FileFault, Listed, workflow_catalog
 from anycowork.workflows.workflow_service import built_in_files

@@ -14,8 +14,8 @@ from anycowork.api.schemas.workflows import RunStarted, WorkflowCategories, Work
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.services import Services
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.errors import UnfittingParameters
 from anycowork.domain.messages import Json
+from anycowork.domain.workflow_errors import UnfittingParameters
 from anycowork.workflows.catalog import FileFault, Listed, WorkflowCatalog
 
 routes = Router(tags=["workflows"])
