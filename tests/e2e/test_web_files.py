@@ -113,7 +113,10 @@ async def test_net_changes_are_kept_reverted_and_commented_hunk_by_hunk(tmp_path
 
 @proves("UI-10")
 async def test_at_phone_width_the_files_lie_over_the_chat_and_give_it_back(tmp_path: Path) -> None:
-    async with at_the_page(tmp_path, replies=["Hello."], files=FILES, viewport=PHONE, dark=True) as (page, _):
+    async with at_the_page(tmp_path, replies=["It is in src/app.py:2."], files=FILES, viewport=PHONE, dark=True) as (
+        page,
+        _,
+    ):
         await start_chat(page, "Hi")
         await page.get_by_role("button", name="More about this chat").click()
         await page.get_by_role("menuitem", name="Files and changes").click()
@@ -122,6 +125,8 @@ async def test_at_phone_width_the_files_lie_over_the_chat_and_give_it_back(tmp_p
         assert await violations(page) == []
         await page.get_by_role("button", name="Close files").click()
         await expect(page.get_by_role("complementary", name="Files")).to_have_count(0)
+        await page.get_by_role("button", name="src/app.py:2").click()
+        await expect(page.get_by_label("Content of src/app.py")).to_contain_text("return 'hello'")
 
 
 def git(folder: Path, *words: str) -> str:

@@ -12,8 +12,9 @@ from anycowork.domain.chats import Chat
 from anycowork.domain.errors import ContentChanged, FileMissing, Invalid, NotFound, StateChanged
 from anycowork.domain.files import ChangedBy, FileBrowser, Protection, shown_name
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import Rules, Snapshots, Store, Workspace, Workspaces
+from anycowork.domain.ports import Rules, Store, Workspace, Workspaces
 from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.snapshot_ports import Snapshots
 from anycowork.domain.snapshots import (
     Kind,
     PathImage,

@@ -11,8 +11,9 @@ from anycowork.domain.errors import Conflict, StateChanged
 from anycowork.domain.files import shown_name
 from anycowork.domain.journal import Change, RequireLease
 from anycowork.domain.messages import Json, Speaker
-from anycowork.domain.ports import Clock, Journal, Snapshots, Workspace, Workspaces
+from anycowork.domain.ports import Clock, Journal, Workspace, Workspaces
 from anycowork.domain.principals import Principal
+from anycowork.domain.snapshot_ports import Snapshots
 from anycowork.domain.snapshots import PERSON_CHANGE, PersonChange, Snapshot, SnapshotMoment, Undo
 from anycowork.domain.values import replace, value
 from anycowork.permissions.gate import admit_person

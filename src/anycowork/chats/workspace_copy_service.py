@@ -6,9 +6,10 @@ from typing import Protocol
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import RestoreConflict
-from anycowork.domain.ports import Clock, Rules, Snapshots, Workspaces
+from anycowork.domain.ports import Clock, Rules, Workspaces
 from anycowork.domain.principals import Principal
 from anycowork.domain.rules import Effect, RuleScope
+from anycowork.domain.snapshot_ports import Snapshots
 from anycowork.domain.snapshots import Undo, shown_path
 from anycowork.domain.values import replace
 from anycowork.permissions.gate import admit_person

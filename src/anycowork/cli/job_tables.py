@@ -53,7 +53,7 @@ def diff_lines(found: Json) -> Iterator[str]:
             f"{len(_list(task.get('files')))} files"
         )
         yield str(task.get("diff") or "")
-    for name in ("restored", "deleted", "kept"):
+    for name in ("restored", "deleted", "kept", "unkept"):
         for path in _list(found.get(name)):
             yield f"{name}: {path}"
     if found.get("diff"):

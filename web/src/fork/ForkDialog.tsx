@@ -5,6 +5,7 @@ import { useState } from "react";
 import { useSending } from "../chat/sending";
 import { DiffView } from "../messages/DiffView";
 import { ModelButton } from "../models/ModelButton";
+import { ConflictList } from "../snapshots/ConflictList";
 import { CHATS } from "../state/sidebar";
 import { t } from "../texts/fork";
 import { Button } from "../ui/Button";
@@ -27,7 +28,7 @@ const FILES: Record<ForkFiles, string> = { none: t.leaveFiles, restore: t.restor
 export default function ForkDialog({ chatId, wish, model, onClose }: Props) {
   const [words, setWords] = useState(wish.content);
   const [files, setFiles] = useState<ForkFiles>("none");
-  const [overwrite, setOverwrite] = useState<readonly string[]>([]);
+  const [overwrite, setOverwrite] = useState<ReadonlySet<string>>(new Set());
   const [chosen, setChosen] = useState<string | null>(null);
   const [sending, send] = useSending();
   const queries = useQueryClient();
@@ -38,7 +39,7 @@ export default function ForkDialog({ chatId, wish, model, onClose }: Props) {
     staleTime: 0,
   });
   const sends = wish.kind !== "fork";
-  const decided = files !== "restore" || (would?.conflicts.every((path) => overwrite.includes(path)) ?? false);
+  const decided = files !== "restore" || (would?.conflicts.every((path) => overwrite.has(path)) ?? false);
   const ready = sending === null && decided && (!sends || words.trim() !== "");
   const submit = () =>
     void send("fork", async () => {
@@ -92,18 +93,12 @@ export default function ForkDialog({ chatId, wish, model, onClose }: Props) {
               <fieldset className="rounded-xl bg-warn-soft px-4 py-3">
                 <legend className="sr-only">{t.changedSince}</legend>
                 <p className="font-medium text-warn">{t.changedSince}</p>
-                {would.conflicts.map((path) => (
-                  <label key={path} className="flex items-baseline gap-2 py-0.5">
-                    <input
-                      type="checkbox"
-                      checked={overwrite.includes(path)}
-                      onChange={({ target }) =>
-                        setOverwrite((now) => (target.checked ? [...now, path] : now.filter((one) => one !== path)))
-                      }
-                    />
-                    <span className="min-w-0 break-words">{t.overwrite(path)}</span>
-                  </label>
-                ))}
+                <ConflictList
+                  paths={would.conflicts}
+                  reasons={would.reasons}
+                  chosen={overwrite}
+                  onChoose={setOverwrite}
+                />
               </fieldset>
             )}
             {would.diff && <DiffView text={would.diff} label={t.wouldChange} />}

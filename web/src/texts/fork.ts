@@ -16,7 +16,6 @@ export const en = {
   nothingToRestore: "The files are already as they were then.",
   wouldChange: "What would change",
   changedSince: "Changed by someone else since then: these changes would be lost",
-  overwrite: (path: string) => `Overwrite ${path}`,
   looking: "Looking at the files…",
   fork: "Fork",
   send: "Send",

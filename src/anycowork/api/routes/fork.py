@@ -28,7 +28,7 @@ class NewFork(Boundary):
 
     message_id: Word
     files: Literal["none", "restore", "copy"] = "none"
-    overwrite: Annotated[list[Annotated[str, Field(min_length=1, max_length=4096)]], Field(max_length=1000)] = Field(
+    overwrite: Annotated[list[Annotated[str, Field(min_length=1, max_length=4096)]], Field(max_length=100_000)] = Field(
         default_factory=list
     )
     dry_run: bool = Field(False, description="Only say what restoring the files would do.")

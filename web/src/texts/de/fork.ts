@@ -16,7 +16,6 @@ export const fork: Texts = {
   nothingToRestore: "Die Dateien sind schon wie damals.",
   wouldChange: "Was sich ändern würde",
   changedSince: "Seitdem von jemand anderem geändert: Diese Änderungen gingen verloren",
-  overwrite: (path: string) => `${path} überschreiben`,
   looking: "Dateien werden geprüft…",
   fork: "Abzweigen",
   send: "Senden",
