@@ -11,11 +11,12 @@ from pydantic import JsonValue
 
 from anycowork.cli.job_outcome import JobTracker
 from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines, template_lines
-from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
+from anycowork.cli.run_advice import advice_for
+from anycowork.cli.run_outcome import EXIT_CODES, RunEnding, RunOutcome
 from anycowork.cli.run_progress import TextReporter
 from anycowork.client.connect import ServerAddress, with_server
 from anycowork.client.console import stderr, stdout, strip_controls
-from anycowork.client.http import ServerClient, ServerRefused
+from anycowork.client.http import ServerClient, ServerRefused, ServerUnreachable
 from anycowork.config.loading import load_settings
 from anycowork.config.settings import BadSettings
 from anycowork.domain.errors import AnyCoworkError, Invalid
@@ -44,10 +45,19 @@ def ask_server(
             if not follow:
                 _print(found, as_json=as_json)
                 return EXIT_CODES[RunEnding.DONE]
-            return await _follow(client, found, after=before, as_json=as_json)
+            outcome = await _follow(client, found, after=before)
+            if as_json:
+                _print(await client.get(f"/jobs/{found['id']}"), as_json=True)
+                return outcome.exit_code
+            chat_id, job_id = str(found["context_id"]), str(found["id"])
+            advice = advice_for(outcome, chat_id, address, settings, job_id=job_id)
+            TextReporter(stdout(), stderr()).finish(outcome, chat_id=chat_id, advice=advice)
+            await print_audit(client, job_id, outcome)
+            return outcome.exit_code
 
     try:
-        return asyncio.run(with_server(load_settings(flags, environ, cwd=cwd), work))
+        settings = load_settings(flags, environ, cwd=cwd)
+        return asyncio.run(with_server(settings, work))
     except AnyCoworkError as error:
         stderr().line(f"anycowork jobs: {error.message}")
         mistyped = isinstance(error, BadSettings | Invalid) or (
@@ -63,20 +73,40 @@ async def _last_number(client: ServerClient, path: str) -> int:
     return newest if isinstance(newest, int) else 0
 
 
-async def _follow(client: ServerClient, job: Json, *, after: int, as_json: bool) -> int:
+async def _follow(client: ServerClient, job: Json, *, after: int) -> RunOutcome:
     """To the job's end, or to where a person must decide. Without this the job goes on all the same."""
     reporter, tracker = TextReporter(stdout(), stderr()), JobTracker(str(job["id"]), approved=True)
+    if outcome := await _outcome_now(client, job, tracker):
+        return outcome
     async with aclosing(client.events(str(job["context_id"]), after=after)) as events:
         async for data in events:
             event = msgspec.json.decode(data, type=dict)
             reporter.show(data, event)
             if outcome := tracker.see(event):
-                if as_json:
-                    _print(await client.get(f"/jobs/{job['id']}"), as_json=True)
-                else:
-                    reporter.finish(outcome, chat_id=str(job["context_id"]), advice=[])
-                return outcome.exit_code
-    return EXIT_CODES[RunEnding.FAILED]
+                return outcome
+    return RunOutcome(RunEnding.FAILED, error="The event stream ended before the job did.")
+
+
+async def _outcome_now(client: ServerClient, job: Json, tracker: JobTracker) -> RunOutcome | None:
+    """The outcome of a job that is over, or that waits for a person already."""
+    if outcome := tracker.outcome(job):
+        return outcome
+    chat = await client.get(f"/context/{job['context_id']}")
+    if chat.get("state") in ("awaiting_answer", "awaiting_approval"):
+        return RunOutcome(RunEnding.PARKED, error=f"The job waits for a person: decide in chat {job['context_id']}.")
+    return None
+
+
+async def print_audit(client: ServerClient, job_id: str, outcome: RunOutcome) -> None:
+    """Prints the plan against what was done, if the work is over; a server that is gone cannot tell."""
+    if outcome.ending not in (RunEnding.DONE, RunEnding.FAILED) and outcome.code != "awaiting_commit":
+        return
+    try:
+        audit = await client.get(f"/jobs/{job_id}/audit")
+    except (ServerRefused, ServerUnreachable):
+        return
+    for line in audit_lines(audit):
+        stderr().line(strip_controls(line))
 
 
 def _print(found: Json, *, as_json: bool) -> None:
