@@ -3935,6 +3935,38 @@ export interface components {
             /** Cost */
             cost?: number | null;
         };
+        /** CandidateShape */
+        CandidateShape: {
+            /** Agent */
+            agent: string;
+            /** Task Ids */
+            task_ids: string[];
+            /** @description Completed when all of its tasks are; failed when one is. */
+            status: components["schemas"]["TaskStatus"];
+            /**
+             * Completed
+             * @description How many of its tasks are completed.
+             */
+            completed: number;
+            /**
+             * Proved
+             * @description How many of them a check proved.
+             */
+            proved: number;
+            /**
+             * Result
+             * @description The report of its last completed task.
+             */
+            result: string | null;
+            error: components["schemas"]["JobErrorShape"] | null;
+            usage: components["schemas"]["TaskUsageShape"] | null;
+            /** Diff */
+            diff: string;
+            /** Files */
+            files: components["schemas"]["FileDifferenceShape"][];
+            /** Conflicts */
+            conflicts: components["schemas"]["ConflictShape"][];
+        };
         /**
          * ChangeChatRequest
          * @description What is absent stays as it is; so do a title and a model that are null. A system prompt that is null becomes the default.
@@ -4795,12 +4827,14 @@ export interface components {
         };
         /**
          * JobCommitRequest
-         * @description `paths` keeps only these and what lies below them; `task_id` keeps one task of a race; `overwrite` names paths of which the
-         *     job's version stays although somebody else changed them meanwhile.
+         * @description `paths` keeps only these and what lies below them; `agent`, or one of its tasks as `task_id`, keeps one candidate of a race;
+         *     `overwrite` names paths of which the job's version stays although somebody else changed them meanwhile.
          */
         JobCommitRequest: {
             /** Task Id */
             task_id?: string | null;
+            /** Agent */
+            agent?: string | null;
             /** Paths */
             paths?: string[] | null;
             /** Overwrite */
@@ -4818,9 +4852,14 @@ export interface components {
             conflicts: components["schemas"]["ConflictShape"][];
             /**
              * Tasks
-             * @description Of a race; otherwise empty.
+             * @description Of a race of one task; otherwise empty.
              */
             tasks: components["schemas"]["RaceTaskShape"][];
+            /**
+             * Candidates
+             * @description Of a race, one for each agent; otherwise empty.
+             */
+            candidates: components["schemas"]["CandidateShape"][];
         };
         /** JobErrorShape */
         JobErrorShape: {
@@ -5628,7 +5667,7 @@ export interface components {
             commit: components["schemas"]["CommitMode"];
             /**
              * Race
-             * @description These agents do the same task; a person keeps one.
+             * @description These agents, or models (PROVIDER/MODEL), each do the same in a copy of their own; a person keeps one.
              */
             race?: string[];
             /** @default retry */
