@@ -7,7 +7,7 @@ from typing import Protocol
 
 from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow
 from anycowork.domain.chats import Chat, ChatConfig, Turn, TurnState
-from anycowork.domain.events import EventType
+from anycowork.domain.events import EventType, NewEvent
 from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.journal import Change
 from anycowork.domain.message_queue import QueuedMessage
@@ -22,6 +22,7 @@ from anycowork.domain.snapshots import (
     PersonChange,
     RecordedChange,
     Restore,
+    RestoreControl,
     Restored,
     RestorePreview,
     Snapshot,
@@ -104,6 +105,9 @@ class Journal(Protocol):
 
         The message that follows contains the whole output, unless the call is stopped.
         """
+
+    def show_event(self, chat_id: str, event: NewEvent) -> None:
+        """Publish an event that is not stored."""
 
 
 class Store(Protocol):
@@ -542,5 +546,10 @@ class Snapshots(Protocol):
     def meant(self, before: Snapshot, undos: Sequence[Undo]) -> Snapshot:
         """Return a snapshot of what a restore is about to write, to be recorded with its `before`."""
 
-    async def restore(self, workspace: Workspace, undos: Sequence[Undo]) -> Restored:
-        """Restore each file atomically; files in an unexpected state are left unchanged and reported. Finishes even if cancelled."""
+    async def restore(
+        self, workspace: Workspace, undos: Sequence[Undo], control: RestoreControl | None = None
+    ) -> Restored:
+        """Restore each file atomically; files in an unexpected state are left unchanged and reported. Finishes even if cancelled.
+
+        Once the `control` is stopped, the files not yet restored are left as they are.
+        """
