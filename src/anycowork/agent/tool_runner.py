@@ -29,9 +29,11 @@ from anycowork.domain.journal import Change, RequireLease, RequireNoDenial, SetC
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.model import SampledReply, SamplingPrompt
 from anycowork.domain.plan import Plan
-from anycowork.domain.ports import Clock, Journal, Snapshots, Store, Toolbox, Workspaces, names_nothing
+from anycowork.domain.ports import Clock, Journal, Store, Workspaces, names_nothing
 from anycowork.domain.question import Question
+from anycowork.domain.snapshot_ports import Snapshots
 from anycowork.domain.snapshots import Snapshot, shown_path
+from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.tools import Call, CallState, Intent, PathIntent, Status, ToolResult
 from anycowork.domain.values import replace, value
 from anycowork.permissions.budgets import CostOf

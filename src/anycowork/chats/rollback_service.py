@@ -21,8 +21,9 @@ from anycowork.domain.errors import (
 )
 from anycowork.domain.journal import Change, RequireLease
 from anycowork.domain.messages import Json, Speaker
-from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store, Workspace, Workspaces
+from anycowork.domain.ports import Clock, Journal, Store, Workspace, Workspaces
 from anycowork.domain.principals import SERVER_PRINCIPAL, Principal, Scope
+from anycowork.domain.snapshot_ports import SnapshotRows, Snapshots
 from anycowork.domain.snapshots import (
     FileDifference,
     Kind,
@@ -212,6 +213,10 @@ class RollbackService:
         What they have restored is recorded and can be undone; restoring again goes on.
         """
         return Scope.DECIDE in principal.scopes and self._running.stop(chat_id)
+
+    async def undos_since(self, chat_id: str, snapshot_id: str) -> list[Undo]:
+        """Return what undoes every change since before that snapshot. Raises: NotFound, SnapshotPruned."""
+        return await self._undos(await self._snapshot(chat_id, snapshot_id), only=False)
 
     async def undo_turns(
         self, principal: Principal, chat_id: str, turn_ids: Sequence[str], request: RollbackRequest

@@ -1,59 +1,43 @@
 """`anycowork jobs`: asks the server about jobs, prints them, and follows one to its end."""
 
-import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
-from pathlib import Path
 
 import msgspec
 from pydantic import JsonValue
 
 from anycowork.cli.job_outcome import JobTracker
 from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines, template_lines
+from anycowork.cli.options import Invocation
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.cli.run_progress import TextReporter
-from anycowork.client.connect import ServerAddress, with_server
+from anycowork.cli.server_command import run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls
-from anycowork.client.http import ServerClient, ServerRefused
-from anycowork.config.loading import load_settings
-from anycowork.config.settings import BadSettings
-from anycowork.domain.errors import AnyCoworkError, Invalid
+from anycowork.client.http import ServerClient
 from anycowork.domain.messages import Json
 
 
 def ask_server(
-    flags: Mapping[str, object],
-    environ: Mapping[str, str],
+    invocation: Invocation,
     method: str,
     path: str,
     *,
-    cwd: Path,
     as_json: bool,
     follow: bool = False,
     body: Mapping[str, JsonValue] | None = None,
 ) -> int:
     """Prints what the server answers, and with `follow` what becomes of the job; the exit code."""
 
-    async def work(address: ServerAddress) -> int:
-        async with ServerClient(address.url, address.token) as client:
-            before = await _last_number(client, path) if follow else 0
-            found = (
-                await client.get(path) if method == "GET" else await client.post(path, msgspec.to_builtins(body or {}))
-            )
-            if not follow:
-                _print(found, as_json=as_json)
-                return EXIT_CODES[RunEnding.DONE]
-            return await _follow(client, found, after=before, as_json=as_json)
+    async def work(client: ServerClient) -> int:
+        before = await _last_number(client, path) if follow else 0
+        found = await client.get(path) if method == "GET" else await client.post(path, msgspec.to_builtins(body or {}))
+        if not follow:
+            _print(found, as_json=as_json)
+            return EXIT_CODES[RunEnding.DONE]
+        return await _follow(client, found, after=before, as_json=as_json)
 
-    try:
-        return asyncio.run(with_server(load_settings(flags, environ, cwd=cwd), work))
-    except AnyCoworkError as error:
-        stderr().line(f"anycowork jobs: {error.message}")
-        mistyped = isinstance(error, BadSettings | Invalid) or (
-            isinstance(error, ServerRefused) and error.status == 404
-        )
-        return EXIT_CODES[RunEnding.USAGE if mistyped else RunEnding.FAILED]
+    return run_with_server("jobs", invocation, work, usage_statuses=(404,))
 
 
 async def _last_number(client: ServerClient, path: str) -> int:
