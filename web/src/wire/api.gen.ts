@@ -55,7 +55,7 @@ export interface paths {
         put?: never;
         /**
          * Stop
-         * @description Ends the running turn; an idle chat has nothing to stop, which is no error.
+         * @description Ends the running turn, and restores that run; an idle chat has nothing to stop, which is no error.
          */
         post: operations["stop"];
         delete?: never;
@@ -6275,6 +6275,11 @@ export interface components {
                 [key: string]: string;
             };
             /**
+             * Left
+             * @description How many paths were not reached because a person stopped it; restore again to go on.
+             */
+            left: number;
+            /**
              * Undo Snapshot
              * @description Restoring this one takes the restore back; null for a dry run.
              */
@@ -7722,6 +7727,36 @@ export interface components {
             cause?: string | null;
             snapshot: components["schemas"]["SnapshotShape"];
         };
+        RestoreProgressEvent: {
+            /** @description Ascending per chat; gaps are legal. The stream's `id` line. */
+            seq: number;
+            id?: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "restore-progress";
+            v?: number;
+            chat_id: string;
+            turn_id?: string | null;
+            job_id?: string | null;
+            task_id?: string | null;
+            step_id?: string | null;
+            call_id?: string | null;
+            attempt?: number;
+            /** Format: date-time */
+            at: string;
+            principal?: string;
+            cause?: string | null;
+            /** @description Sent while a restore runs, and not stored. */
+            restore: {
+                /** @description The snapshot that is restored. */
+                snapshot: string;
+                done: number;
+                /** @description How many paths it restores. */
+                total: number;
+            };
+        };
         UsageEvent: {
             /** @description Ascending per chat; gaps are legal. The stream's `id` line. */
             seq: number;
@@ -7769,7 +7804,7 @@ export interface components {
             error: Record<string, never>;
         };
         /** @description The `data` line of one event: the envelope, with its noun nested under its own key. */
-        EventEnvelope: components["schemas"]["MessageEvent"] | components["schemas"]["TurnStartedEvent"] | components["schemas"]["TurnEndedEvent"] | components["schemas"]["TextDeltaEvent"] | components["schemas"]["ReasoningDeltaEvent"] | components["schemas"]["ToolCallEvent"] | components["schemas"]["ToolResultEvent"] | components["schemas"]["PermissionRequestEvent"] | components["schemas"]["PermissionDecidedEvent"] | components["schemas"]["QuestionEvent"] | components["schemas"]["QuestionAnsweredEvent"] | components["schemas"]["PlanUpdateEvent"] | components["schemas"]["TaskStartedEvent"] | components["schemas"]["TaskCompletedEvent"] | components["schemas"]["JobUpdatedEvent"] | components["schemas"]["JobCompletedEvent"] | components["schemas"]["WorkflowProgressEvent"] | components["schemas"]["RoleChangedEvent"] | components["schemas"]["QueueUpdatedEvent"] | components["schemas"]["SnapshotEvent"] | components["schemas"]["UsageEvent"] | components["schemas"]["ErrorEvent"];
+        EventEnvelope: components["schemas"]["MessageEvent"] | components["schemas"]["TurnStartedEvent"] | components["schemas"]["TurnEndedEvent"] | components["schemas"]["TextDeltaEvent"] | components["schemas"]["ReasoningDeltaEvent"] | components["schemas"]["ToolCallEvent"] | components["schemas"]["ToolResultEvent"] | components["schemas"]["PermissionRequestEvent"] | components["schemas"]["PermissionDecidedEvent"] | components["schemas"]["QuestionEvent"] | components["schemas"]["QuestionAnsweredEvent"] | components["schemas"]["PlanUpdateEvent"] | components["schemas"]["TaskStartedEvent"] | components["schemas"]["TaskCompletedEvent"] | components["schemas"]["JobUpdatedEvent"] | components["schemas"]["JobCompletedEvent"] | components["schemas"]["WorkflowProgressEvent"] | components["schemas"]["RoleChangedEvent"] | components["schemas"]["QueueUpdatedEvent"] | components["schemas"]["SnapshotEvent"] | components["schemas"]["RestoreProgressEvent"] | components["schemas"]["UsageEvent"] | components["schemas"]["ErrorEvent"];
         /** @enum {string} */
         RoleName: "act" | "actor" | "commander" | "designer" | "plan" | "planner" | "reviewer" | "tester";
     };
