@@ -35,12 +35,12 @@ from anycowork.chats.services import (
     Services,
     WorkspaceServices,
 )
-from anycowork.chats.shared_chat_locks import ChatClaims, OnlyServer, SharedChatLocks
+from anycowork.chats.shared_chat_locks import OnlyServer, SharedChatLocks
 from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.turn_recovery import TurnRecovery
-from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, waiting_stages
+from anycowork.chats.turn_scheduler import TurnScheduler
 from anycowork.config.known_models import known_models
 from anycowork.config.settings import Settings
 from anycowork.domain.chats import Turn
@@ -62,11 +62,11 @@ from anycowork.providers.openai.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.egress import Egress
 from anycowork.sandbox.network import Network
-from anycowork.sandbox.stage import Staging
 from anycowork.server.agent_setup import build_rule_service, build_scheduler
 from anycowork.server.audit_check import verify_every_chain
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
+from anycowork.server.crash_recovery import recover_after_crash
 from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_data_folder
 from anycowork.server.database_setup import open_database
 from anycowork.server.definition_files import DefinitionFiles
@@ -161,7 +161,7 @@ async def start_services(
     stalls = StallWatch()
     try:
         async with asyncio.TaskGroup() as tasks:
-            services = await _build_services(
+            server = await _build_services(
                 settings,
                 clock,
                 token,
@@ -174,34 +174,34 @@ async def start_services(
                 stalls=stalls,
                 worker_jobs=worker_jobs,
             )
-            watches = [tasks.create_task(services.local.watch()), tasks.create_task(services.maintenance.keep_up())]
-            watches += [tasks.create_task(watch) for watch in services.peer_watches]
+            watches = [tasks.create_task(server.local.watch()), tasks.create_task(server.maintenance.keep_up())]
+            watches += [tasks.create_task(watch) for watch in server.peer_watches]
             if settings.probe_local_servers:
                 watches.append(tasks.create_task(LocalServerWatcher(providers).watch()))
             try:
                 with stalls.watching(asyncio.get_running_loop()):
-                    yield services
+                    yield server
             finally:
-                services.stopping.set()
+                server.stopping.set()
                 for watch in watches:
                     watch.cancel()
-                services.coordinator.close()
-                services.services.queue.close()
-                await _interrupt_turns(services)
-                await services.engine.aclose()
-                await services.local.aclose()
-                await services.mcp.aclose()
+                server.coordinator.close()
+                server.services.queue.close()
+                await _interrupt_turns(server)
+                await server.engine.aclose()
+                await server.local.aclose()
+                await server.mcp.aclose()
     finally:
         await providers.aclose()
         await database.aclose()
 
 
-async def _interrupt_turns(services: RunningServer) -> None:
+async def _interrupt_turns(server: RunningServer) -> None:
     """Ends the running turns. Where others share the database, one of them does so if it is away."""
     try:
-        await services.scheduler.interrupt_all()
+        await server.scheduler.interrupt_all()
     except StorageFault as error:
-        if services.database.peers is None:
+        if server.database.peers is None:
             raise
         log.warning("another process ends the turns that ran here: %s", error.message)
 
@@ -249,7 +249,7 @@ async def _build_services(
     if database.peers is not None:
         turns.placement = await _join_peers(database.peers, shared, store, is_worker=is_worker)
     takes = partial(_takes, turns, is_worker)
-    await _recover(
+    await recover_after_crash(
         shared.sandbox_setup.staging,
         database,
         None if is_worker else rollback,
@@ -322,6 +322,7 @@ async def _build_services(
         file_edits=file_services.edits,
         git=file_services.git,
         worktrees=file_services.worktrees,
+        pdf_texts=file_services.pdf_texts,
         symbols=SymbolService(store=store, rules=database.rules, workspaces=workspaces, toolbox=shared.toolbox),
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
@@ -468,24 +469,6 @@ def _peer_watches(
     )
 
 
-async def _recover(
-    staging: Staging,
-    database: Database,
-    rollback: RollbackService | None,
-    recovery: TurnRecovery,
-    turns: TaskTurns,
-    claims: ChatClaims,
-    takes: Callable[[Turn], Awaitable[bool]],
-) -> None:
-    """Recovers before anybody works in a workspace again: restores, then commands, then turns."""
-    if rollback is not None:
-        await rollback.settle_after_crash()
-    await asyncio.to_thread(staging.end_orphans)
-    left = await asyncio.to_thread(staging.left_behind)  # before an interrupted turn starts again
-    await settle_after_crash(database.store, recovery, turns, claims, takes)
-    await asyncio.to_thread(staging.sweep, left, waiting=await waiting_stages(database.store))
-
-
 # --- serving
 
 
@@ -518,12 +501,10 @@ async def serve(
             if ready:
                 ready(info, lambda seconds: sessions.offer(seconds)[0])
 
-        async with start_services(settings, clock, token=token) as services:
+        async with start_services(settings, clock, token=token) as server:
             tune_gc()
-            known = partial(announce, services.services.access.sessions)
-            await serve_app(
-                services.app, address, stopping=services.stopping, ready=known, handle_signals=handle_signals
-            )
+            known = partial(announce, server.services.access.sessions)
+            await serve_app(server.app, address, stopping=server.stopping, ready=known, handle_signals=handle_signals)
 
 
 # --- working

@@ -41,6 +41,7 @@ from anycowork.api.routes import (
     mcp_servers,
     messages,
     page,
+    pdf_text,
     plans,
     providers,
     questions,
@@ -99,6 +100,7 @@ NOUNS = (
     workers,
     health,
     page,
+    pdf_text,
 )
 
 

@@ -36,6 +36,7 @@ from anycowork.chats.server_ports import (
 from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.worktree_service import WorktreeService
+from anycowork.domain.attached_files import PdfTexts
 from anycowork.domain.forwarded_requests import RequestForwarder
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.job_workers import JobWorker
@@ -114,6 +115,7 @@ class Services:
     git: GitService
     worktrees: WorktreeService
     symbols: SymbolService
+    pdf_texts: PdfTexts
     decisions: DecisionService
     jobs: JobService
     job_commits: JobCommitService
