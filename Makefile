@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-interop test-delegate test-mcp attacks fuzz fuzz-shell check browser bench model test-model test-spec test-large web wire screens docs lock clean
+.PHONY: help install run test test-interop test-delegate test-mcp attacks fuzz fuzz-shell check browser bench model test-model test-spec test-clone test-kills test-large web wire screens docs lock clean
 
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
@@ -49,6 +49,9 @@ test-mcp: install ## every MCP server of others over every transport, and the co
 
 test-spec: install ## break the code behind each clause of the requirements and show that its tests notice (slow; ARGS="LOOP-4" narrows)
 	@$(BIN)/python scripts/sabotage.py $(ARGS)
+
+test-clone: install ## clone into an empty folder and show that make run and make test set everything up there (slow, needs the network)
+	@$(BIN)/python scripts/clean_clone.py $(ARGS)
 
 test-kills: install ## kill the server 1,000 times while jobs run (slow)
 	@ANYCOWORK_KILL_ROUNDS=67 $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_jobs.py $(ARGS)
