@@ -23,6 +23,7 @@ BENCHMARKS = (
     "sse_fanout",
     "imports",
     "editor_start",
+    "mcp_calls",
     "snapshots",
     "gateway",
     "sandbox",
