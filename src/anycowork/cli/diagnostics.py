@@ -19,10 +19,10 @@ from anycowork.providers.local.supervisor import engine_installed, install_comma
 from anycowork.sandbox.stage import Staging
 from anycowork.server.data_folder import is_locked, running_server
 from anycowork.server.disk_usage import disk_shares
+from anycowork.server.keyring_client import SystemKeyring
 from anycowork.server.machine import find_bubblewrap, find_program, inspect_kernel, version_of
 from anycowork.server.provider_keys import KEYS_FILE, service_of
 from anycowork.server.sandbox_setup import STAGING_FOLDER
-from anycowork.server.system_keyring import SystemKeyring
 
 LOCAL_SERVERS = {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080}
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")

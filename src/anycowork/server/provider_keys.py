@@ -14,7 +14,7 @@ from pydantic import SecretStr, TypeAdapter, ValidationError
 from anycowork.config.secure_files import OWNER_ONLY_FILE, write_private_file
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.values import replace, value
-from anycowork.server.system_keyring import SystemKeyring
+from anycowork.server.keyring_client import SystemKeyring
 
 log = logging.getLogger(__name__)
 

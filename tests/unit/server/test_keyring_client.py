@@ -13,8 +13,8 @@ from pydantic import SecretStr
 
 from anycowork.cli.diagnostics import _key_storage
 from anycowork.server import keyring_worker
+from anycowork.server.keyring_client import SystemKeyring
 from anycowork.server.provider_keys import KEYS_FILE, ProviderKeys
-from anycowork.server.system_keyring import SystemKeyring
 from support.spec import proves
 
 KEY, URL = "sk-secret-0123456789", "https://models.example.org/v1"
