@@ -55,6 +55,7 @@ _NOUN_OF: dict[EventType, str] = {
     EventType.ROLE_CHANGED: "role",
     EventType.QUEUE_UPDATED: "queued",
     EventType.SNAPSHOT: "snapshot",
+    EventType.RESTORE_PROGRESS: "restore",
     EventType.USAGE: "usage",
     EventType.ERROR: "error",
 }
@@ -71,6 +72,16 @@ _PROGRESS: Schema = {
         "error": {"type": "object"},
     },
     "required": ["run_id", "name", "step", "of", "status", "title"],
+}
+_RESTORE: Schema = {
+    "type": "object",
+    "description": "Sent while a restore runs, and not stored.",
+    "properties": {
+        "snapshot": {"type": "string", "description": "The snapshot that is restored."},
+        "done": {"type": "integer"},
+        "total": {"type": "integer", "description": "How many paths it restores."},
+    },
+    "required": ["snapshot", "done", "total"],
 }
 _STREAM = "Server-sent events that stay open: `id: <number>`, `event: <type>`, `data: <the envelope, as described>`."
 _HINT = "A comment `: chats` says that the list of chats should be read again: one came, went, or has another title"
@@ -145,6 +156,8 @@ def _noun_schema(event: EventType) -> Schema:
     }.get(event)
     if event is EventType.WORKFLOW_PROGRESS:
         return _PROGRESS
+    if event is EventType.RESTORE_PROGRESS:
+        return _RESTORE
     return {"$ref": f"#/components/schemas/{shape}"} if shape else {"type": "object"}
 
 

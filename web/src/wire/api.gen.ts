@@ -55,7 +55,7 @@ export interface paths {
         put?: never;
         /**
          * Stop
-         * @description Ends the running turn; an idle chat has nothing to stop, which is no error.
+         * @description Ends the running turn, and restores that run; an idle chat has nothing to stop, which is no error.
          */
         post: operations["stop"];
         delete?: never;
@@ -3935,6 +3935,38 @@ export interface components {
             /** Cost */
             cost?: number | null;
         };
+        /** CandidateShape */
+        CandidateShape: {
+            /** Agent */
+            agent: string;
+            /** Task Ids */
+            task_ids: string[];
+            /** @description Completed when all of its tasks are; failed when one is. */
+            status: components["schemas"]["TaskStatus"];
+            /**
+             * Completed
+             * @description How many of its tasks are completed.
+             */
+            completed: number;
+            /**
+             * Proved
+             * @description How many of them a check proved.
+             */
+            proved: number;
+            /**
+             * Result
+             * @description The report of its last completed task.
+             */
+            result: string | null;
+            error: components["schemas"]["JobErrorShape"] | null;
+            usage: components["schemas"]["TaskUsageShape"] | null;
+            /** Diff */
+            diff: string;
+            /** Files */
+            files: components["schemas"]["FileDifferenceShape"][];
+            /** Conflicts */
+            conflicts: components["schemas"]["ConflictShape"][];
+        };
         /**
          * ChangeChatRequest
          * @description What is absent stays as it is; so do a title and a model that are null. A system prompt that is null becomes the default.
@@ -4795,12 +4827,14 @@ export interface components {
         };
         /**
          * JobCommitRequest
-         * @description `paths` keeps only these and what lies below them; `task_id` keeps one task of a race; `overwrite` names paths of which the
-         *     job's version stays although somebody else changed them meanwhile.
+         * @description `paths` keeps only these and what lies below them; `agent`, or one of its tasks as `task_id`, keeps one candidate of a race;
+         *     `overwrite` names paths of which the job's version stays although somebody else changed them meanwhile.
          */
         JobCommitRequest: {
             /** Task Id */
             task_id?: string | null;
+            /** Agent */
+            agent?: string | null;
             /** Paths */
             paths?: string[] | null;
             /** Overwrite */
@@ -4818,9 +4852,14 @@ export interface components {
             conflicts: components["schemas"]["ConflictShape"][];
             /**
              * Tasks
-             * @description Of a race; otherwise empty.
+             * @description Of a race of one task; otherwise empty.
              */
             tasks: components["schemas"]["RaceTaskShape"][];
+            /**
+             * Candidates
+             * @description Of a race, one for each agent; otherwise empty.
+             */
+            candidates: components["schemas"]["CandidateShape"][];
         };
         /** JobErrorShape */
         JobErrorShape: {
@@ -5179,6 +5218,7 @@ export interface components {
          *
          *     `sampling`: it may have prompts answered by the chat's model, each with a person's consent.
          *     A program (`command`) runs in the sandbox; `unsandboxed` lets it run with the server's own rights where there is none.
+         *     `module` is the plugin and the entry point of an object that runs inside this server: the settings name it, never a request.
          */
         McpServerConfig: {
             /**
@@ -5254,7 +5294,7 @@ export interface components {
              * Transport
              * @enum {string}
              */
-            transport: "stdio" | "sse" | "http";
+            transport: "stdio" | "sse" | "http" | "module";
             /** Command */
             command: string | null;
             /** Args */
@@ -5266,6 +5306,11 @@ export interface components {
             env: string[];
             /** Url */
             url: string | null;
+            /**
+             * Module
+             * @description The plugin and the entry point of a server that runs inside this one.
+             */
+            module?: string | null;
             /**
              * Headers
              * @description The names; values are never read back.
@@ -5622,7 +5667,7 @@ export interface components {
             commit: components["schemas"]["CommitMode"];
             /**
              * Race
-             * @description These agents do the same task; a person keeps one.
+             * @description These agents, or models (PROVIDER/MODEL), each do the same in a copy of their own; a person keeps one.
              */
             race?: string[];
             /** @default retry */
@@ -6229,6 +6274,11 @@ export interface components {
             reasons: {
                 [key: string]: string;
             };
+            /**
+             * Left
+             * @description How many paths were not reached because a person stopped it; restore again to go on.
+             */
+            left: number;
             /**
              * Undo Snapshot
              * @description Restoring this one takes the restore back; null for a dry run.
@@ -7677,6 +7727,36 @@ export interface components {
             cause?: string | null;
             snapshot: components["schemas"]["SnapshotShape"];
         };
+        RestoreProgressEvent: {
+            /** @description Ascending per chat; gaps are legal. The stream's `id` line. */
+            seq: number;
+            id?: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "restore-progress";
+            v?: number;
+            chat_id: string;
+            turn_id?: string | null;
+            job_id?: string | null;
+            task_id?: string | null;
+            step_id?: string | null;
+            call_id?: string | null;
+            attempt?: number;
+            /** Format: date-time */
+            at: string;
+            principal?: string;
+            cause?: string | null;
+            /** @description Sent while a restore runs, and not stored. */
+            restore: {
+                /** @description The snapshot that is restored. */
+                snapshot: string;
+                done: number;
+                /** @description How many paths it restores. */
+                total: number;
+            };
+        };
         UsageEvent: {
             /** @description Ascending per chat; gaps are legal. The stream's `id` line. */
             seq: number;
@@ -7724,7 +7804,7 @@ export interface components {
             error: Record<string, never>;
         };
         /** @description The `data` line of one event: the envelope, with its noun nested under its own key. */
-        EventEnvelope: components["schemas"]["MessageEvent"] | components["schemas"]["TurnStartedEvent"] | components["schemas"]["TurnEndedEvent"] | components["schemas"]["TextDeltaEvent"] | components["schemas"]["ReasoningDeltaEvent"] | components["schemas"]["ToolCallEvent"] | components["schemas"]["ToolResultEvent"] | components["schemas"]["PermissionRequestEvent"] | components["schemas"]["PermissionDecidedEvent"] | components["schemas"]["QuestionEvent"] | components["schemas"]["QuestionAnsweredEvent"] | components["schemas"]["PlanUpdateEvent"] | components["schemas"]["TaskStartedEvent"] | components["schemas"]["TaskCompletedEvent"] | components["schemas"]["JobUpdatedEvent"] | components["schemas"]["JobCompletedEvent"] | components["schemas"]["WorkflowProgressEvent"] | components["schemas"]["RoleChangedEvent"] | components["schemas"]["QueueUpdatedEvent"] | components["schemas"]["SnapshotEvent"] | components["schemas"]["UsageEvent"] | components["schemas"]["ErrorEvent"];
+        EventEnvelope: components["schemas"]["MessageEvent"] | components["schemas"]["TurnStartedEvent"] | components["schemas"]["TurnEndedEvent"] | components["schemas"]["TextDeltaEvent"] | components["schemas"]["ReasoningDeltaEvent"] | components["schemas"]["ToolCallEvent"] | components["schemas"]["ToolResultEvent"] | components["schemas"]["PermissionRequestEvent"] | components["schemas"]["PermissionDecidedEvent"] | components["schemas"]["QuestionEvent"] | components["schemas"]["QuestionAnsweredEvent"] | components["schemas"]["PlanUpdateEvent"] | components["schemas"]["TaskStartedEvent"] | components["schemas"]["TaskCompletedEvent"] | components["schemas"]["JobUpdatedEvent"] | components["schemas"]["JobCompletedEvent"] | components["schemas"]["WorkflowProgressEvent"] | components["schemas"]["RoleChangedEvent"] | components["schemas"]["QueueUpdatedEvent"] | components["schemas"]["SnapshotEvent"] | components["schemas"]["RestoreProgressEvent"] | components["schemas"]["UsageEvent"] | components["schemas"]["ErrorEvent"];
         /** @enum {string} */
         RoleName: "act" | "actor" | "commander" | "designer" | "plan" | "planner" | "reviewer" | "tester";
     };
