@@ -121,7 +121,7 @@ async def start_services(
     clock = clock or SystemClock()
     hub = Hub(heartbeat_seconds=settings.heartbeat_seconds)
     database = await open_database(settings, clock, hub.publish, hub.chats_changed)
-    keys = ProviderKeys(settings.data_dir)
+    keys = await asyncio.to_thread(ProviderKeys, settings.data_dir)
     providers = ProviderRegistry(
         provider_configs(settings),
         default=settings.model,
