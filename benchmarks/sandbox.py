@@ -12,8 +12,8 @@ from pathlib import Path
 
 import uvloop
 
-from anycowork.domain.ports import ToolContext
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import Intent
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.stage import Layer, Staging

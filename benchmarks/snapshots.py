@@ -23,9 +23,9 @@ from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.journal import AddChat, Change
-from anycowork.domain.ports import ToolContext
 from anycowork.domain.roles import Permission
 from anycowork.domain.snapshots import Snapshot
+from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import Call, Intent
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.stage import Staging

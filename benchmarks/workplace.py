@@ -19,9 +19,9 @@ from anycowork.domain.events import EventType, Record
 from anycowork.domain.journal import AddChat, Change
 from anycowork.domain.messages import Message, Speaker
 from anycowork.domain.model import Chunk, Finished, ModelOptions, ModelRequest, Provider, TextChunk, UsageChunk
-from anycowork.domain.ports import Prepared, ToolContext
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import Parameters, Status, ToolResult, ToolSpec
 from anycowork.events.hub import Hub
 from anycowork.jobs.agents import AgentRegistry

@@ -16,125 +16,33 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from playwright.async_api import Page, expect
+from screen_replies import (
+    ANSWER,
+    BATCH,
+    CARRIED_OUT,
+    DIAGRAM,
+    EDIT,
+    FETCH,
+    FILES,
+    JOB,
+    PLAN,
+    QUESTION,
+    REVIEW,
+    STEER,
+    THOUGHT,
+)
 
-from e2e.browsing import DESKTOP, PHONE, at_the_page, look_at_usage, start_chat  # the lines above make these importable
+from e2e.browsing import (
+    DESKTOP,
+    PHONE,
+    at_the_page,
+    look_at_usage,
+    read_all,
+    start_chat,
+)  # the lines above make these importable
 from support.scripted_model import Reply, Script, call
 
 SCREENS = Path(__file__).resolve().parents[1] / "docs" / "screens"
-FILES = {
-    "README.md": "# Weather station\n\nReads the sensor and writes a report every hour.\n",
-    "config.toml": '[sensor]\nport = "/dev/ttyUSB0"\ninterval = 3600\n\n[report]\nformat = "text"\n',
-    "station/report.py": "def report(values):\n    return '\\n'.join(str(value) for value in values)\n",
-}
-PLAN = {
-    "type": "plan",
-    "goal": "Let the station write its report as JSON, chosen in `config.toml`",
-    "steps": [
-        {
-            "action": "Add `json` as a format in `config.toml`",
-            "reason": "The format is read there already; nothing else has to know.",
-            "paths": ["config.toml"],
-            "tools_needed": ["write_files"],
-            "estimated_time": "1 min",
-        },
-        {
-            "action": "Write the report with `json.dumps` when that format is chosen",
-            "reason": "The text format stays the default, so old stations go on as before.",
-            "paths": ["station/report.py"],
-            "tools_needed": ["write_files"],
-            "estimated_time": "3 min",
-            "dependencies": ["1"],
-        },
-        {
-            "action": "Run the station once and look at its report",
-            "commands": ["python -m station --once"],
-            "tools_needed": ["execute_commands"],
-            "estimated_time": "1 min",
-            "dependencies": ["2"],
-        },
-    ],
-    "risks": ["Whoever reads the report as text must be told before the format is switched."],
-    "prerequisites": ["The sensor may be absent: the last value is used then."],
-    "estimated_total_time": "5 min",
-}
-QUESTION = {
-    "type": "question",
-    "question": "The station also writes to `old_reports/`. What shall become of it?",
-    "context": "Nothing in this folder has been read for a year.",
-    "severity": "major",
-    "options": [
-        {"label": "Keep it", "value": "keep", "description": "Only new reports change."},
-        {"label": "Convert it", "value": "convert", "description": "About 8,700 files; a minute of work."},
-    ],
-    "default": "keep",
-    "allow_custom": True,
-}
-REVIEW = {
-    "type": "review",
-    "summary": "The change is small and does what the plan said. Two things are worth a look before it goes out.",
-    "findings": [
-        {
-            "path": "station/report.py",
-            "line": 7,
-            "severity": "major",
-            "problem": "A value that is not a number ends the report with an error.",
-            "suggestion": "Write it as null and go on.",
-        },
-        {"path": "config.toml", "line": 6, "severity": "minor", "problem": "The comment still names one format only."},
-    ],
-}
-EDIT = call(
-    "update_file", path="config.toml", edits=[{"find": 'format = "text"', "replace": 'format = "json"  # or "text"'}]
-)
-BATCH = "\n".join(
-    [
-        EDIT,
-        call("create_file", path="station/__main__.py", content="print(1)\n"),
-        call("execute_command", command="ls -l"),
-    ]
-)
-ANSWER = """The report is written as **JSON** now. What changed:
-
-1. `config.toml` names the format; the text format stays the default.
-2. `station/report.py` writes one object per hour.
-
-```python
-def report(values, form="text"):
-    if form == "json":
-        return json.dumps({"values": values, "unit": "°C"})
-    return "\\n".join(str(value) for value in values)
-```
-
-| format | size of an hour | read by |
-|---|---|---|
-| text | 212 bytes | people |
-| JSON | 268 bytes | the dashboard |
-"""
-CARRIED_OUT = [
-    EDIT,
-    call("update_file", path="README.md", edits=[{"find": "every hour", "replace": "every hour, as text or JSON"}]),
-    "The station itself was not run.",
-    "The station itself was not run: its sensor is absent.",
-]
-JOB = [EDIT, json.dumps({"status": "success", "summary": "The format can be chosen."}), "I write the report now."]
-STEER = call("execute_command", command="echo 'Reports are JSON.' > AGENTS.md && echo kept")
-FETCH = call(
-    "execute_command", command="curl -sS https://sensors.example/list", network=["sensors.example", "cdn.example"]
-)
-DIAGRAM = """The sensor is read once an hour:
-
-```mermaid
-flowchart LR
-  A[Read the sensor] --> B{Is it new?}
-  B -->|yes| C[Write a report]
-  B -->|no| D[Wait an hour]
-  D --> A
-```
-
-Nothing else writes into the folder.
-"""
-THOUGHT = "The format is read in one place only. If the default stays text, nothing that exists can break."
-
 LET_IT_SEE = """async () => {
   const { providers } = await (await fetch("/settings")).json();
   const body = JSON.stringify({ providers: providers.map((one) => ({ ...one, images: ["*"] })) });
@@ -214,12 +122,14 @@ async def plan_actual(page: Page) -> None:
 
 
 async def execute_plan(page: Page) -> None:
-    """A plan can be executed once each of its steps was in view."""
+    await read_plan(page)
+    await page.get_by_role("button", name="Execute plan").click()
+
+
+async def read_plan(page: Page) -> None:
+    """A plan can be executed once both ends of each of its steps were in view."""
     await plan(page)
-    execute = page.get_by_role("button", name="Execute plan")
-    for step in await page.get_by_label("Plan", exact=True).get_by_role("listitem").all():
-        await step.scroll_into_view_if_needed()
-    await execute.click()
+    await read_all(page, "[aria-label=Plan]")
 
 
 async def plan_followed(page: Page) -> None:
@@ -335,9 +245,7 @@ async def file_changes(page: Page) -> None:
 
 
 async def job(page: Page) -> None:
-    await start_chat(page, "Let the station write its reports as JSON", role="Planner")
-    for step in await page.get_by_label("Plan", exact=True).get_by_role("listitem").all():
-        await step.scroll_into_view_if_needed()
+    await read_plan(page)
     await page.get_by_role("button", name="Run as a job").click()
     dock = page.get_by_label("Jobs", exact=True)
     await expect(dock).to_contain_text("of 3 tasks done")
@@ -350,6 +258,34 @@ async def commands(page: Page) -> None:
     await answer(page)
     await page.get_by_label("Message", exact=True).fill("/")
     await expect(page.get_by_role("listbox")).to_be_visible()
+
+
+async def agents(page: Page) -> None:
+    await page.goto(page.url.split("#")[0] + "#/settings/agents")
+    await expect(page.get_by_role("button", name="View explain_code")).to_be_attached()
+    await expect(page.get_by_role("button", name="New role")).to_be_visible()
+
+
+async def role_form(page: Page) -> None:
+    await agents(page)
+    await page.get_by_role("button", name="Duplicate Designer").click()
+    form = page.get_by_role("form", name="New role")
+    await form.get_by_label("Description").fill("Translates what it reads into new files.")
+    await form.get_by_role("textbox", name="Name").fill("Translator")
+    await expect(form.get_by_text("must be a lower-case letter")).to_be_visible()
+
+
+async def workflow_editor(page: Page) -> None:
+    await agents(page)
+    await page.get_by_role("button", name="New workflow").click()
+    form = page.get_by_role("form", name="New workflow")
+    await form.get_by_role("textbox", name="Name").fill("explain_station")
+    await expect(form.get_by_text("Valid: 1 step")).to_be_visible()
+
+
+async def about(page: Page) -> None:
+    await page.goto(page.url.split("#")[0] + "#/settings/about")
+    await expect(page.get_by_text("Plugins").last).to_be_visible()
 
 
 async def connect(page: Page) -> None:
@@ -389,6 +325,10 @@ WALKS: dict[str, tuple[Walk, list[Script]]] = {
     "job": (job, [json.dumps(PLAN), *JOB]),
     "commands": (commands, [ANSWER]),
     "connect": (connect, []),
+    "agents": (agents, []),
+    "role-form": (role_form, []),
+    "workflow-editor": (workflow_editor, []),
+    "about": (about, []),
 }
 LOOKS = {"light": (DESKTOP, False), "dark": (DESKTOP, True), "phone": (PHONE, False)}
 

@@ -22,6 +22,7 @@ from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
+from anycowork.chats.role_service import RoleService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.server_ports import Sessions
 from anycowork.chats.services import (
@@ -56,12 +57,14 @@ from anycowork.sandbox.egress import Egress
 from anycowork.sandbox.network import Network
 from anycowork.sandbox.stage import Staging
 from anycowork.server.agent_setup import build_rule_service, build_scheduler
+from anycowork.server.audit_check import verify_every_chain
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
 from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_data_folder
 from anycowork.server.database_setup import open_database
+from anycowork.server.definition_files import DefinitionFiles
 from anycowork.server.disk_usage import disk_usage
-from anycowork.server.file_setup import build_file_services
+from anycowork.server.file_setup import build_file_services, build_workspace_copies
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
 from anycowork.server.model_connections import ModelConnections
@@ -78,6 +81,7 @@ from anycowork.server.stall_watchdog import StallWatch
 from anycowork.server.uvicorn_server import ListenAddress, serve_app, tune_gc
 from anycowork.store.sql.database import Database
 from anycowork.workflows.template_service import JobTemplateService
+from anycowork.workflows.workflow_editor import WorkflowEditor
 from anycowork.workflows.workflow_service import WorkflowService
 
 NewCode = Callable[[float], str]
@@ -245,15 +249,24 @@ async def _build_services(
     local = build_local_models(settings, providers, tasks)
     local.offer()
     plan_audit = PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost)
+    definitions = DefinitionFiles(settings.data_dir)
     file_services = build_file_services(shared, database, clock)
     services = Services(
         chats=chats,
         queue=queue,
         compaction=CompactionService(chat_lock=chat_lock, store=store, providers=providers, clock=clock),
-        forks=ForkService(chat_lock=chat_lock, chats=chats, rollback=rollback, store=store, clock=clock),
+        forks=ForkService(
+            chat_lock=chat_lock,
+            chats=chats,
+            rollback=rollback,
+            copies=build_workspace_copies(settings, shared, database, rollback, clock),
+            store=store,
+            clock=clock,
+        ),
         files=file_services.files,
         file_edits=file_services.edits,
         git=file_services.git,
+        worktrees=file_services.worktrees,
         symbols=SymbolService(store=store, rules=database.rules, workspaces=workspaces, toolbox=shared.toolbox),
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
@@ -286,9 +299,11 @@ async def _build_services(
         store=store,
         image_bytes=database.blobs,
         workflows=workflows,
+        workflow_editor=WorkflowEditor(files=shared.trusted_files, writer=definitions, toolbox=shared.toolbox),
         job_templates=JobTemplateService(shared.trusted_files.job_templates),
         streams=Streams(store, hub),
         roles=shared.roles,
+        role_editor=RoleService(roles=shared.roles, files=definitions, journal=journal, store=store, clock=clock),
         toolbox=shared.toolbox,
         prompts=shared.prompts,
         mcp=mcp,
@@ -325,6 +340,7 @@ async def _build_services(
             settings=shared.live_settings,
             numbers=partial(_numbers, database, stalls),
             storage=partial(asyncio.to_thread, disk_usage, settings, shared.sandbox_setup.staging),
+            verify_audit=partial(asyncio.to_thread, verify_every_chain, settings),
         ),
     )
     app = create_api(services)

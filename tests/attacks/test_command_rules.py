@@ -2,8 +2,8 @@
 
 import pytest
 
-from anycowork.domain.ports import Prepared
 from anycowork.domain.rules import Effect, Rule, RuleScope
+from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Intent
 from anycowork.permissions.proposals import proposed_rule
 from anycowork.permissions.resources import AccessedResources, resources_of

@@ -6,8 +6,8 @@ import pytest
 
 from anycowork.domain.control_files import ControlClass, ControlName, control_names, is_build_script, is_control_file
 from anycowork.domain.plan import Plan, PlanStep
-from anycowork.domain.ports import Prepared
 from anycowork.domain.rules import Effect, Rule, RuleScope
+from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, Intent, PathIntent
 from anycowork.permissions.grants import granted_by, names_file
 from anycowork.permissions.proposals import proposed_rule

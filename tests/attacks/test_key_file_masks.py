@@ -9,7 +9,8 @@ from typing import Any  # a test's own words
 
 import pytest
 
-from anycowork.domain.ports import Hidden, ToolContext
+from anycowork.domain.ports import Hidden
+from anycowork.domain.tool_ports import ToolContext
 from anycowork.permissions.rules import RuleIndex
 from anycowork.sandbox.key_file_index import KeyFileIndex
 from anycowork.sandbox.stage import Layer

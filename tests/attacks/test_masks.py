@@ -11,8 +11,9 @@ from typing import Any  # a test's own words
 import pytest
 
 from anycowork.domain.errors import DeniedByRule
-from anycowork.domain.ports import Hidden, ToolContext
+from anycowork.domain.ports import Hidden
 from anycowork.domain.rules import Effect, Rule, RuleScope
+from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import Status, ToolResult
 from anycowork.permissions.rules import RuleIndex
 from anycowork.sandbox import hidden_path_index

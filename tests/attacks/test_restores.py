@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,29 @@ async def test_a_restore_names_what_another_chat_changed_before_it_is_lost(tmp_p
         ).read_text() == "mine"
         await server.restore(before, overwrite=("a.txt",))
         assert (server.root / "a.txt").read_text() == "old"
+
+
+@proves("SNAP-2", "SNAP-5")
+async def test_no_command_decides_that_its_own_victims_are_not_kept(tmp_path: Path) -> None:
+    """Only what git ignored and did not track before the command goes unkept, and only in folders that a person listed."""
+    async with recorded(tmp_path, unkept_folders=("target",)) as server:
+        for folder in ("target", "src", "build/target"):
+            (server.root / folder).mkdir(parents=True)
+            (server.root / folder / "mine.txt").write_text("by hand")
+        for words in (["init", "-q"], ["add", "-f", "target"]):
+            subprocess.run(["git", *words], cwd=server.root, check=True, timeout=30)
+        for attempt in (
+            "echo 'build/' > .gitignore; echo lost > build/target/mine.txt",
+            "echo 'build/' > .gitignore; rm -r build",
+            "printf '*\n' > build/target/.gitignore; echo lost > build/target/mine.txt",
+            "printf '*\n' > .gitignore; git rm -rq --cached .; echo lost > target/mine.txt",
+            "printf '*\n' > .gitignore; rm -r target; mv src target",
+        ):
+            was = whole(server.root)
+            before = await server.command(attempt)
+            assert before is not None and before.unkept() == [], attempt
+            await server.restore(before, overwrite=(".gitignore",))
+            assert whole(server.root) == was, attempt
+        assert await server.command("printf '*\n' > .gitignore; git rm -rq --cached .") is not None
+        then = await server.command("echo lost > src/mine.txt; echo lost > build/mine.txt")
+        assert then is not None and then.unkept() == []  # ignored by now, and still no folder that a person listed

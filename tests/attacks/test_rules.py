@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.domain.ports import Prepared
 from anycowork.domain.rules import Effect, Rule, RuleScope
+from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Intent, PathIntent
 from anycowork.permissions.resources import AccessedResources, resources_of
 from anycowork.permissions.rules import RuleDecision, RuleIndex, decide

@@ -124,11 +124,12 @@ async def a_page(
 
 
 async def start_chat(page: Page, words: str, *, role: str = "Actor") -> None:
-    """From the start page: the role, the words, Enter."""
+    """From the start page: the role, the words, Enter. The chat is there, and hears keys, when this returns."""
     await page.get_by_role("radio", name=role).click()
     await page.get_by_label("Message", exact=True).fill(words)
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/#/chat/**")
+    await expect(page.get_by_role("log", name="Conversation")).to_be_visible()
 
 
 async def look_at_usage(page: Page) -> None:

@@ -1,5 +1,6 @@
 """What can be typed besides words, and what to do when a context is full: commands, mentions, compacting. One server for all."""
 
+import re
 from pathlib import Path
 
 import pytest_asyncio
@@ -103,4 +104,88 @@ async def test_commands_and_mentions_are_completed_by_keyboard_alone(
     await page.keyboard.type("/help")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("dialog", name="Commands and mentions")).to_be_visible()
+    assert await violations(page) == []
+
+
+@proves("UI-8")
+async def test_a_selection_is_quoted_by_button_and_by_key(page: Page, client: LiveServer, model: ScriptedModel) -> None:
+    model.mind = lambda body: "The heron waits.\n\nIt is patient."
+    chat = await client.chat(title="Quotes")
+    await chat.send("tell me")
+    await page.goto(f"{client.url}/#/chat/{chat.id}")
+    words = page.get_by_text("The heron waits.")
+    await expect(words).to_be_visible()
+    field = page.get_by_label("Message", exact=True)
+    await words.click(click_count=3)
+    quote = page.get_by_role("button", name="Quote")
+    await expect(quote).to_be_visible()
+    assert await violations(page) == []
+    await quote.click()
+    await expect(field).to_have_value("> The heron waits.\n\n")
+    await expect(field).to_be_focused()
+    await expect(quote).to_have_count(0)
+
+    await field.fill("")
+    await words.click(click_count=3)
+    await expect(quote).to_be_visible()
+    await page.keyboard.press("Alt+q")
+    await expect(field).to_have_value("> The heron waits.\n\n")
+    await field.fill("")
+    await page.get_by_role(
+        "button", name="Copy message"
+    ).last.focus()  # nothing is selected: the message in focus is meant
+    await page.keyboard.press("Alt+q")
+    await expect(field).to_have_value("> The heron waits.\n>\n> It is patient.\n\n")
+
+    await page.set_viewport_size(PHONE)
+    await field.fill("")
+    await words.click(click_count=3)
+    await expect(quote).to_be_visible()
+    box = await quote.bounding_box()
+    assert box and box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"]
+    await quote.click()
+    await expect(field).to_have_value("> The heron waits.\n\n")
+
+
+@proves("UI-8")
+async def test_a_checkpoint_is_completed_and_what_is_not_found_is_said(
+    page: Page, client: LiveServer, model: ScriptedModel
+) -> None:
+    replies = iter([call("create_file", path="nest.md", content="twigs\n"), "Built.", "I see."])
+    model.mind = lambda body: next(replies)
+    chat = await client.chat(title="Nests")
+    await client.ask("PATCH", chat.path, {"autonomy": "edits"})
+    await chat.send("build a nest")
+    await page.goto(f"{client.url}/#/chat/{chat.id}")
+    await expect(page.get_by_text("Built.")).to_be_visible()
+    field = page.get_by_label("Message", exact=True)
+    await field.focus()
+    await page.keyboard.type("undo @checkpoint:")
+    await expect(page.get_by_role("option", name="build a nest")).to_be_visible()
+    await expect(page.get_by_role("option").first).to_have_attribute("aria-selected", "true")
+    assert await violations(page) == []
+    await page.keyboard.press("Enter")
+    await page.keyboard.type("and see @gone.md")
+    await page.keyboard.press("Escape")
+    await field.focus()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("I see.")).to_be_visible()
+    await expect(page.get_by_text("Not found, or not readable without asking: @gone.md")).to_be_visible()
+    await expect(page.get_by_text(re.compile(r"Checkpoint .*made at"))).to_be_visible()
+    assert "- nest.md" in str(model.requests[-1]["messages"][-1]["content"])
+
+
+@proves("UI-10")
+async def test_the_title_keeps_its_room_beside_the_files(page: Page, client: LiveServer, model: ScriptedModel) -> None:
+    model.mind = lambda body: "Hello."
+    chat = await client.chat(title="A title that is long enough to be cut where there is no room")
+    await chat.send("hi")
+    await page.goto(f"{client.url}/#/chat/{chat.id}")
+    title = page.get_by_role("heading", level=1)
+    await expect(title).to_be_visible()
+    await page.get_by_role("button", name="Files and changes").click()
+    await expect(page.get_by_role("tree")).to_be_visible()
+    box = await title.bounding_box()
+    assert box and box["width"] >= 160
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert await violations(page) == []

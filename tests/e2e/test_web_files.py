@@ -31,7 +31,7 @@ REPLIES = [
 
 
 async def open_files(page: Page) -> None:
-    await page.keyboard.press("Alt+F")
+    await page.get_by_role("button", name="Files and changes").click()
     await expect(page.get_by_role("tree", name="Files of the workspace")).to_be_visible()
 
 
@@ -42,6 +42,9 @@ async def test_files_are_browsed_by_keyboard_edited_and_saved_as_the_persons_cha
         await start_chat(page, "Change the notes")
         await expect(page.get_by_text("Done.", exact=True)).to_be_visible()
         await open_files(page)
+        for count in (0, 1):  # the key closes and opens it
+            await page.keyboard.press("Alt+F")
+            await expect(page.get_by_role("tree", name="Files of the workspace")).to_have_count(count)
         tree = page.get_by_role("tree")
         await tree.focus()
         await expect(tree.get_by_role("treeitem", name="src")).to_contain_text("Changed by the agent")
@@ -109,7 +112,10 @@ async def test_net_changes_are_kept_reverted_and_commented_hunk_by_hunk(tmp_path
 
 @proves("UI-10")
 async def test_at_phone_width_the_files_lie_over_the_chat_and_give_it_back(tmp_path: Path) -> None:
-    async with at_the_page(tmp_path, replies=["Hello."], files=FILES, viewport=PHONE, dark=True) as (page, _):
+    async with at_the_page(tmp_path, replies=["It is in src/app.py:2."], files=FILES, viewport=PHONE, dark=True) as (
+        page,
+        _,
+    ):
         await start_chat(page, "Hi")
         await page.get_by_role("button", name="More about this chat").click()
         await page.get_by_role("menuitem", name="Files and changes").click()
@@ -118,6 +124,8 @@ async def test_at_phone_width_the_files_lie_over_the_chat_and_give_it_back(tmp_p
         assert await violations(page) == []
         await page.get_by_role("button", name="Close files").click()
         await expect(page.get_by_role("complementary", name="Files")).to_have_count(0)
+        await page.get_by_role("button", name="src/app.py:2").click()
+        await expect(page.get_by_label("Content of src/app.py")).to_contain_text("return 'hello'")
 
 
 def git(folder: Path, *words: str) -> str:
@@ -130,7 +138,9 @@ def git(folder: Path, *words: str) -> str:
 
 
 @proves("UI-10")
-async def test_a_person_commits_and_branches_beside_the_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_person_commits_branches_pushes_and_opens_a_worktree_beside_the_chat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home/.gitconfig").write_text("[user]\n\tname = A Person\n\temail = person@example.org\n")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -155,3 +165,26 @@ async def test_a_person_commits_and_branches_beside_the_chat(tmp_path: Path, mon
         await expect(page.get_by_text("You committed 1 file")).to_be_visible()
         assert git(folder, "log", "-1", "--format=%D|%an|%s") == "HEAD -> lion|A Person|Rename the animal\n"
         assert git(folder, "show", "--name-only", "--format=") == "README.md\n"
+        git(tmp_path, "init", "-q", "--bare", "-b", "main", "remote.git")
+        with (folder / ".git/config").open("a") as config:
+            config.write(f'[remote "origin"]\n\turl = file://{tmp_path}/remote.git\n')
+        await page.get_by_role("button", name="Push…").click()
+        dialog = page.get_by_role("dialog", name="Push lion")
+        await expect(dialog.get_by_role("listitem")).to_have_count(2)
+        await expect(dialog).to_contain_text("The remote does not have this branch yet.")
+        await page.set_viewport_size({"width": 390, "height": 844})
+        await expect(dialog.get_by_role("button", name="Push", exact=True)).to_be_in_viewport()
+        assert await violations(page) == []
+        await page.set_viewport_size({"width": 1280, "height": 800})
+        await dialog.get_by_role("button", name="Push", exact=True).click()
+        await expect(page.get_by_text(re.compile("You push lion"))).to_be_visible(timeout=30_000)
+        await expect(dialog).to_have_count(0, timeout=30_000)
+        assert git(tmp_path / "remote.git", "log", "-1", "--format=%s", "lion") == "Rename the animal\n"
+        await page.get_by_role("button", name="Work in a new worktree…").click()
+        dialog = page.get_by_role("dialog", name="Work in a new worktree")
+        await dialog.get_by_label("Name of the new branch").fill("tiger")
+        assert await violations(page) == []
+        first = page.url
+        await dialog.get_by_role("button", name="Create worktree").click()
+        await expect(page).not_to_have_url(first, timeout=30_000)
+        assert (folder.parent / f"{folder.name}-tiger" / "README.md").read_text() == "# Lion\n"

@@ -105,6 +105,7 @@ async def recorded(
     pack: Pack | None = None,
     layer: Layer = Layer.OVERLAY,
     few_paths: int = FEW_PATHS,
+    unkept_folders: Sequence[str] = (),
 ) -> AsyncIterator[Recorded]:
     """Opening the same folder again is a restart; what was left unfinished is then settled."""
     root, outside = folder / "workspace", folder / "outside"
@@ -115,7 +116,9 @@ async def recorded(
             chat = Chat(CHAT, "A chat", str(root), ChatConfig("actor"), created_at=CLOCK.now())
             await database.journal.write(Change(CHAT, (AddChat(chat, ANN.label()),)))
         pack = pack or Pack(folder / "data" / "snapshots")
-        snapshots = PackedSnapshots(pack, database.retention, CLOCK, quota_bytes=quota, few_paths=few_paths)
+        snapshots = PackedSnapshots(
+            pack, database.retention, CLOCK, quota_bytes=quota, few_paths=few_paths, unkept_folders=unkept_folders
+        )
         workspaces = LocalWorkspaces(lambda path: database.leases.take(path, owner="test", seconds=60))
         cli = RollbackService(
             journal=database.journal,

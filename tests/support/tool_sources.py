@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from anycowork.domain.ports import Prepared, Tool, ToolContext
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import Prepared, Tool, ToolContext
 from anycowork.domain.tools import Parameters, Status, ToolResult, ToolSpec
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from anycowork.domain.ports import Prepared, ToolContext
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import Intent, ToolResult
 from anycowork.sandbox.egress import Egress
 from anycowork.sandbox.stage import Layer

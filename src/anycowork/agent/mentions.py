@@ -1,22 +1,26 @@
 """Brings what a person names with `@` before the model is called: `@path` reads a file, `@folder/` lists a folder, `@symbol:name` finds
 where a name is defined, `@mcp:server:uri` reads a resource of an MCP server. Each is an ordinary call: it passes the gate, is recorded,
-and is shown. A path that is not readable without asking is passed over; a resource asks if its server's tool does. For a small model a
-plain file name is enough."""
+and is shown. `@checkpoint:id` is expanded to what that checkpoint changed. A path that is not readable without asking is not read, and a
+note says so; a resource asks if its server's tool does. For a small model a plain file name is enough."""
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 
+from anycowork.agent.checkpoint_mentions import describe_checkpoint
 from anycowork.agent.expected_actions import paths_in
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
+from anycowork.domain.messages import CHECKPOINT_NOTE
+from anycowork.domain.snapshot_ports import SnapshotRows
 from anycowork.domain.tools import Call, Provenance
 from anycowork.domain.values import value
 
 MOST_MENTIONS = 8
 MOST_FOR_A_SMALL_MODEL = 3
 _MENTION = re.compile(
-    r'(?<![\w@/.])@(?:(symbol|mcp):(?:"([^"\n]{1,1000})"|([^\s"]{1,1000}))|"([^"\n]{1,1000})"|([\w.][\w./-]{0,999}))'
+    r'(?<![\w@/.])@(?:(symbol|mcp|checkpoint):(?:"([^"\n]{1,1000})"|([^\s"]{1,1000}))|"([^"\n]{1,1000})"|([\w.][\w./-]{0,999}))'
 )
 _END_OF_SENTENCE = ".,;:!?)]}>-"
 
@@ -26,35 +30,69 @@ class MentionKind(StrEnum):
     FOLDER = "folder"
     SYMBOL = "symbol"
     RESOURCE = "resource"
+    CHECKPOINT = "checkpoint"
 
 
 @value
 class Mention:
-    """Something that a message names. `name` is a path, the name of a symbol, or `server:uri`."""
+    """Something that a message names. `name` is a path, the name of a symbol, `server:uri`, or the beginning of a checkpoint's id."""
 
     kind: MentionKind
     name: str
 
+    def __str__(self) -> str:
+        match self.kind:
+            case MentionKind.FILE:
+                return f"@{self.name}"
+            case MentionKind.FOLDER:
+                return f"@{self.name}/"
+            case MentionKind.RESOURCE:
+                return f"@mcp:{self.name}"
+            case MentionKind.SYMBOL | MentionKind.CHECKPOINT:
+                return f"@{self.kind}:{self.name}"
+
 
 class Mentions:
-    def __init__(self, *, recorder: TurnRecorder, toolrunner: ToolRunner) -> None:
+    def __init__(self, *, recorder: TurnRecorder, toolrunner: ToolRunner, snapshots: SnapshotRows) -> None:
         self._recorder = recorder
         self._toolrunner = toolrunner
+        self._snapshots = snapshots
 
     async def bring(self, context: TurnContext) -> bool:
         """Make the calls at the beginning of a turn; return False if a person must decide about one first. Raises: StorageFault."""
         if context.turn.steps or context.calls:
             return True
         named = mentions_in(context.request())
+        named.sort(key=lambda mention: mention.kind is not MentionKind.CHECKPOINT)  # words come before results of calls
+        missed = [mention for mention in named if not await self._bring(context, mention)]
+        if missed:
+            await self._note_missed(context, missed)
         if context.brief:
-            paths = [Mention(MentionKind.FILE, path) for path in paths_in(context.request())[:MOST_FOR_A_SMALL_MODEL]]
-            named += [mention for mention in paths if mention not in named]
-        for mention in (one for one in named if one.kind is not MentionKind.RESOURCE):
-            call = self._call(context, mention)
-            if call and await self._toolrunner.passes_unasked(context, call):
-                await self._recorder.record_own_call(context, call, reference=True)
-                await self._toolrunner.run(context)
+            for path in paths_in(context.request())[:MOST_FOR_A_SMALL_MODEL]:
+                if (mention := Mention(MentionKind.FILE, path)) not in named:
+                    await self._bring(context, mention)
         return await self._read_resources(context, [one for one in named if one.kind is MentionKind.RESOURCE])
+
+    async def _bring(self, context: TurnContext, mention: Mention) -> bool:
+        """Return False if this names nothing that can be read without asking. Resources are only looked up: they are read together."""
+        if mention.kind is MentionKind.CHECKPOINT:
+            words = await describe_checkpoint(self._snapshots, context.chat.id, mention.name)
+            if words is not None:
+                await self._recorder.note(context, words, {CHECKPOINT_NOTE: mention.name})
+            return words is not None
+        call = self._call(context, mention)
+        if call is None or mention.kind is MentionKind.RESOURCE:
+            return call is not None
+        if not await self._toolrunner.passes_unasked(context, call):
+            return False
+        await self._recorder.record_own_call(context, call, reference=True)
+        await self._toolrunner.run(context)
+        return True
+
+    async def _note_missed(self, context: TurnContext, missed: Sequence[Mention]) -> None:
+        names = [str(mention) for mention in missed]
+        words = f"Not found, or not readable without asking: {', '.join(names)}."
+        await self._recorder.note(context, words, {"not_found": [*names]})
 
     async def _read_resources(self, context: TurnContext, named: list[Mention]) -> bool:
         """All together, so that a person is asked once."""
@@ -75,6 +113,8 @@ class Mentions:
             case MentionKind.RESOURCE:
                 server, _, uri = mention.name.partition(":")
                 tool, parameters = f"{server}__resources_read", {"uri": uri}
+            case MentionKind.CHECKPOINT:
+                return None
         if context.toolbox.find(tool) is None:
             return None
         return self._recorder.own_call(context, tool, dict(parameters), Provenance(reference=True))
@@ -91,7 +131,7 @@ def mentions_in(text: str) -> list[Mention]:
 def _mention(prefix: str, quoted_name: str, bare_name: str, quoted_path: str, bare_path: str) -> Mention | None:
     if prefix:
         name = quoted_name or bare_name.rstrip(_END_OF_SENTENCE)
-        kind = MentionKind.SYMBOL if prefix == "symbol" else MentionKind.RESOURCE
+        kind = MentionKind.RESOURCE if prefix == "mcp" else MentionKind(prefix)
         return Mention(kind, name) if name else None
     path = quoted_path or bare_path.rstrip(".-")
     name = path.rstrip("/")

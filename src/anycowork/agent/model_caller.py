@@ -10,12 +10,13 @@ from anycowork.agent.small_models import excluded_forms, required_tools
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat, Turn
-from anycowork.domain.errors import ContextFull, PromptTooLong
+from anycowork.domain.errors import ContextFull
 from anycowork.domain.images import ImageBytes, images_of
 from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.model import Calling, ModelOptions, ModelRequest, PromptMessage, Providers, UsageChunk
 from anycowork.domain.ports import Hidden, Journal
+from anycowork.domain.provider_errors import PromptTooLong
 from anycowork.domain.values import replace
 from anycowork.prompts.conversation import is_summary
 from anycowork.prompts.history_budget import RESULT_CAP

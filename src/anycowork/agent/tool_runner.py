@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from pydantic import JsonValue
+
 from anycowork.agent.call_authorizer import CallAuthorizer
 from anycowork.agent.error_results import failed_result, result_of_held
 from anycowork.agent.live_output import LiveOutput
@@ -27,9 +29,11 @@ from anycowork.domain.journal import Change, RequireLease, RequireNoDenial, SetC
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.model import SampledReply, SamplingPrompt
 from anycowork.domain.plan import Plan
-from anycowork.domain.ports import Clock, Journal, Snapshots, Store, Toolbox, Workspaces, names_nothing
+from anycowork.domain.ports import Clock, Journal, Store, Workspaces, names_nothing
 from anycowork.domain.question import Question
-from anycowork.domain.snapshots import Snapshot
+from anycowork.domain.snapshot_ports import Snapshots
+from anycowork.domain.snapshots import Snapshot, shown_path
+from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.tools import Call, CallState, Intent, PathIntent, Status, ToolResult
 from anycowork.domain.values import replace, value
 from anycowork.permissions.budgets import CostOf
@@ -210,7 +214,7 @@ class ToolRunner:
             live.end()
         if waiting:
             return await self._wait(context, replace(context.call(call.id), intent=waiting[0]))
-        result = replace(result, facts={**result.facts, "allowed_by": verdict.allowed_by})
+        result = replace(result, facts={**result.facts, "allowed_by": verdict.allowed_by, **_unkept_fact(before)})
         after = [await self._state_after(each, context, commit) for each in before]
         taken = [each for each in after if each]
         await self._settle(context, context.call(call.id), result, taken, message_id=message_id)
@@ -405,6 +409,12 @@ def _named_by(plan: Plan, step_id: str | None) -> Callable[[str], bool]:
     """Return a predicate: whether the step that covers a call names a file exactly."""
     patterns = [path for step in plan.steps if step.id == step_id for path in step.paths]
     return lambda path: any(names_file(pattern, path) for pattern in patterns)
+
+
+def _unkept_fact(before: Sequence[Snapshot]) -> dict[str, JsonValue]:
+    """Tell how many older files cannot be brought back, and one of them; nothing if all can."""
+    unkept = [path for snapshot in before for path in snapshot.unkept()]
+    return {"unkept": {"files": len(unkept), "first": shown_path(unkept[0])}} if unkept else {}
 
 
 def _tools_changed() -> StateChanged:

@@ -19,8 +19,9 @@ from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import Reserve, Write
 from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.plan import Plan
-from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Toolbox, ToolContext, Workspace, names_nothing
+from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Workspace, names_nothing
 from anycowork.domain.roles import Permission, RoleDefinition
+from anycowork.domain.tool_ports import Toolbox, ToolContext
 from anycowork.domain.tools import Call, CallState, Intent, Status
 from anycowork.prompts.conversation import results_before_summary
 from anycowork.prompts.tool_selection import opening_request

@@ -113,6 +113,10 @@ class TurnRecorder:
         context.history.append(message)
         context.issue([call])
 
+    async def note(self, context: TurnContext, words: str, payload: Json) -> None:
+        """Record something that the server says to the person."""
+        await self._write(context, self._system_message(context, words, payload))
+
     async def fault(self, context: TurnContext, reply: Reply | None, problem: ModelFault) -> None:
         """Record a faulty reply and the problem, for the model to read."""
         notice = [self._reply_message(context, reply)] if reply and reply.text.strip() else []

@@ -165,15 +165,19 @@ def _routes(services: Services, answers: Counter[int], passed_on: Counter[str]) 
 
 def _description(app: FastAPI, services: Services) -> Router:
     routes = Router(include_in_schema=False)
-    document: list[bytes] = []
+    document: dict[tuple[str, ...], bytes] = {}
+    """By the roles that it names: a person may add one."""
 
-    def written() -> bytes:
-        return msgspec.json.encode(describe(app, [role.name for role in services.roles.all()]))
+    def written(names: tuple[str, ...]) -> bytes:
+        return msgspec.json.encode(describe(app, list(names)))
 
     @routes.get("/openapi.json")
     async def openapi(principal: Reader) -> Response:
-        if not document:  # built in a thread: it takes most of a second and would block other requests
-            document.append(await asyncio.to_thread(written))
-        return Response(document[0], media_type="application/json")
+        names = tuple(role.name for role in services.roles.all())
+        if names not in document:  # built in a thread: it takes most of a second and would block other requests
+            made = await asyncio.to_thread(written, names)
+            document.clear()
+            document[names] = made
+        return Response(document[names], media_type="application/json")
 
     return routes

@@ -20,10 +20,7 @@ from anycowork.domain.errors import (
     KeyLimitReached,
     KeyUsedUp,
     LimitReached,
-    NoAnswerInTime,
-    NoSuchModel,
     NotFound,
-    ProviderFault,
     Refusal,
     RequestFault,
     StorageFault,
@@ -31,6 +28,7 @@ from anycowork.domain.errors import (
     Unauthenticated,
 )
 from anycowork.domain.messages import Json
+from anycowork.domain.provider_errors import NoAnswerInTime, NoSuchModel, ProviderFault
 from anycowork.domain.values import value
 from anycowork.domain.visible_text import UntrustedText, visible, visible_line
 

@@ -14,7 +14,7 @@ from anycowork.chats.record_factory import IDLE, RecordFactory, require_idle
 from anycowork.domain import event_factory
 from anycowork.domain.attached_files import AttachedFile, check_files, files_payload
 from anycowork.domain.chats import Autonomy, Chat, ChatConfig, ChatState
-from anycowork.domain.errors import Conflict, Invalid, NeedsConfirmation, NoSuchModel, TurnAlreadyRunning
+from anycowork.domain.errors import Conflict, Invalid, NeedsConfirmation, TurnAlreadyRunning
 from anycowork.domain.events import NewEvent
 from anycowork.domain.images import GivenImage, Image, ImageBytes, recognise
 from anycowork.domain.journal import AddChat, RemoveChat, RemoveQueued, RequireState, SetChat, Write
@@ -23,6 +23,7 @@ from anycowork.domain.messages import Json, Speaker
 from anycowork.domain.model import Providers
 from anycowork.domain.ports import Clock, Store
 from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.provider_errors import NoSuchModel
 from anycowork.domain.roles import Role
 from anycowork.domain.values import value
 from anycowork.permissions.roles import RoleRegistry

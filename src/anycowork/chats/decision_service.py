@@ -20,11 +20,12 @@ from anycowork.domain.errors import AlreadyAnswered, AlreadyDecided, NotFound
 from anycowork.domain.journal import ApprovePlan, SetChat, SettleQuestion, Write
 from anycowork.domain.messages import ASKED_BY, Json, MessageType, Speaker
 from anycowork.domain.plan_status import PlanStatus
-from anycowork.domain.ports import Clock, Store, Toolbox
+from anycowork.domain.ports import Clock, Store
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Role
 from anycowork.domain.rules import Rule
+from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.workflows import RunStatus
 
 

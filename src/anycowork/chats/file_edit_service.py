@@ -12,8 +12,9 @@ from anycowork.domain.chats import Chat
 from anycowork.domain.errors import ContentChanged, FileMissing, Invalid, NotFound, StateChanged
 from anycowork.domain.files import ChangedBy, FileBrowser, Protection, shown_name
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import Rules, Snapshots, Store, Workspace, Workspaces
+from anycowork.domain.ports import Rules, Store, Workspace, Workspaces
 from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.snapshot_ports import Snapshots
 from anycowork.domain.snapshots import (
     Kind,
     PathImage,
@@ -110,7 +111,7 @@ class FileEditService:
         """
         principal.require(Scope.DECIDE)
         chat = await require_chat(self._store, chat_id)
-        async with self._writer.writing(chat) as (workspace, epoch):
+        async with self._writer.writing(chat.workspace) as (workspace, epoch):
             try:
                 edit = await self._browser.prepare_edit(workspace, path, text, expected=expected)
                 target = await self._snapshots.keep(edit.path, edit.data, mode=edit.mode, workspace=workspace)
@@ -151,7 +152,7 @@ class FileEditService:
         """
         principal.require(Scope.DECIDE)
         chat = await require_chat(self._store, chat_id)
-        async with self._writer.writing(chat) as (workspace, epoch):
+        async with self._writer.writing(chat.workspace) as (workspace, epoch):
             found = await self._net_of(chat, workspace, path)
             if state_of(found.base, found.now) != state:
                 raise ContentChanged(

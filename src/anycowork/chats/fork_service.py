@@ -7,6 +7,7 @@ from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.rollback_service import RollbackRequest, RollbackResult, RollbackService
+from anycowork.chats.workspace_copy_service import WorkspaceCopyService
 from anycowork.domain.approvals import PlanRow, PlanState
 from anycowork.domain.attached_files import attached_files_of
 from anycowork.domain.chats import Autonomy, Chat
@@ -15,7 +16,7 @@ from anycowork.domain.journal import AddChat, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.ports import Clock, Store
 from anycowork.domain.principals import Principal, Scope
-from anycowork.domain.snapshots import Restored, RestorePreview
+from anycowork.domain.snapshots import Restored, RestorePreview, shown_path
 from anycowork.domain.values import replace, value
 
 _AT_ONCE = 500  # messages of one transaction: other chats are written in between
@@ -23,11 +24,12 @@ _AT_ONCE = 500  # messages of one transaction: other chats are written in betwee
 
 @value
 class ForkRequest:
-    """`restore` takes the files back to that moment. `content` is sent in the new chat at once, to `model` if one is
-    named, together with the text files of the message that it replaces."""
+    """`restore` takes the files back to that moment; `copy` puts them as they were then into a new folder. `content` is
+    sent in the new chat at once, to `model` if one is named, together with the text files of the message that it replaces."""
 
     message_id: str
     restore: bool = False
+    copy: bool = False
     overwrite: tuple[str, ...] = ()
     content: str | None = None
     model: str | None = None
@@ -40,18 +42,27 @@ class ForkStore(Store, Protocol):
 
 class ForkService:
     def __init__(
-        self, *, chat_lock: ChatLock, chats: ChatService, rollback: RollbackService, store: ForkStore, clock: Clock
+        self,
+        *,
+        chat_lock: ChatLock,
+        chats: ChatService,
+        rollback: RollbackService,
+        copies: WorkspaceCopyService,
+        store: ForkStore,
+        clock: Clock,
     ) -> None:
         self._chat_lock = chat_lock
         self._chats = chats
         self._rollback = rollback
+        self._copies = copies
         self._store = store
         self._clock = clock
 
     async def fork(self, principal: Principal, chat_id: str, fork_request: ForkRequest) -> Chat:
         """Create the new chat. A person's own message is left out, so that it can be written anew; any other message is included.
 
-        Raises: NotFound, Invalid; with `restore` as `RollbackService.restore`, and then nothing was changed.
+        Raises: NotFound, Invalid; with `restore` as `RollbackService.restore`, with `copy` as `WorkspaceCopyService.create`, and then
+        nothing was changed.
         """
         principal.require(Scope.SEND)
         if fork_request.content is not None and not fork_request.content.strip():
@@ -61,8 +72,16 @@ class ForkService:
         new = await self._new_chat(principal, chat, fork_request)
         if fork_request.restore:
             await self._restore(principal, chat_id, fork_request, dry_run=False)
+        if fork_request.copy:
+            snapshot_id = await self._store.snapshot_after_message(chat_id, fork_request.message_id)
+            new = replace(new, workspace=await self._copies.create(principal, chat, snapshot_id))
         note = self._note(new, chat, fork_request.message_id)
-        await self._write(principal, new, [*self._copies(new, kept), note])
+        try:
+            await self._write(principal, new, [*self._copied_messages(new, kept), note])
+        except BaseException:
+            if fork_request.copy:
+                await self._copies.remove(new.workspace)
+            raise
         if fork_request.content is not None:
             message = await self._store.message(chat_id, fork_request.message_id)
             files = attached_files_of(message) if message else ()
@@ -98,7 +117,7 @@ class ForkService:
         )
         return Chat(self._clock.new_id(), chat.title, chat.workspace, config, created_at=now, updated_at=now)
 
-    def _copies(self, new: Chat, kept: Sequence[Message]) -> list[Message]:
+    def _copied_messages(self, new: Chat, kept: Sequence[Message]) -> list[Message]:
         """Copy with new ids: an id names one message. Messages of one turn stay together."""
         turns: dict[str, str] = {}
         return [
@@ -117,6 +136,8 @@ class ForkService:
     def _note(self, new: Chat, old: Chat, message_id: str) -> Message:
         payload: Json = {"forked_from": {"context_id": old.id, "message_id": message_id}}
         words, new_id, now = f"Forked from '{old.title}'.", self._clock.new_id(), self._clock.now()
+        if new.workspace != old.workspace:
+            words += f" This chat works in a copy of its files, in {shown_path(new.workspace)}."
         return Message(new_id, new.id, Speaker.SYSTEM, words, payload=payload, created_at=now)
 
     async def _write(self, principal: Principal, new: Chat, messages: Sequence[Message]) -> None:

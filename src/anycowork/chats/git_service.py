@@ -1,4 +1,4 @@
-"""Shows a person the git repository of a chat's workspace, and commits and branches as the person's own act."""
+"""Shows a person the git repository of a chat's workspace, and commits, branches and pushes as the person's own act."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from anycowork.chats.record_factory import RecordFactory
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import Conflict, StateChanged, ToolFault
 from anycowork.domain.files import Protection, shown_name
-from anycowork.domain.git import GitRepositories, GitState
+from anycowork.domain.git import GitRepositories, GitState, PushOffer, PushRequest
 from anycowork.domain.journal import Change, RequireLease
 from anycowork.domain.messages import Json, Speaker
 from anycowork.domain.ports import Clock, Journal, Rules, Store, Workspace, Workspaces
@@ -96,7 +96,7 @@ class GitService:
         """
         by = admit_person(principal)
         chat = await require_chat(self._store, chat_id)
-        async with self._writer.writing(chat) as (workspace, epoch):
+        async with self._writer.writing(chat.workspace) as (workspace, epoch):
             try:
                 commit = await self._repositories.prepare_commit(workspace, message, paths, head=head)
                 words = f"You committed {len(paths)} {'file' if len(paths) == 1 else 'files'} ({commit[:10]}): {_subject(message)}"
@@ -115,7 +115,7 @@ class GitService:
         """Create a branch at the last commit and switch to it; no file changes. Raises: NotFound, Conflict, Invalid, ToolFault."""
         by = admit_person(principal)
         chat = await require_chat(self._store, chat_id)
-        async with self._writer.writing(chat) as (workspace, epoch):
+        async with self._writer.writing(chat.workspace) as (workspace, epoch):
             state = await self._repositories.state(workspace)
             if state.reason is not None:
                 raise ToolFault(state.reason)
@@ -123,12 +123,42 @@ class GitService:
             words = f"You created the branch {shown_name(name)} and switched to it."
             await self._record(chat, workspace, epoch, by, words, {"branch": shown_name(name), "parent": state.head})
 
+    async def push_offer(self, principal: Principal, chat_id: str) -> PushOffer:
+        """Return where the branch could be pushed, and which commits. No remote is asked. Raises: NotFound, BadWorkspace, ToolFault."""
+        principal.require(Scope.DECIDE)
+        chat = await require_chat(self._store, chat_id)
+        return await self._repositories.push_offer(self._workspaces.open(chat.workspace))
+
+    async def push(self, principal: Principal, chat_id: str, wanted: PushRequest) -> None:
+        """Push what the person saw, with their own credentials; record it before and, if it failed, after.
+
+        Raises: NotFound, Conflict if something is not as shown; ToolFault.
+        """
+        by = admit_person(principal)
+        chat = await require_chat(self._store, chat_id)
+        workspace = self._workspaces.open(chat.workspace)
+        where = f"{shown_name(wanted.branch)} ({wanted.head[:10]}) to {shown_name(wanted.remote)}, {shown_name(wanted.address)}"
+        what = {"pushed": wanted.head, "branch": shown_name(wanted.branch), "remote": shown_name(wanted.remote)}
+        await self._write(chat, by, f"You push {where}.", {**what, "to": shown_name(wanted.address)})
+        try:
+            await self._repositories.push(workspace, wanted)
+        except (StateChanged, ToolFault) as fault:
+            await self._write(chat, by, f"The push failed. {fault.message}", {**what, "pushed": None})
+            if isinstance(fault, StateChanged):
+                raise Conflict(fault.message) from None
+            raise
+
     async def _record(
         self, chat: Chat, workspace: Workspace, epoch: int, by: str, words: str, what: dict[str, str | None]
     ) -> None:
+        await self._write(chat, by, words, what, RequireLease(workspace.root, epoch))
+
+    async def _write(
+        self, chat: Chat, by: str, words: str, what: dict[str, str | None], *required: RequireLease
+    ) -> None:
         payload: Json = {"git": {**what, "by": by}}
         message = self._draft.message(chat, Speaker.SYSTEM, words, payload=payload)
-        await self._journal.write(Change(chat.id, (RequireLease(workspace.root, epoch), message), principal=by))
+        await self._journal.write(Change(chat.id, (*required, message), principal=by))
 
 
 def proposed_message(title: str, state: GitState) -> str:

@@ -11,7 +11,8 @@ from anycowork.domain.errors import NotFound
 from anycowork.domain.jobs import Job, JobTask, step_statuses
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Plan, read_plan
-from anycowork.domain.ports import Store, Toolbox
+from anycowork.domain.ports import Store
+from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.tools import Call
 from anycowork.jobs.job_usage import usage_json
 from anycowork.permissions.budgets import CostOf

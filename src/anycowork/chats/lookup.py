@@ -5,7 +5,8 @@ import asyncio
 from anycowork.agent.plan_progress import PlanProgress
 from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.errors import NotFound
-from anycowork.domain.ports import Store, Toolbox
+from anycowork.domain.ports import Store
+from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.tools import Call
 from anycowork.domain.values import replace
 from anycowork.jobs.approved_plans import ApprovedPlans

@@ -11,8 +11,9 @@ from anycowork.domain.errors import Conflict, StateChanged
 from anycowork.domain.files import shown_name
 from anycowork.domain.journal import Change, RequireLease
 from anycowork.domain.messages import Json, Speaker
-from anycowork.domain.ports import Clock, Journal, Snapshots, Workspace, Workspaces
+from anycowork.domain.ports import Clock, Journal, Workspace, Workspaces
 from anycowork.domain.principals import Principal
+from anycowork.domain.snapshot_ports import Snapshots
 from anycowork.domain.snapshots import PERSON_CHANGE, PersonChange, Snapshot, SnapshotMoment, Undo
 from anycowork.domain.values import replace, value
 from anycowork.permissions.gate import admit_person
@@ -42,17 +43,17 @@ class PersonChangeWriter:
         self._draft = RecordFactory(clock)
 
     @asynccontextmanager
-    async def writing(self, chat: Chat) -> AsyncIterator[tuple[Workspace, int]]:
+    async def writing(self, root: str) -> AsyncIterator[tuple[Workspace, int]]:
         """Wait for the workspace's lease. Raises: Conflict if the agent keeps it too long; BadWorkspace."""
         async with AsyncExitStack() as stack:
             try:
                 async with asyncio.timeout(self._waits):
-                    epoch = await stack.enter_async_context(self._workspaces.writing(chat.workspace))
+                    epoch = await stack.enter_async_context(self._workspaces.writing(root))
             except TimeoutError:
                 raise Conflict(
                     "A command of the agent is writing in this workspace. Nothing was changed; try again when it has ended."
                 ) from None
-            yield self._workspaces.open(chat.workspace), epoch
+            yield self._workspaces.open(root), epoch
 
     async def write(
         self, principal: Principal, chat: Chat, workspace: Workspace, epoch: int, undos: Sequence[Undo], *, verb: str

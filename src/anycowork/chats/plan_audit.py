@@ -13,7 +13,8 @@ from anycowork.domain.chats import Chat, Turn, TurnState
 from anycowork.domain.messages import Json, Message, MessageType
 from anycowork.domain.plan import Budget, PlanStep
 from anycowork.domain.plan_status import StepStatus, plan_status
-from anycowork.domain.ports import Store, Toolbox
+from anycowork.domain.ports import Store
+from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.tools import Call, Status
 from anycowork.domain.values import value
 from anycowork.permissions.budgets import CostOf, spent_by

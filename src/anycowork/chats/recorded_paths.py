@@ -6,7 +6,7 @@ from collections import OrderedDict
 from anycowork.chats.chat_changes import ChangedPath, changed_folders, changed_paths
 from anycowork.domain.chats import Chat
 from anycowork.domain.files import ChangedBy
-from anycowork.domain.ports import SnapshotRows
+from anycowork.domain.snapshot_ports import SnapshotRows
 from anycowork.domain.values import value
 
 _MOST_CHATS = 8

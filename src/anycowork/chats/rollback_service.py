@@ -20,8 +20,9 @@ from anycowork.domain.errors import (
 )
 from anycowork.domain.journal import Change, RequireLease
 from anycowork.domain.messages import Json, Speaker
-from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store, Workspace, Workspaces
+from anycowork.domain.ports import Clock, Journal, Store, Workspace, Workspaces
 from anycowork.domain.principals import SERVER_PRINCIPAL, Principal, Scope
+from anycowork.domain.snapshot_ports import SnapshotRows, Snapshots
 from anycowork.domain.snapshots import (
     FileDifference,
     Kind,
@@ -87,8 +88,9 @@ class RollbackResult:
     undo_snapshot: str | None = None
 
     def to_json(self) -> Json:
-        reasons = self.done.conflicts or {}
-        lists = {"restored": self.done.restored, "deleted": self.done.deleted, "kept": self.done.kept}
+        done = self.done
+        reasons = done.conflicts or {}
+        lists = {"restored": done.restored, "deleted": done.deleted, "kept": done.kept, "unkept": done.unkept}
         counts: Json = {name: len(paths) for name, paths in lists.items()}
         return {
             **{name: [shown_path(path) for path in paths[:MOST_LISTED]] for name, paths in lists.items()},
@@ -195,10 +197,14 @@ class RollbackService:
     ) -> RollbackResult:
         _require_no_conflicts(preview, request.overwrite)
         before = await self._begin(principal, chat, snapshot, preview, workspace, epoch)
-        done = await self._snapshots.restore(workspace, preview.undos)
+        done = replace(await self._snapshots.restore(workspace, preview.undos), unkept=preview.unkept)
         targets = [undo.target for undo in preview.undos]
         await self._finish(principal.label(), chat, before, targets, done, workspace)
         return RollbackResult(done, preview, undo_snapshot=before.id)
+
+    async def undos_since(self, chat_id: str, snapshot_id: str) -> list[Undo]:
+        """Return what undoes every change since before that snapshot. Raises: NotFound, SnapshotPruned."""
+        return await self._undos(await self._snapshot(chat_id, snapshot_id), only=False)
 
     async def undo_turns(
         self, principal: Principal, chat_id: str, turn_ids: Sequence[str], request: RollbackRequest
@@ -319,7 +325,7 @@ class RollbackService:
         return snapshot
 
 
-_RECORDED = ("restored", "deleted", "kept", "counts", "conflicts", "reasons", "undo_snapshot")
+_RECORDED = ("restored", "deleted", "kept", "unkept", "counts", "conflicts", "reasons", "undo_snapshot")
 
 
 def _pruned(snapshot_id: str) -> SnapshotPruned:
@@ -350,7 +356,7 @@ def _require_no_conflicts(preview: RestorePreview, overwrite: Sequence[str]) -> 
 def _would_be(preview: RestorePreview) -> Restored:
     gone = tuple(undo.path for undo in preview.undos if undo.target.kind is Kind.ABSENT)
     back = tuple(undo.path for undo in preview.undos if undo.target.kind is not Kind.ABSENT)
-    return Restored(back, gone, conflicts=preview.conflicts)
+    return Restored(back, gone, conflicts=preview.conflicts, unkept=preview.unkept)
 
 
 def _file_differences(before: Snapshot, after: Snapshot) -> list[FileDifference]:
@@ -371,6 +377,12 @@ def _words(done: Restored) -> str:
     parts = [f"{len(done.restored)} restored", f"{len(done.deleted)} deleted"]
     if done.kept:
         parts.append(f"{len(done.kept)} folders kept because they contain other files")
+    if done.unkept:
+        first = min(done.unkept)
+        parts.append(
+            f"{len(done.unkept)} in folders that git ignores left as they are, because their older content was not kept"
+            f" ('{shown_path(first)}')"
+        )
     if done.conflicts:
         first, reason = min(done.conflicts.items())
         parts.append(f"{len(done.conflicts)} left unchanged ('{shown_path(first)}': {reason.rstrip('.')})")

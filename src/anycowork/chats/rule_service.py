@@ -5,10 +5,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from anycowork.chats.lookup import require_chat
 from anycowork.domain.chats import Turn
 from anycowork.domain.errors import Invalid, ModelFault, NotFound, Refusal, ToolFault, UnknownTool
-from anycowork.domain.ports import Clock, PastCall, Rules, Store, Toolbox, ToolContext, Workspaces
+from anycowork.domain.ports import Clock, PastCall, Rules, Store, Workspaces
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.roles import Role, RoleDefinition
 from anycowork.domain.rules import Effect, NewRule, Rule, RuleChange, RuleScope, changed_rule, new_rule
+from anycowork.domain.tool_ports import Toolbox, ToolContext
 from anycowork.domain.tools import Call, Parameters
 from anycowork.domain.values import value
 from anycowork.permissions.gate import CallContext, Gate

@@ -18,6 +18,7 @@ from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
+from anycowork.chats.role_service import RoleService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
 from anycowork.chats.server_ports import (
@@ -34,15 +35,18 @@ from anycowork.chats.server_ports import (
 )
 from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.trust_service import TrustService
+from anycowork.chats.worktree_service import WorktreeService
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import Clock, Toolbox
+from anycowork.domain.ports import Clock
 from anycowork.domain.store_ports import ClientKeysPort, IdempotencyPort, KeyLedger, ReadStore
+from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.values import value
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
 from anycowork.workflows.template_service import JobTemplateService
+from anycowork.workflows.workflow_editor import WorkflowEditor
 from anycowork.workflows.workflow_service import WorkflowService
 
 
@@ -88,6 +92,7 @@ class ServerServices:
     settings: SettingsPort
     numbers: Callable[[], Awaitable[Mapping[str, int]]]
     storage: Callable[[], Awaitable[Sequence[Json]]]
+    verify_audit: Callable[[], Awaitable[Sequence[Json]]]
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -102,6 +107,7 @@ class Services:
     files: FileService
     file_edits: FileEditService
     git: GitService
+    worktrees: WorktreeService
     symbols: SymbolService
     decisions: DecisionService
     jobs: JobService
@@ -116,9 +122,11 @@ class Services:
     store: ReadStore
     image_bytes: ImageBytes
     workflows: WorkflowService
+    workflow_editor: WorkflowEditor
     job_templates: JobTemplateService
     streams: EventStreamsPort
     roles: RoleRegistry
+    role_editor: RoleService
     toolbox: Toolbox
     prompts: PromptService
     mcp: McpServersPort

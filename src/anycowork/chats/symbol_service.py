@@ -6,9 +6,10 @@ from itertools import pairwise
 from anycowork.chats.lookup import require_chat
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import Rules, Store, Toolbox, ToolContext, Workspaces
+from anycowork.domain.ports import Rules, Store, Workspaces
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import Toolbox, ToolContext
 from anycowork.domain.values import value
 from anycowork.permissions.policy import PolicyEvaluator
 

@@ -27,9 +27,11 @@ from anycowork.domain.errors import (
 from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import Change, Compact, DecideApproval, SetChat, SettleQuestion, Write
 from anycowork.domain.messages import Message, Speaker
-from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store, Toolbox, Workspaces
+from anycowork.domain.ports import Clock, Journal, Store, Workspaces
 from anycowork.domain.principals import SERVER_PRINCIPAL
+from anycowork.domain.snapshot_ports import SnapshotRows, Snapshots
 from anycowork.domain.snapshots import Snapshot
+from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
 from anycowork.domain.values import value
 

@@ -17,8 +17,9 @@ from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, 
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Message
-from anycowork.domain.ports import Journal, RecentMessages, Store, Toolbox, Workspaces
+from anycowork.domain.ports import Journal, RecentMessages, Store, Workspaces
 from anycowork.domain.principals import SERVER_PRINCIPAL
+from anycowork.domain.tool_ports import Toolbox
 from anycowork.jobs.approved_plans import ApprovedPlans
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.roles import RoleRegistry

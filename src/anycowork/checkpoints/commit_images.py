@@ -4,13 +4,15 @@ recorded one.
 For changes of many paths: a path that was not there before costs no system call.
 """
 
+import stat
 from collections.abc import Collection, Iterable, Sequence
-from itertools import chain
 
-from anycowork.checkpoints.capture import ContentWriter, ImageReader, bytes_in, path_of, touched
+from anycowork.checkpoints.capture import ContentWriter, ImageReader, Seen, bytes_in, path_of, touched
+from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
 from anycowork.domain.snapshots import Kind, PathImage, Restored, absent
 from anycowork.domain.tools import PathIntent
+from anycowork.domain.values import replace
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.paths import is_git_control
 
@@ -18,28 +20,50 @@ _FOLDER, _LINK, _TREE = "folder", "link:", "tree:"
 
 
 class CommitImages:
-    """The images before one commit. `needs` is how many bytes storing them takes, at most."""
+    """The images before one commit. `needs` is how many bytes storing them takes, at most.
 
-    def __init__(self, folder: Folder, intents: Sequence[PathIntent]) -> None:
+    What is in `unkept` folders is only hashed.
+    """
+
+    def __init__(self, folder: Folder, intents: Sequence[PathIntent], unkept: UnkeptFolders) -> None:
         """Raises: NotKept if there are too many paths; ToolFault if a folder cannot be read."""
         self._folder = folder
         places = [(path_of(item.path), item) for item in intents]
         outside_git = [(place, item) for place, item in places if not is_git_control(place.parts)]
         self._new = [item.path for _, item in outside_git if item.before is None]
         trees = [item.path for _, item in outside_git if _is_tree(item)]
-        self._below = touched(folder, trees) if trees else []
+        below = touched(folder, trees) if trees else []
         lost = [place for place, item in outside_git if item.before is not None and not _is_tree(item)]
         lost.sort(key=lambda place: place.parts[:-1])
         with ImageReader(folder) as reader:
-            self._single = [(place, reader.stat(place)) for place in lost]
-        self.needs = bytes_in(self._below) + bytes_in(self._single)
+            single = [(place, reader.stat(place)) for place in lost]
+        self._kept, self._hashed = split_unkept([*below, *single], unkept)
+        self.needs = bytes_in(self._kept)
 
     def taken(self, content: ContentWriter) -> list[PathImage]:
         """Stores what the commit will replace or remove. Raises: ToolFault if it cannot be read; OSError if the pack cannot store it."""
         images = [absent(path) for path in self._new]
         with ImageReader(self._folder, content) as reader:
-            images += [reader.image_of(each) for each in chain(self._below, self._single)]
+            images += [reader.image_of(each) for each in self._kept]
+        images += hashed_images(self._folder, self._hashed)
         return sorted(images, key=lambda image: image.path.split("/"))
+
+
+def split_unkept(seen: Iterable[Seen], unkept: UnkeptFolders) -> tuple[list[Seen], list[Seen]]:
+    """Returns the entries whose content is kept, and those in unkept folders."""
+    kept: list[Seen] = []
+    hashed: list[Seen] = []
+    for place, found in seen:
+        is_folder = found is not None and stat.S_ISDIR(found.st_mode)
+        (hashed if unkept.covers(place, is_folder=is_folder) else kept).append((place, found))
+    return kept, hashed
+
+
+def hashed_images(folder: Folder, seen: Iterable[Seen]) -> list[PathImage]:
+    """Returns images without keeping their content. What is absent needs none: undoing it is removing. Raises: ToolFault."""
+    with ImageReader(folder) as reader:
+        images = [reader.image_of(each) for each in seen]
+    return [image if image.kind is Kind.ABSENT else replace(image, kept=False) for image in images]
 
 
 def images_afterwards(

@@ -24,6 +24,7 @@ def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo]) -> Restor
     hopeless: set[str] = set()
     todo: list[Undo] = []
     seen: list[PathImage] = []
+    unkept: list[str] = []
     ours = {undo.path for undo in undos}
     places = {path_of(path).parts for path in ours if ".." not in path.split("/")}
     with ImageReader(folder) as reader:
@@ -40,6 +41,9 @@ def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo]) -> Restor
                 continue
             if now.same_as(undo.target):
                 continue
+            if not undo.target.kept:
+                unkept += [undo.path] if undo.target.has_content else []
+                continue
             if _cannot_be_replaced(folder, undo, now, ours):
                 conflicts[undo.path] = "something is there that cannot be kept or replaced: move it away"
                 hopeless.add(undo.path)
@@ -55,7 +59,14 @@ def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo]) -> Restor
         old=lambda now: live_content(folder, now),
         new=lambda kept: kept_content(pack, kept),
     )
-    return RestorePreview(tuple(todo), conflicts, frozenset(hopeless), found_differences.files, found_differences.text)
+    return RestorePreview(
+        tuple(todo),
+        conflicts,
+        frozenset(hopeless),
+        found_differences.files,
+        found_differences.text,
+        tuple(unkept),
+    )
 
 
 def _require_kept(pack: Pack, undos: Sequence[Undo]) -> None:

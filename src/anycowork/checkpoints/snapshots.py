@@ -6,13 +6,20 @@ from typing import assert_never
 
 from anycowork.checkpoints.capture import ContentWriter, ImageReader, bytes_in, path_of, refuse_special, touched
 from anycowork.checkpoints.capture import image as image_at
-from anycowork.checkpoints.commit_images import CommitImages, images_afterwards, images_of_restore
+from anycowork.checkpoints.commit_images import (
+    CommitImages,
+    hashed_images,
+    images_afterwards,
+    images_of_restore,
+    split_unkept,
+)
 from anycowork.checkpoints.compare import Comparison, compare
 from anycowork.checkpoints.contents import content_as_left, kept_content, live_content
 from anycowork.checkpoints.pack import Damaged, Pack
 from anycowork.checkpoints.quota import PackQuota, QuotaExceeded, RetentionPort
 from anycowork.checkpoints.restore import bring_back, clear_leftovers
 from anycowork.checkpoints.restore_preview import preview_restore
+from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.domain.errors import NotKept, OutsideWorkspace, ToolFault
 from anycowork.domain.ports import Clock, Workspace
 from anycowork.domain.snapshots import (
@@ -43,16 +50,26 @@ FEW_PATHS = 200  # of a change: up to here its difference is recorded, beyond it
 class PackedSnapshots:
     """`quota_bytes` is the maximum size of the pack. A commit of more than `few_paths` is recorded from its manifest.
 
+    A commit keeps only hashes of what is in folders with one of the `unkept_folders` as name, if git ignores them.
+
     A change that would not fit even in an empty pack is refused, never left unrecorded.
     """
 
     def __init__(
-        self, pack: Pack, retention: RetentionPort, clock: Clock, *, quota_bytes: int, few_paths: int = FEW_PATHS
+        self,
+        pack: Pack,
+        retention: RetentionPort,
+        clock: Clock,
+        *,
+        quota_bytes: int,
+        few_paths: int = FEW_PATHS,
+        unkept_folders: Sequence[str] = (),
     ) -> None:
         self._pack = pack
         self._clock = clock
         self._quota = PackQuota(pack, retention, quota_bytes)
         self._few_paths = few_paths
+        self._unkept_folders = tuple(unkept_folders)
         self._readers: ReaderThreads | None = None
 
     # --- around a change
@@ -68,9 +85,10 @@ class PackedSnapshots:
         return await self._kept(cause, folder, lambda: self._keep_expected(folder, undos))
 
     async def before_commit(self, cause: Call, workspace: Workspace, intents: Sequence[PathIntent]) -> Snapshot:
-        if len(intents) <= self._few_paths:
-            return await self.before(cause, workspace, [item.path for item in intents])
         folder = _folder(workspace)
+        if len(intents) <= self._few_paths:
+            paths = [item.path for item in intents]
+            return await self._kept(cause, folder, lambda: self._keep(folder, paths, self._unkept_folders))
         return await self._kept(cause, folder, lambda: self._keep_replaced(folder, intents))
 
     async def _kept(
@@ -231,16 +249,17 @@ class PackedSnapshots:
 
     # --- in a thread
 
-    def _keep(self, folder: Folder, paths: Sequence[str]) -> list[PathImage]:
+    def _keep(self, folder: Folder, paths: Sequence[str], unkept_names: Sequence[str] = ()) -> list[PathImage]:
         # One writer per workspace: if it writes again, what it kept last is recorded.
         self._pack.begin(folder.root)
-        seen = touched(folder, paths)
-        self._quota.require_space(bytes_in(seen))
+        kept, hashed = split_unkept(touched(folder, paths), UnkeptFolders(folder, unkept_names))
+        self._quota.require_space(bytes_in(kept))
         with ImageReader(folder, self._content_writer(folder)) as reader:
-            images = [reader.image_of(each) for each in seen]
+            images = [reader.image_of(each) for each in kept]
+        images += hashed_images(folder, hashed)
         refuse_special(images)
-        self._pack.sync([each.hash for each in images])
-        return images
+        self._pack.sync([each.hash for each in images if each.kept])
+        return sorted(images, key=lambda image: image.path.split("/")) if hashed else images
 
     def _keep_expected(self, folder: Folder, undos: Sequence[Undo]) -> list[PathImage]:
         """Like `_keep`, but files that a preview has just seen are only read."""
@@ -260,11 +279,11 @@ class PackedSnapshots:
 
     def _keep_replaced(self, folder: Folder, intents: Sequence[PathIntent]) -> list[PathImage]:
         self._pack.begin(folder.root)
-        found = CommitImages(folder, intents)
+        found = CommitImages(folder, intents, UnkeptFolders(folder, self._unkept_folders))
         self._quota.require_space(found.needs)
         images = found.taken(self._content_writer(folder))
         refuse_special(images)
-        self._pack.sync([each.hash for each in images])
+        self._pack.sync([each.hash for each in images if each.kept])
         return images
 
     def _content_writer(self, folder: Folder) -> ContentWriter:

@@ -4,44 +4,32 @@ A second file beside the database holds the heads of the chains: it reveals a ch
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from anycowork.cli.options import Invocation
+from anycowork.cli.server_command import print_error
 from anycowork.client.console import stderr, stdout, strip_controls
-from anycowork.config.loading import load_settings
-from anycowork.config.settings import BadSettings, Settings
-from anycowork.domain.audit import BrokenChain, ChainHead, HeadEvent, Link, verify_heads
+from anycowork.domain.audit import BrokenChain, Link
 from anycowork.domain.audit import verify as verify_links
 from anycowork.domain.errors import AnyCoworkError
-from anycowork.domain.values import value
-from anycowork.server.database_setup import open_to_read
-from anycowork.store.sql.audit import chat_ids, end_of, verify_chat
-from anycowork.store.sql.audit_heads import heads_path, read_heads
+from anycowork.server.audit_check import AuditFinding, AuditHeadsFile, verify_in_database
+from anycowork.store.sql.audit_heads import heads_path
 
 
-@value
-class AuditFinding:
-    what: str
-    broken: BrokenChain | None
-    end: str = ""
-
-
-def verify(
-    flags: Mapping[str, object], environ: Mapping[str, str], what: Sequence[str], *, every: bool, cwd: Path
-) -> int:
+def verify(invocation: Invocation, what: Sequence[str], *, every: bool) -> int:
     """Verifies the named chats, or all. Returns 0 if every chain is intact, 1 if one is broken or missing, 2 for wrong arguments."""
-    every = every or not what
+    every, cwd = every or not what, invocation.cwd
     try:
         files = [Path(cwd, name) for name in what if Path(cwd, name).is_file()]
         chats = [name for name in what if not Path(cwd, name).is_file()]
-        settings = load_settings(flags, environ, cwd=cwd)
-        heads = _Heads(heads_path(settings.database_path))  # before the database, which may grow meanwhile
+        settings = invocation.settings()
+        heads = AuditHeadsFile(heads_path(settings.database_path))  # before the database, which may grow meanwhile
         findings = [_in_file(path, heads) for path in files]
         if chats or every:
-            findings += _in_database(settings, chats, heads, every=every)
+            findings += verify_in_database(settings, chats, heads, every=every)
     except AnyCoworkError as error:
-        stderr().line(f"anycowork audit verify: {error.message}")
-        return 2 if isinstance(error, BadSettings) else 1
+        return print_error("audit verify", error)
     for finding in findings:
         _print_finding(finding)
     if not findings:
@@ -49,52 +37,7 @@ def verify(
     return 1 if any(finding.broken for finding in findings) else 0
 
 
-def _in_database(settings: Settings, chats: Sequence[str], heads: "_Heads", *, every: bool) -> list[AuditFinding]:
-    with open_to_read(settings) as (connection, expects_heads):
-        wanted = [*chats, *([*chat_ids(connection), *heads.chats()] if every else [])]
-        found = []
-        for chat_id in dict.fromkeys(wanted):
-            end = end_of(connection, chat_id)
-            broken = verify_chat(connection, chat_id, heads.newest.get(chat_id))
-            found.append(AuditFinding(f"chat {chat_id}", broken, end.hash if end else ""))
-        if heads.all or expects_heads:
-            missing = None if heads.all else BrokenChain(0, "the file is missing or empty")
-            found.append(
-                AuditFinding("heads of all chats", heads.broken or missing, heads.all[-1].head if heads.all else "")
-            )
-    return found
-
-
-class _Heads:
-    """The file of heads; without one there is nothing to compare with."""
-
-    def __init__(self, path: Path) -> None:
-        self.all: list[ChainHead] = []
-        self.broken: BrokenChain | None = None
-        try:
-            self.all += read_heads(path)
-            self.broken = verify_heads(self.all)
-        except FileNotFoundError:
-            pass
-        except (OSError, ValueError) as error:
-            self.broken = BrokenChain(len(self.all), f"it cannot be read ({error})")
-        self.newest = {head.chat_id: head for head in self.all if head.chat_id}
-
-    def chats(self) -> list[str]:
-        """Returns the chats that must be in the database."""
-        return [chat_id for chat_id, head in self.newest.items() if head.event is HeadEvent.ADVANCED]
-
-    def contradict(self, log: "_ChainLog") -> BrokenChain | None:
-        """A log of one of these chats names the newest head of its day, which must still be there."""
-        if log.chat_id not in self.newest or log.heads is None:
-            return None
-        count, head = log.heads
-        if 0 < count <= len(self.all) and self.all[count - 1].head == head:
-            return None
-        return BrokenChain(0, "the heads beside the database no longer hold the one that this log names")
-
-
-def _in_file(path: Path, heads: _Heads) -> AuditFinding:
+def _in_file(path: Path, heads: AuditHeadsFile) -> AuditFinding:
     try:
         with path.open("rb") as lines:
             log = _ChainLog(lines)
@@ -103,7 +46,17 @@ def _in_file(path: Path, heads: _Heads) -> AuditFinding:
     if not log.readable or not (log.links or log.end is not None):
         return AuditFinding(str(path), BrokenChain(0, "it is not an audit log"))
     broken = verify_links(log.links, end="its last line is missing" if log.end is None else log.end)
-    return AuditFinding(str(path), broken or heads.contradict(log), log.end or "")
+    return AuditFinding(str(path), broken or _contradicted(heads, log), log.end or "")
+
+
+def _contradicted(heads: AuditHeadsFile, log: "_ChainLog") -> BrokenChain | None:
+    """A log of one of these chats names the newest head of its day, which must still be there."""
+    if log.chat_id not in heads.newest or log.heads is None:
+        return None
+    count, head = log.heads
+    if 0 < count <= len(heads.all) and heads.all[count - 1].head == head:
+        return None
+    return BrokenChain(0, "the heads beside the database no longer hold the one that this log names")
 
 
 class _ChainLog:

@@ -1,12 +1,10 @@
 """`anycowork audit …`"""
 
-import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from anycowork.cli.options import DataDir, merge_flags
+from anycowork.cli.options import DataDir, invoked
 
 VERIFY_HELP = """Check that no record of a chat was changed or removed.
 
@@ -34,5 +32,4 @@ def verify_audit(
 ) -> None:
     from anycowork.cli.audit import verify
 
-    flags = merge_flags(context, {"data_dir": data_dir})
-    raise typer.Exit(verify(flags, os.environ, what or [], every=every, cwd=Path.cwd()))
+    raise typer.Exit(verify(invoked(context, data_dir=data_dir), what or [], every=every))

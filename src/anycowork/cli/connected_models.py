@@ -1,20 +1,17 @@
 """`anycowork model connect | test`, and the connected part of `list` and `remove`: model servers of a running or temporary server."""
 
-import asyncio
 import getpass
 import sys
-from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 from urllib.parse import quote, urlsplit
 
 from pydantic import JsonValue
 
+from anycowork.cli.options import Invocation
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
-from anycowork.client.connect import ServerAddress, with_server
+from anycowork.cli.server_command import print_error, run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls
-from anycowork.client.http import ServerClient, ServerRefused
-from anycowork.config.loading import load_settings
-from anycowork.config.settings import BadSettings, Settings
+from anycowork.client.http import ServerClient
 from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.messages import Json
 from anycowork.providers.presets import PRESETS, Preset, find_preset
@@ -22,61 +19,50 @@ from anycowork.providers.presets import PRESETS, Preset, find_preset
 TEST_SECONDS = 90.0  # the server itself gives up after 60
 
 
-def connect(
-    flags: Mapping[str, object],
-    environ: Mapping[str, str],
-    *,
-    cwd: Path,
-    server: str,
-    name: str | None,
-    models: list[str],
-    key_from_stdin: bool,
-) -> int:
+def connect(invocation: Invocation, *, server: str, name: str | None, models: list[str], key_from_stdin: bool) -> int:
     """Stores the server and its key, then tests it. Returns 0 if a model answered."""
     try:
-        settings = load_settings(flags, environ, cwd=cwd)
+        invocation.settings()  # a wrong setting is reported before a key is asked for
         entry, needs_key = _entry(server, name, models)
         key = _read_key(str(entry["name"]), needs_key=needs_key, from_stdin=key_from_stdin)
-        return asyncio.run(_with_server(settings, lambda client: _connect(client, entry, key)))
     except AnyCoworkError as error:
-        return _failed("connect", error)
+        return print_error("model connect", error)
+    return _run("connect", invocation, lambda client: _connect(client, entry, key))
 
 
-def test(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
+def test(invocation: Invocation, *, name: str) -> int:
     """Returns 0 if a model answered."""
-    try:
-        return asyncio.run(_with_server(load_settings(flags, environ, cwd=cwd), lambda client: _test(client, name)))
-    except AnyCoworkError as error:
-        return _failed("test", error)
+    return _run("test", invocation, lambda client: _test(client, name))
 
 
-def remove(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
+def remove(invocation: Invocation, *, name: str) -> int:
     async def work(client: ServerClient) -> int:
         await client.delete(f"/providers/{quote(name, safe='')}")
         stdout().line(f"{name} and its key are removed.")
         return EXIT_CODES[RunEnding.DONE]
 
-    try:
-        return asyncio.run(_with_server(load_settings(flags, environ, cwd=cwd), work))
-    except AnyCoworkError as error:
-        return _failed("remove", error)
+    return _run("remove", invocation, work)
 
 
-def is_connected(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> bool:
+def is_connected(invocation: Invocation, *, name: str) -> bool:
     """Tells whether config.toml has a model server of this name."""
     try:
-        return any(entry.name == name for entry in load_settings(flags, environ, cwd=cwd).providers)
+        return any(entry.name == name for entry in invocation.settings().providers)
     except AnyCoworkError:
         return False
 
 
-def connected_lines(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> list[str]:
+def connected_lines(invocation: Invocation) -> list[str]:
     """Returns a line for each connected server. Raises: AnyCoworkError."""
-    settings = load_settings(flags, environ, cwd=cwd)
     return [
         f"{entry.name:<22}{'connected':<16}{entry.base_url or entry.kind}{_named(entry.models)}"
-        for entry in settings.providers
+        for entry in invocation.settings().providers
     ]
+
+
+def _run(word: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[int]]) -> int:
+    command = f"model {word}"
+    return run_with_server(command, invocation, work, request_seconds=TEST_SECONDS, usage_statuses=(422,))
 
 
 def _named(models: tuple[str, ...]) -> str:
@@ -139,17 +125,3 @@ def _print_result(name: str, verdict: Json) -> None:
         stdout().line(
             f"It offers {len(models)} models. Choose one with --model {name}/{strip_controls(str(models[0]))}"
         )
-
-
-async def _with_server(settings: Settings, work: Callable[[ServerClient], Awaitable[int]]) -> int:
-    async def with_client(address: ServerAddress) -> int:
-        async with ServerClient(address.url, address.token, request_seconds=TEST_SECONDS) as client:
-            return await work(client)
-
-    return await with_server(settings, with_client)
-
-
-def _failed(word: str, error: AnyCoworkError) -> int:
-    stderr().line(f"anycowork model {word}: {strip_controls(error.message)}")
-    usage = isinstance(error, BadSettings | Invalid) or (isinstance(error, ServerRefused) and error.status == 422)
-    return EXIT_CODES[RunEnding.USAGE if usage else RunEnding.FAILED]

@@ -1,12 +1,10 @@
 """`anycowork database …`"""
 
-import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from anycowork.cli.options import DataDir, merge_flags
+from anycowork.cli.options import DataDir, invoked
 
 MOVE_HELP = """Move a data folder's chats from SQLite to PostgreSQL.
 
@@ -36,5 +34,4 @@ def move_database(
 ) -> None:
     from anycowork.cli.database_move import move
 
-    flags = merge_flags(context, {"data_dir": data_dir, "database_url": to})
-    raise typer.Exit(move(flags, os.environ, cwd=Path.cwd()))
+    raise typer.Exit(move(invoked(context, data_dir=data_dir, database_url=to)))

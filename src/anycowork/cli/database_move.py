@@ -1,20 +1,18 @@
 """`anycowork database move`: copies the chats of a data folder from SQLite to PostgreSQL, while no server runs."""
 
-from collections.abc import Mapping
-from pathlib import Path
-
+from anycowork.cli.options import Invocation
+from anycowork.cli.server_command import print_error
 from anycowork.client.console import Console, stderr, stdout
-from anycowork.config.loading import load_settings
 from anycowork.config.settings import BadSettings
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.server.data_folder import lock_data_folder
 from anycowork.server.database_setup import shown_address
 
 
-def move(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> int:
+def move(invocation: Invocation) -> int:
     """Returns 0 if everything was copied and verified, 1 if it was not, 2 for wrong arguments."""
     try:
-        settings = load_settings(flags, environ, cwd=cwd)
+        settings = invocation.settings()
         if settings.database_url is None:
             raise BadSettings(
                 "No database to move to. Name it: ANYCOWORK_DATABASE_URL=postgresql://…, or --to.", param="database_url"
@@ -25,8 +23,7 @@ def move(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) 
         with lock_data_folder(settings.data_dir):
             report = transfer(settings.database_path, url, _ProgressLines(stderr()).show)
     except AnyCoworkError as error:
-        stderr().line(f"anycowork database move: {error.message}")
-        return 2 if isinstance(error, BadSettings) else 1
+        return print_error("database move", error)
     for chat_id in report.broken:
         stderr().line(f"chat {chat_id}: its audit chain was broken before, and is as it was")
     stdout().line(

@@ -3,24 +3,24 @@
 import asyncio
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from anycowork import __version__
 from anycowork.cli.diagnostics import Diagnosis, run_checks
+from anycowork.cli.options import Invocation
 from anycowork.cli.plugin_checks import check_plugins
 from anycowork.client.console import Console, stderr, stdout
-from anycowork.config.loading import load_settings
 from anycowork.config.settings import Settings, default_data_dir
 from anycowork.domain.errors import AnyCoworkError, StorageFault
 from anycowork.server.sandbox_setup import DiskBudgets, SandboxSetup, try_sandbox
 
 
-def doctor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, as_json: bool) -> int:
+def doctor(invocation: Invocation, *, as_json: bool) -> int:
     """Prints the report; returns 0 if everything needed is there, 1 if something needed is missing."""
+    flags, environ, cwd = invocation
     try:
-        settings = load_settings(flags, environ, cwd=cwd)
+        settings = invocation.settings()
     except AnyCoworkError as error:
         try:
             given = flags.get("data_dir") or environ.get("ANYCOWORK_DATA_DIR") or default_data_dir()

@@ -1,13 +1,14 @@
 """`anycowork import`: imports chats that were stored elsewhere, while no server uses the data folder."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from anycowork.cli.options import Invocation
+from anycowork.cli.server_command import print_error
 from anycowork.client.console import stderr, stdout, strip_controls
-from anycowork.config.loading import load_settings
-from anycowork.config.settings import BadSettings, Settings
+from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError, BadWorkspace
 from anycowork.domain.principals import SERVER_PRINCIPAL
 from anycowork.sandbox.workspaces import check_root, home_folder, under_a_root
@@ -17,15 +18,14 @@ from anycowork.server.database_setup import open_database
 from anycowork.store.sql.importer import Importer, ImportProblem, ImportReport
 
 
-def import_files(flags: Mapping[str, object], environ: Mapping[str, str], files: Sequence[Path], *, cwd: Path) -> int:
+def import_files(invocation: Invocation, files: Sequence[Path]) -> int:
     """Imports every file; returns 0 if all could be read, 1 if something could not, 2 for wrong arguments."""
     try:
-        settings = load_settings(flags, environ, cwd=cwd)
+        settings = invocation.settings()
         with lock_data_folder(settings.data_dir):
-            reports = asyncio.run(_import(settings, files, workspace=(settings.workspace or cwd).resolve()))
+            reports = asyncio.run(_import(settings, files, workspace=(settings.workspace or invocation.cwd).resolve()))
     except AnyCoworkError as error:
-        stderr().line(f"anycowork import: {error.message}")
-        return 2 if isinstance(error, BadSettings) else 1
+        return print_error("import", error)
     for path, report in zip(files, reports, strict=True):
         _print_report(path, report)
     return 1 if any(report.problems for report in reports) else 0

@@ -4,16 +4,16 @@ import asyncio
 import json
 import re
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlencode
 
+from anycowork.cli.options import Invocation
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
-from anycowork.client.connect import ServerAddress, with_server
+from anycowork.cli.server_command import print_error
+from anycowork.client.connect import with_client
 from anycowork.client.console import Console, stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient, ServerRefused
-from anycowork.config.loading import load_settings
-from anycowork.config.settings import BadSettings, Settings
+from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError, BadWorkspace, ContentChanged, Invalid, NotFound
 from anycowork.domain.messages import Json
 
@@ -26,23 +26,15 @@ _STATES = {
 }
 
 
-def instructions(
-    flags: Mapping[str, object],
-    environ: Mapping[str, str],
-    *,
-    cwd: Path,
-    trust: str | None,
-    distrust: bool,
-    as_json: bool,
-) -> int:
+def instructions(invocation: Invocation, *, trust: str | None, distrust: bool, as_json: bool) -> int:
     """Shows them, or trusts what was shown; returns the exit code."""
+    cwd = invocation.cwd
     try:
-        settings = load_settings(flags, environ, cwd=cwd)
+        settings = invocation.settings()
         _require_hash(trust, distrust)
         found = asyncio.run(_run(settings, settings.workspace or cwd, trust, distrust=distrust))
     except AnyCoworkError as error:
-        stderr().line(f"anycowork instructions: {error.message}")
-        return EXIT_CODES[RunEnding.USAGE if isinstance(error, BadSettings | Invalid) else RunEnding.FAILED]
+        return print_error("instructions", error)
     if as_json:
         stdout().json(json.dumps({"instructions": found}, ensure_ascii=False))
     else:
@@ -75,22 +67,21 @@ def _require_hash(trust: str | None, distrust: bool) -> None:
 
 
 async def _run(settings: Settings, folder: Path, trust: str | None, *, distrust: bool) -> Json | None:
-    async def work(address: ServerAddress) -> Json | None:
-        async with ServerClient(address.url, address.token) as client:
-            if settings.workspace is not None or trust is not None:
-                await _register(client, folder)
-            found = await _fetch(client, folder)
-            if trust is None and not distrust:
-                return found
-            if found is None:
-                raise NotFound("instruction file in", str(folder))
-            await client.post(
-                "/workspaces",
-                {"trust": {"workspace": str(folder), "path": found["path"], "sha256": _full_hash(found, trust)}},
-            )
-            return await _fetch(client, folder)
+    async def work(client: ServerClient) -> Json | None:
+        if settings.workspace is not None or trust is not None:
+            await _register(client, folder)
+        found = await _fetch(client, folder)
+        if trust is None and not distrust:
+            return found
+        if found is None:
+            raise NotFound("instruction file in", str(folder))
+        await client.post(
+            "/workspaces",
+            {"trust": {"workspace": str(folder), "path": found["path"], "sha256": _full_hash(found, trust)}},
+        )
+        return await _fetch(client, folder)
 
-    return await with_server(settings, work)
+    return await with_client(settings, work)
 
 
 async def _register(client: ServerClient, folder: Path) -> None:

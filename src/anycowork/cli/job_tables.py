@@ -56,7 +56,7 @@ def diff_lines(found: Json) -> Iterator[str]:
         if one.get("result"):
             yield f"  {one['result']}"
         yield str(one.get("diff") or "")
-    for name in ("restored", "deleted", "kept"):
+    for name in ("restored", "deleted", "kept", "unkept"):
         for path in _list(found.get(name)):
             yield f"{name}: {path}"
     if found.get("diff"):

@@ -4,39 +4,38 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
-from pathlib import Path
+from functools import partial
 
 import msgspec
 from pydantic import JsonValue
 
 from anycowork.cli.job_outcome import JobTracker
 from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines, template_lines
+from anycowork.cli.options import Invocation
 from anycowork.cli.run_advice import advice_for
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding, RunOutcome
 from anycowork.cli.run_progress import TextReporter
+from anycowork.cli.server_command import print_error
 from anycowork.client.connect import ServerAddress, with_server
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient, ServerRefused, ServerUnreachable
-from anycowork.config.loading import load_settings
-from anycowork.config.settings import BadSettings
-from anycowork.domain.errors import AnyCoworkError, Invalid
+from anycowork.config.settings import Settings
+from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
 
 
 def ask_server(
-    flags: Mapping[str, object],
-    environ: Mapping[str, str],
+    invocation: Invocation,
     method: str,
     path: str,
     *,
-    cwd: Path,
     as_json: bool,
     follow: bool = False,
     body: Mapping[str, JsonValue] | None = None,
 ) -> int:
     """Prints what the server answers, and with `follow` what becomes of the job; the exit code."""
 
-    async def work(address: ServerAddress) -> int:
+    async def work(settings: Settings, address: ServerAddress) -> int:
         async with ServerClient(address.url, address.token) as client:
             before = await _last_number(client, path) if follow else 0
             found = (
@@ -55,15 +54,14 @@ def ask_server(
             await print_audit(client, job_id, outcome)
             return outcome.exit_code
 
+    async def run() -> int:
+        settings = invocation.settings()
+        return await with_server(settings, partial(work, settings))
+
     try:
-        settings = load_settings(flags, environ, cwd=cwd)
-        return asyncio.run(with_server(settings, work))
+        return asyncio.run(run())
     except AnyCoworkError as error:
-        stderr().line(f"anycowork jobs: {error.message}")
-        mistyped = isinstance(error, BadSettings | Invalid) or (
-            isinstance(error, ServerRefused) and error.status == 404
-        )
-        return EXIT_CODES[RunEnding.USAGE if mistyped else RunEnding.FAILED]
+        return print_error("jobs", error, (404,))
 
 
 async def _last_number(client: ServerClient, path: str) -> int:

@@ -1,6 +1,5 @@
 """`anycowork jobs …`"""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +7,7 @@ from urllib.parse import quote
 
 import typer
 
-from anycowork.cli.options import DataDir, Json, merge_flags
+from anycowork.cli.options import DataDir, Json, invoked
 
 if TYPE_CHECKING:  # importing it would slow every --help
     from pydantic import JsonValue
@@ -169,7 +168,5 @@ def _job_summary(
 ) -> typer.Exit:
     from anycowork.cli.jobs import ask_server
 
-    flags = merge_flags(context, {"data_dir": data_dir})
-    return typer.Exit(
-        ask_server(flags, os.environ, method, path, cwd=Path.cwd(), as_json=as_json, follow=follow, body=body)
-    )
+    invocation = invoked(context, data_dir=data_dir)
+    return typer.Exit(ask_server(invocation, method, path, as_json=as_json, follow=follow, body=body))

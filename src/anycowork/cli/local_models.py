@@ -1,12 +1,11 @@
 """`anycowork model pull | list | remove`: the models that run on this machine, with or without a running server."""
 
 import asyncio
-from collections.abc import Mapping
 from pathlib import Path
 
 from anycowork.cli.connected_models import connected_lines
+from anycowork.cli.options import Invocation
 from anycowork.client.console import stderr, stdout
-from anycowork.config.loading import load_settings
 from anycowork.domain.errors import AnyCoworkError, RequestFault
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.local.catalogue import DEFAULT, LocalModel
@@ -18,14 +17,14 @@ MB = 1_000_000
 STEP = 5  # percent between two lines if there is no terminal to rewrite one
 
 
-def pull(
-    flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str | None, file: Path | None
-) -> int:
+def pull(invocation: Invocation, *, name: str | None, file: Path | None) -> int:
     """Returns 0 when the model is installed, 1 if it could not be downloaded, 2 for wrong arguments."""
     try:
-        folder = ModelFolder(load_settings(flags, environ, cwd=cwd).models_folder)
+        folder = ModelFolder(invocation.settings().models_folder)
         weights = (
-            folder.adopt(cwd / file, name) if file else asyncio.run(_fetched(folder, folder.find(name or DEFAULT)))
+            folder.adopt(invocation.cwd / file, name)
+            if file
+            else asyncio.run(_fetched(folder, folder.find(name or DEFAULT)))
         )
     except AnyCoworkError as error:
         return _print_error("pull", error)
@@ -39,10 +38,10 @@ def pull(
     return 0
 
 
-def list_models(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> int:
+def list_models(invocation: Invocation) -> int:
     try:
-        folder = ModelFolder(load_settings(flags, environ, cwd=cwd).models_folder)
-        connected = connected_lines(flags, environ, cwd=cwd)
+        folder = ModelFolder(invocation.settings().models_folder)
+        connected = connected_lines(invocation)
     except AnyCoworkError as error:
         return _print_error("list", error)
     for line in connected:
@@ -55,9 +54,9 @@ def list_models(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd:
     return 0
 
 
-def remove(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
+def remove(invocation: Invocation, *, name: str) -> int:
     try:
-        ModelFolder(load_settings(flags, environ, cwd=cwd).models_folder).remove(name)
+        ModelFolder(invocation.settings().models_folder).remove(name)
     except AnyCoworkError as error:
         return _print_error("remove", error)
     stdout().line(f"{name} is removed.")

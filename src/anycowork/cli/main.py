@@ -2,7 +2,6 @@
 these late imports are the one exception to "no own imports inside functions"."""
 
 import gc
-import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -18,6 +17,7 @@ from anycowork.cli.options import (
     DataDir,
     Events,
     Host,
+    Invocation,
     Json,
     MaxCost,
     Model,
@@ -29,7 +29,7 @@ from anycowork.cli.options import (
     Workspace,
     WorkspaceOrHere,
     folder,
-    merge_flags,
+    invoked,
 )
 from anycowork.cli.run_options import JsonErrorCommand, RunOptions, run_headless
 from anycowork.client.stdio import OutputLost, abandon_stdout, make_stdio_usable
@@ -180,7 +180,7 @@ def main_command(
     flags = {"host": host, "port": port, "data_dir": data_dir, "workspace": workspace, "token": token, "model": model}
     context.obj = {**flags, "open_browser": False if no_open else None}
     if context.invoked_subcommand is None:
-        raise typer.Exit(_serve(context.obj))
+        raise typer.Exit(_serve(invoked(context)))
 
 
 @app.command(help=SERVE_HELP)
@@ -197,7 +197,7 @@ def serve(
 ) -> None:
     flags = {"host": host, "port": port, "data_dir": data_dir, "workspace": workspace, "token": token, "model": model}
     flags["database_url"] = database_url
-    raise typer.Exit(_serve(merge_flags(context, {**flags, "open_browser": False if no_open else None})))
+    raise typer.Exit(_serve(invoked(context, **flags, open_browser=False if no_open else None)))
 
 
 @app.command(help=RUN_HELP, cls=JsonErrorCommand)
@@ -262,8 +262,8 @@ def chat(
 ) -> None:
     from anycowork.tui.app import chat as open_chat
 
-    flags = merge_flags(context, {"workspace": workspace, "model": model, "data_dir": data_dir})
-    raise typer.Exit(open_chat(flags, os.environ, cwd=Path.cwd(), role=role, chat_id=chat_id, newest=newest))
+    flags, environ, cwd = invoked(context, workspace=workspace, model=model, data_dir=data_dir)
+    raise typer.Exit(open_chat(flags, environ, cwd=cwd, role=role, chat_id=chat_id, newest=newest))
 
 
 @app.command(help=ACP_HELP, short_help="Serve an editor (Agent Client Protocol).")
@@ -273,8 +273,8 @@ def acp(context: typer.Context, workspace: Workspace = None, model: Model = None
     with quick_model_building():
         from anycowork.acp.command import serve_editor
 
-    flags = merge_flags(context, {"workspace": workspace, "model": model, "data_dir": data_dir})
-    raise typer.Exit(serve_editor(flags, os.environ, cwd=Path.cwd()))
+    flags, environ, cwd = invoked(context, workspace=workspace, model=model, data_dir=data_dir)
+    raise typer.Exit(serve_editor(flags, environ, cwd=cwd))
 
 
 @app.command("import", help=IMPORT_HELP)
@@ -291,8 +291,7 @@ def import_chats(
 ) -> None:
     from anycowork.cli.import_chats import import_files
 
-    flags = merge_flags(context, {"workspace": workspace, "data_dir": data_dir})
-    raise typer.Exit(import_files(flags, os.environ, files, cwd=Path.cwd()))
+    raise typer.Exit(import_files(invoked(context, workspace=workspace, data_dir=data_dir), files))
 
 
 @app.command("export", help=EXPORT_HELP, short_help="Export a chat as Markdown, JSON or HTML.")
@@ -305,8 +304,7 @@ def export_chat(
 ) -> None:
     from anycowork.cli.export import export
 
-    flags = merge_flags(context, {"data_dir": data_dir})
-    code = export(flags, os.environ, chat_id, cwd=Path.cwd(), wanted=wanted.value, output=output)
+    code = export(invoked(context, data_dir=data_dir), chat_id, wanted=wanted.value, output=output)
     raise typer.Exit(code)
 
 
@@ -320,8 +318,8 @@ def search_chats(
 ) -> None:
     from anycowork.cli.search import search
 
-    flags = merge_flags(context, {"data_dir": data_dir})
-    raise typer.Exit(search(flags, os.environ, " ".join(words), cwd=Path.cwd(), limit=limit, as_json=as_json))
+    invocation = invoked(context, data_dir=data_dir)
+    raise typer.Exit(search(invocation, " ".join(words), limit=limit, as_json=as_json))
 
 
 @app.command(
@@ -339,8 +337,8 @@ def show_instructions(
 ) -> None:
     from anycowork.cli.instructions import instructions
 
-    flags = merge_flags(context, {"workspace": workspace, "data_dir": data_dir})
-    raise typer.Exit(instructions(flags, os.environ, cwd=Path.cwd(), trust=trust, distrust=distrust, as_json=as_json))
+    invocation = invoked(context, workspace=workspace, data_dir=data_dir)
+    raise typer.Exit(instructions(invocation, trust=trust, distrust=distrust, as_json=as_json))
 
 
 @app.command("open")
@@ -352,8 +350,7 @@ def open_page(
     """Open the running server's page in a browser, signed in."""
     from anycowork.cli import open_page as command
 
-    flags = merge_flags(context, {"data_dir": data_dir})
-    raise typer.Exit(command.open_page(flags, os.environ, cwd=Path.cwd(), print_only=print_only))
+    raise typer.Exit(command.open_page(invoked(context, data_dir=data_dir), print_only=print_only))
 
 
 @app.command()
@@ -361,8 +358,7 @@ def doctor(context: typer.Context, as_json: Json = False, data_dir: DataDir = No
     """Check this machine, and say how to get what is missing. Exit code 1 if something needed is missing."""
     from anycowork.cli import doctor as command
 
-    flags = merge_flags(context, {"data_dir": data_dir})
-    raise typer.Exit(command.doctor(flags, os.environ, cwd=Path.cwd(), as_json=as_json))
+    raise typer.Exit(command.doctor(invoked(context, data_dir=data_dir), as_json=as_json))
 
 
 @app.command()
@@ -389,13 +385,12 @@ def main() -> None:
         sys.exit(1)
 
 
-def _serve(flags: dict[str, object]) -> int:
+def _serve(invocation: Invocation) -> int:
     gc.disable()  # startup objects stay: scanning them repeatedly took a tenth of the start; `tune_gc` enables it again
-    from anycowork.config.loading import load_settings
     from anycowork.domain.errors import AnyCoworkError, Invalid
 
     try:
-        settings = load_settings(flags, os.environ, cwd=Path.cwd())
+        settings = invocation.settings()
         # Loads the whole server; a wrong setting is reported without it.
         from anycowork.cli.serve import serve as serve_until_ended
 

@@ -1,13 +1,12 @@
 """`anycowork mcp …`"""
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from anycowork.cli.options import DataDir, Model, Workspace, merge_flags
+from anycowork.cli.options import DataDir, Model, Workspace, invoked
 
 ADD_HELP = """Add an MCP server: a program with its arguments, or the address of a remote one. It is tested at once.
 
@@ -61,7 +60,7 @@ def serve(
     model: Model = None,
     data_dir: DataDir = None,
 ) -> None:
-    flags = merge_flags(context, {"workspace": workspace, "model": model, "data_dir": data_dir})
+    flags, environ, cwd = invoked(context, workspace=workspace, model=model, data_dir=data_dir)
     if context.invoked_subcommand is not None:
         context.obj = flags
         return
@@ -70,7 +69,7 @@ def serve(
         raise typer.Exit(2)
     from anycowork.mcp_server.command import serve_host
 
-    raise typer.Exit(serve_host(flags, os.environ, cwd=Path.cwd(), http_port=http))
+    raise typer.Exit(serve_host(flags, environ, cwd=cwd, http_port=http))
 
 
 @app.command("add", help=ADD_HELP, short_help="Add an MCP server: a program, or an address.")
@@ -114,8 +113,7 @@ def add_server(
         "network": [*(network or [])],
         "timeout": timeout,
     }
-    flags = merge_flags(context, {"data_dir": data_dir})
-    raise typer.Exit(mcp_servers.add(flags, os.environ, cwd=Path.cwd(), wanted=wanted, env=env or []))
+    raise typer.Exit(mcp_servers.add(invoked(context, data_dir=data_dir), wanted=wanted, env=env or []))
 
 
 @app.command("import", help=IMPORT_HELP, short_help="Add the MCP servers that a file of an editor or project names.")
@@ -133,12 +131,8 @@ def import_servers(
 ) -> None:
     from anycowork.cli import mcp_import
 
-    flags = merge_flags(context, {"data_dir": data_dir})
-    raise typer.Exit(
-        mcp_import.import_servers(
-            flags, os.environ, cwd=Path.cwd(), file=file, source=source, env=env or [], agreed=yes
-        )
-    )
+    invocation = invoked(context, data_dir=data_dir)
+    raise typer.Exit(mcp_import.import_servers(invocation, file=file, source=source, env=env or [], agreed=yes))
 
 
 @app.command("list")
@@ -146,7 +140,7 @@ def list_servers(context: typer.Context, data_dir: DataDir = None) -> None:
     """Say which MCP servers there are, how each one is, and what tools it has."""
     from anycowork.cli import mcp_servers
 
-    raise typer.Exit(mcp_servers.list_servers(merge_flags(context, {"data_dir": data_dir}), os.environ, cwd=Path.cwd()))
+    raise typer.Exit(mcp_servers.list_servers(invoked(context, data_dir=data_dir)))
 
 
 @app.command("test")
@@ -156,8 +150,7 @@ def test_server(
     """Connect to an MCP server anew, and say how that went."""
     from anycowork.cli import mcp_servers
 
-    flags = merge_flags(context, {"data_dir": data_dir})
-    raise typer.Exit(mcp_servers.test(flags, os.environ, cwd=Path.cwd(), name=name))
+    raise typer.Exit(mcp_servers.test(invoked(context, data_dir=data_dir), name=name))
 
 
 @app.command("sign-in")
@@ -165,8 +158,7 @@ def sign_in_to_server(context: typer.Context, name: str, data_dir: DataDir = Non
     """Log in to a remote MCP server that wants to know who you are."""
     from anycowork.cli import mcp_servers
 
-    flags = merge_flags(context, {"data_dir": data_dir})
-    raise typer.Exit(mcp_servers.sign_in(flags, os.environ, cwd=Path.cwd(), name=name))
+    raise typer.Exit(mcp_servers.sign_in(invoked(context, data_dir=data_dir), name=name))
 
 
 @app.command("remove")
@@ -176,5 +168,4 @@ def remove_server(
     """Remove an MCP server, with the values that were stored for it."""
     from anycowork.cli import mcp_servers
 
-    flags = merge_flags(context, {"data_dir": data_dir})
-    raise typer.Exit(mcp_servers.remove(flags, os.environ, cwd=Path.cwd(), name=name))
+    raise typer.Exit(mcp_servers.remove(invoked(context, data_dir=data_dir), name=name))

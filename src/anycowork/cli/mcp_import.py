@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from anycowork.cli.mcp_servers import run_with_client
+from anycowork.cli.options import Invocation
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient, ServerRefused
@@ -16,10 +17,8 @@ from anycowork.domain.messages import Json
 
 
 def import_servers(
-    flags: Mapping[str, object],
-    environ: Mapping[str, str],
+    invocation: Invocation,
     *,
-    cwd: Path,
     file: Path | None,
     source: str | None,
     env: Sequence[str],
@@ -27,8 +26,10 @@ def import_servers(
 ) -> int:
     """0 if all that can be added was. `env` names variables of ours whose values may be filled in. Nothing is added unasked."""
 
+    environ = invocation.environ
+
     async def work(client: ServerClient) -> int:
-        path = _path(file, source, cwd, environ)
+        path = _path(file, source, invocation.cwd, environ)
         servers = servers_in(_read(path), is_toml=path.suffix == ".toml")
         values = {name: environ[name] for name in env if name in environ}
         wanted = [found for found in servers if _is_usable(found, values)]
@@ -42,7 +43,7 @@ def import_servers(
         results = [await _added(client, with_values(found, values)) for found in wanted]
         return EXIT_CODES[RunEnding.DONE if all(results) and len(wanted) == len(servers) else RunEnding.FAILED]
 
-    return run_with_client("import", flags, environ, cwd, work)
+    return run_with_client("import", invocation, work)
 
 
 def _path(file: Path | None, source: str | None, cwd: Path, environ: Mapping[str, str]) -> Path:

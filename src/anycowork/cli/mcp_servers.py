@@ -2,34 +2,26 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
 from urllib.parse import quote
 
 from pydantic import JsonValue
 
+from anycowork.cli.options import Invocation
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
-from anycowork.client.connect import ServerAddress, with_server
-from anycowork.client.console import stderr, stdout, strip_controls
-from anycowork.client.http import ServerClient, ServerRefused
-from anycowork.config.loading import load_settings
-from anycowork.config.settings import BadSettings
-from anycowork.domain.errors import AnyCoworkError, Invalid
+from anycowork.cli.server_command import run_with_server
+from anycowork.client.console import stdout, strip_controls
+from anycowork.client.http import ServerClient
+from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 
 TEST_SECONDS = 120.0  # the server itself gives up after 90
 SIGN_IN_SECONDS = 660  # the server itself gives up after 600
-Work = Callable[[ServerClient], Awaitable[int]]
 
 
-def add(
-    flags: Mapping[str, object],
-    environ: Mapping[str, str],
-    *,
-    cwd: Path,
-    wanted: Mapping[str, JsonValue],
-    env: Sequence[str],
-) -> int:
+def add(invocation: Invocation, *, wanted: Mapping[str, JsonValue], env: Sequence[str]) -> int:
     """Stores the server, then tests it. `env` names variables of ours: a value never stands in an argument. 0 if it is ready."""
+
+    environ = invocation.environ
 
     async def work(client: ServerClient) -> int:
         missing = [name for name in env if name not in environ]
@@ -41,10 +33,10 @@ def add(
         await client.post("/mcp/servers", {**given, "env": {name: environ[name] for name in env}})
         return await _test(client, str(wanted["name"]))
 
-    return run_with_client("add", flags, environ, cwd, work)
+    return run_with_client("add", invocation, work)
 
 
-def list_servers(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> int:
+def list_servers(invocation: Invocation) -> int:
     async def work(client: ServerClient) -> int:
         servers = (await client.get("/mcp/servers"))["servers"]
         assert isinstance(servers, list)
@@ -55,15 +47,15 @@ def list_servers(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd
             stdout().line("No MCP servers. `anycowork mcp add` adds one.")
         return EXIT_CODES[RunEnding.DONE]
 
-    return run_with_client("list", flags, environ, cwd, work)
+    return run_with_client("list", invocation, work)
 
 
-def test(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
+def test(invocation: Invocation, *, name: str) -> int:
     """0 if it is ready."""
-    return run_with_client("test", flags, environ, cwd, lambda client: _test(client, name))
+    return run_with_client("test", invocation, lambda client: _test(client, name))
 
 
-def sign_in(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
+def sign_in(invocation: Invocation, *, name: str) -> int:
     """Prints where to log in, and waits for it. 0 if it is ready."""
 
     async def work(client: ServerClient) -> int:
@@ -76,16 +68,16 @@ def sign_in(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Pat
             await asyncio.sleep(1)
         return await _test(client, name)
 
-    return run_with_client("sign-in", flags, environ, cwd, work)
+    return run_with_client("sign-in", invocation, work)
 
 
-def remove(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
+def remove(invocation: Invocation, *, name: str) -> int:
     async def work(client: ServerClient) -> int:
         await client.delete(f"/mcp/servers/{quote(name, safe='')}")
         stdout().line(f"{name} is removed.")
         return EXIT_CODES[RunEnding.DONE]
 
-    return run_with_client("remove", flags, environ, cwd, work)
+    return run_with_client("remove", invocation, work)
 
 
 async def _sign_in_state(client: ServerClient, name: str) -> JsonValue:
@@ -112,17 +104,6 @@ def _print_server(server: Json) -> None:
         stdout().line(strip_controls(f"  not offered: {problem}"))
 
 
-def run_with_client(word: str, flags: Mapping[str, object], environ: Mapping[str, str], cwd: Path, work: Work) -> int:
-    async def with_client(address: ServerAddress) -> int:
-        async with ServerClient(address.url, address.token, request_seconds=TEST_SECONDS) as client:
-            return await work(client)
-
-    async def main() -> int:
-        return await with_server(load_settings(flags, environ, cwd=cwd), with_client)
-
-    try:
-        return asyncio.run(main())
-    except AnyCoworkError as error:
-        stderr().line(f"anycowork mcp {word}: {strip_controls(error.message)}")
-        usage = isinstance(error, BadSettings | Invalid) or (isinstance(error, ServerRefused) and error.status == 422)
-        return EXIT_CODES[RunEnding.USAGE if usage else RunEnding.FAILED]
+def run_with_client(word: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[int]]) -> int:
+    command = f"mcp {word}"
+    return run_with_server(command, invocation, work, request_seconds=TEST_SECONDS, usage_statuses=(422,))

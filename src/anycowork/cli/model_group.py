@@ -1,12 +1,11 @@
 """`anycowork model …`"""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from anycowork.cli.options import DataDir, merge_flags
+from anycowork.cli.options import DataDir, invoked
 
 PULL_HELP = """Download a model that runs on this machine, about 1 GB; verified by its hash, and resumable.
 
@@ -48,12 +47,10 @@ def connect_model(
 ) -> None:
     from anycowork.cli import connected_models
 
-    flags = merge_flags(context, {"data_dir": data_dir})
+    invocation = invoked(context, data_dir=data_dir)
     raise typer.Exit(
         connected_models.connect(
-            flags,
-            os.environ,
-            cwd=Path.cwd(),
+            invocation,
             server=server,
             name=name,
             models=models or [],
@@ -71,8 +68,7 @@ def test_model(
     """Test a connected model server with a short request."""
     from anycowork.cli import connected_models
 
-    flags = merge_flags(context, {"data_dir": data_dir})
-    raise typer.Exit(connected_models.test(flags, os.environ, cwd=Path.cwd(), name=name))
+    raise typer.Exit(connected_models.test(invoked(context, data_dir=data_dir), name=name))
 
 
 @app.command("pull", help=PULL_HELP, short_help="Download a model that runs on this machine, about 1 GB.")
@@ -86,8 +82,7 @@ def pull_model(
 ) -> None:
     from anycowork.cli import local_models
 
-    flags = merge_flags(context, {"data_dir": data_dir})
-    raise typer.Exit(local_models.pull(flags, os.environ, cwd=Path.cwd(), name=name, file=file))
+    raise typer.Exit(local_models.pull(invoked(context, data_dir=data_dir), name=name, file=file))
 
 
 @app.command("list")
@@ -95,7 +90,7 @@ def list_models(context: typer.Context, data_dir: DataDir = None) -> None:
     """List the models, what they need, and which are installed."""
     from anycowork.cli import local_models
 
-    raise typer.Exit(local_models.list_models(merge_flags(context, {"data_dir": data_dir}), os.environ, cwd=Path.cwd()))
+    raise typer.Exit(local_models.list_models(invoked(context, data_dir=data_dir)))
 
 
 @app.command("remove")
@@ -105,7 +100,7 @@ def remove_model(
     """Remove a connected model server with its key, or a downloaded model from this machine."""
     from anycowork.cli import connected_models, local_models
 
-    flags = merge_flags(context, {"data_dir": data_dir})
-    if connected_models.is_connected(flags, os.environ, cwd=Path.cwd(), name=name):
-        raise typer.Exit(connected_models.remove(flags, os.environ, cwd=Path.cwd(), name=name))
-    raise typer.Exit(local_models.remove(flags, os.environ, cwd=Path.cwd(), name=name))
+    invocation = invoked(context, data_dir=data_dir)
+    if connected_models.is_connected(invocation, name=name):
+        raise typer.Exit(connected_models.remove(invocation, name=name))
+    raise typer.Exit(local_models.remove(invocation, name=name))

@@ -1,11 +1,16 @@
 """Options that several commands share, and how a flag before the command combines with one after it."""
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from anycowork.cli.completion import role_names
+
+if TYPE_CHECKING:
+    from anycowork.config.settings import Settings
 
 
 def folder(text: str) -> Path:
@@ -62,7 +67,22 @@ Timeout = Annotated[
 ]
 
 
-def merge_flags(context: typer.Context, flags: dict[str, object]) -> dict[str, object]:
+class Invocation(NamedTuple):
+    """How a command was started: its flags, the environment and the current folder."""
+
+    flags: Mapping[str, object]
+    environ: Mapping[str, str]
+    cwd: Path
+
+    def settings(self) -> "Settings":
+        """Raises: BadSettings."""
+        from anycowork.config.loading import load_settings  # loads pydantic, which `--help` does without
+
+        return load_settings(self.flags, self.environ, cwd=self.cwd)
+
+
+def invoked(context: typer.Context, **flags: object) -> Invocation:
     """A flag may come before or after the command; the one after it wins."""
     before: dict[str, object] = context.obj or {}
-    return {**before, **{name: value for name, value in flags.items() if value is not None}}
+    after = {name: value for name, value in flags.items() if value is not None}
+    return Invocation({**before, **after}, os.environ, Path.cwd())

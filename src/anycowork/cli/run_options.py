@@ -1,6 +1,5 @@
 """The shared path to a headless run: `anycowork run` and `anycowork workflow run` both end here."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -8,7 +7,7 @@ from typing import Any, TypedDict, Unpack
 import typer
 from typer.core import TyperCommand
 
-from anycowork.cli.options import merge_flags
+from anycowork.cli.options import invoked
 
 # The base of all usage errors; typer exports only this child of it.
 _Unreadable: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
@@ -50,4 +49,4 @@ def run_headless(
     """Runs it; returns the exit to raise. `places` are flags of the settings."""
     from anycowork.cli.run_request import read_run_request
 
-    return typer.Exit(read_run_request(merge_flags(context, places), os.environ, cwd=Path.cwd(), words=words, **how))
+    return typer.Exit(read_run_request(invoked(context, **places), words=words, **how))

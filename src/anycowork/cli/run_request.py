@@ -1,15 +1,15 @@
 """Turns the arguments of `anycowork run` into a request: reads settings and plan, refuses contradictions with exit code 2."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from anycowork.cli.headless_run import RunRequest
+from anycowork.cli.options import Invocation
 from anycowork.cli.run import read_plan_file, run
 from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.cli.run_progress import JsonReporter
 from anycowork.client.console import stderr, stdout
-from anycowork.config.loading import load_settings
 from anycowork.domain.chats import Autonomy, role_named
 from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.messages import Json
@@ -20,10 +20,8 @@ MOST_READ = 1_000_000  # bytes of a request
 
 
 def read_run_request(
-    flags: Mapping[str, object],
-    environ: Mapping[str, str],
+    invocation: Invocation,
     *,
-    cwd: Path,
     words: Sequence[str],
     role: str | None,
     plan_file: Path | None = None,
@@ -38,9 +36,9 @@ def read_run_request(
 ) -> int:
     """Runs the typed request; returns the exit code. `words` are the shell's arguments: one, if the request was quoted."""
     try:
-        settings = load_settings(flags, environ, cwd=cwd)
+        settings = invocation.settings()
         _check_arguments(words, role, plan_file)
-        workspace = settings.workspace or cwd
+        workspace = settings.workspace or invocation.cwd
         _require_folder(workspace)
         order = RunRequest(
             request=_request(words),

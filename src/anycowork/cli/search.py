@@ -1,41 +1,31 @@
 """`anycowork search`: searches all chats on the server and prints the messages it finds."""
 
-import asyncio
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from urllib.parse import urlencode
 
-from anycowork.client.connect import ServerAddress, with_server
+from anycowork.cli.options import Invocation
+from anycowork.cli.server_command import run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient
-from anycowork.config.loading import load_settings
-from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.messages import Json
 
 
-def search(
-    flags: Mapping[str, object], environ: Mapping[str, str], query: str, *, cwd: Path, limit: int, as_json: bool
-) -> int:
+def search(invocation: Invocation, query: str, *, limit: int, as_json: bool) -> int:
     """Prints what was found; returns 0 if there is something, 1 if not, 2 for wrong arguments."""
 
-    async def work(address: ServerAddress) -> Json:
-        async with ServerClient(address.url, address.token) as client:
-            return await client.get(f"/search?{urlencode({'q': query[:500], 'limit': limit})}")
+    async def work(client: ServerClient) -> int:
+        found = await client.get(f"/search?{urlencode({'q': query[:500], 'limit': limit})}")
+        results = [result for result in _listed(found) if isinstance(result, dict)]
+        if as_json:
+            stdout().json(json.dumps(found, ensure_ascii=False))
+        for result in () if as_json else results:
+            _print(result)
+        if not results and not as_json:
+            stderr().line("Nothing found.")
+        return 0 if results else 1
 
-    try:
-        found = asyncio.run(with_server(load_settings(flags, environ, cwd=cwd), work))
-    except AnyCoworkError as error:
-        stderr().line(f"anycowork search: {error.message}")
-        return 2 if isinstance(error, Invalid) else 1
-    results = [result for result in _listed(found) if isinstance(result, dict)]
-    if as_json:
-        stdout().json(json.dumps(found, ensure_ascii=False))
-    for result in () if as_json else results:
-        _print(result)
-    if not results and not as_json:
-        stderr().line("Nothing found.")
-    return 0 if results else 1
+    return run_with_server("search", invocation, work)
 
 
 def _listed(found: Json) -> list[object]:

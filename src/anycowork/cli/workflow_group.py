@@ -1,13 +1,11 @@
 """`anycowork workflow …`"""
 
-import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from anycowork.cli.completion import workflow_names, workflow_parameters
-from anycowork.cli.options import DataDir, Events, Json, MaxCost, Model, Role, Timeout, WorkspaceOrHere, merge_flags
+from anycowork.cli.options import DataDir, Events, Json, MaxCost, Model, Role, Timeout, WorkspaceOrHere, invoked
 from anycowork.cli.run_options import JsonErrorCommand, run_headless
 
 LIST_HELP = """List the workflows by category, and the files that could not be read and why.
@@ -60,8 +58,7 @@ def list_workflows(
 ) -> None:
     from anycowork.cli.workflows import list_workflows as command
 
-    flags = merge_flags(context, {"workspace": workspace, "data_dir": data_dir})
-    raise typer.Exit(command(flags, os.environ, cwd=Path.cwd(), as_json=as_json))
+    raise typer.Exit(command(invoked(context, workspace=workspace, data_dir=data_dir), as_json=as_json))
 
 
 @app.command("show", help=SHOW_HELP, short_help="Show one workflow and its parameters.")
@@ -74,8 +71,7 @@ def show_workflow(
 ) -> None:
     from anycowork.cli.workflows import show_workflow as command
 
-    flags = merge_flags(context, {"workspace": workspace, "data_dir": data_dir})
-    raise typer.Exit(command(flags, os.environ, name, cwd=Path.cwd(), as_json=as_json))
+    raise typer.Exit(command(invoked(context, workspace=workspace, data_dir=data_dir), name, as_json=as_json))
 
 
 @app.command("run", help=RUN_HELP, cls=JsonErrorCommand)
@@ -109,4 +105,4 @@ def new_workflow(
 ) -> None:
     from anycowork.cli.workflows import new_workflow as command
 
-    raise typer.Exit(command(merge_flags(context, {"data_dir": data_dir}), os.environ, name, cwd=Path.cwd()))
+    raise typer.Exit(command(invoked(context, data_dir=data_dir), name))

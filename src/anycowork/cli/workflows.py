@@ -1,21 +1,19 @@
 """`anycowork workflow`: lists, shows and creates workflows. Running one is `run` with the text that a chat accepts."""
 
-import asyncio
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from pydantic import JsonValue
 
+from anycowork.cli.options import Invocation
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
-from anycowork.client.connect import ServerAddress, with_server
-from anycowork.client.console import Console, stderr, stdout, strip_controls
+from anycowork.cli.server_command import run_with_server
+from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient, ServerRefused
-from anycowork.config.loading import load_settings
-from anycowork.config.settings import BadSettings, Settings
 from anycowork.domain.errors import AnyCoworkError, BadWorkspace, FileExists, Invalid, StorageFault
 from anycowork.domain.messages import Json
 from anycowork.workflows.definition import read_definition
@@ -31,65 +29,43 @@ def typed_workflow(name: str, parameters: Sequence[str]) -> str:
 # --- list and show
 
 
-def list_workflows(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, as_json: bool) -> int:
+def list_workflows(invocation: Invocation, *, as_json: bool) -> int:
     """Prints them; returns the exit code."""
-    found = _found("list", "/workflows", flags, environ, cwd)
-    if isinstance(found, int):
-        return found
-    if as_json:
-        stdout().json(json.dumps(found, ensure_ascii=False))
-    else:
-        _print_workflows(found, stdout(), stderr())
-    return EXIT_CODES[RunEnding.DONE]
+    return _show("list", "/workflows", invocation, _print_workflows, as_json=as_json)
 
 
-def show_workflow(
-    flags: Mapping[str, object], environ: Mapping[str, str], name: str, *, cwd: Path, as_json: bool
-) -> int:
+def show_workflow(invocation: Invocation, name: str, *, as_json: bool) -> int:
     """Prints one workflow and its parameters; returns the exit code."""
     path = f"/workflows/{quote(name.removeprefix('/'), safe='')}"
-    found = _found("show", path, flags, environ, cwd)
-    if isinstance(found, int):
-        return found
-    if as_json:
-        stdout().json(json.dumps(found, ensure_ascii=False))
-    else:
-        for line in _page(found):
-            stdout().line(strip_controls(line))
-    return EXIT_CODES[RunEnding.DONE]
+    return _show("show", path, invocation, _print_workflow, as_json=as_json)
 
 
-def _found(word: str, path: str, flags: Mapping[str, object], environ: Mapping[str, str], cwd: Path) -> Json | int:
-    """Returns the server's answer; or the exit code after printing an error."""
+def _show(word: str, path: str, invocation: Invocation, show: Callable[[Json], None], *, as_json: bool) -> int:
+    async def work(client: ServerClient) -> int:
+        found = await _fetch(path, client, invocation)
+        if as_json:
+            stdout().json(json.dumps(found, ensure_ascii=False))
+        else:
+            show(found)
+        return EXIT_CODES[RunEnding.DONE]
+
+    return run_with_server(f"workflow {word}", invocation, work, usage_statuses=(404,))
+
+
+async def _fetch(path: str, client: ServerClient, invocation: Invocation) -> Json:
+    workspace = invocation.settings().workspace
     try:
-        settings = load_settings(flags, environ, cwd=cwd)
-        return asyncio.run(_fetch(path, settings, cwd))
-    except AnyCoworkError as error:
-        stderr().line(f"anycowork workflow {word}: {error.message}")
-        mistyped = isinstance(error, BadSettings | Invalid) or (
-            isinstance(error, ServerRefused) and error.status == 404
-        )
-        return EXIT_CODES[RunEnding.USAGE if mistyped else RunEnding.FAILED]
+        return await client.get(f"{path}?{urlencode({'workspace': str(workspace or invocation.cwd)})}")
+    except ServerRefused as error:
+        if error.specific != BadWorkspace.code:
+            raise
+        if workspace is not None:
+            raise BadWorkspace(error.message) from None
+        return await client.get(path)  # there is no workspace here: use the server's own folder
 
 
-async def _fetch(path: str, settings: Settings, cwd: Path) -> Json:
-    async def work(address: ServerAddress) -> Json:
-        async with ServerClient(address.url, address.token) as client:
-            folder = settings.workspace or cwd
-            try:
-                return await client.get(f"{path}?{urlencode({'workspace': str(folder)})}")
-            except ServerRefused as error:
-                if error.specific != BadWorkspace.code:
-                    raise
-                if settings.workspace is not None:
-                    raise BadWorkspace(error.message) from None
-                return await client.get(path)  # there is no workspace here: use the server's own folder
-
-    return await with_server(settings, work)
-
-
-def _print_workflows(found: Json, out: Console, aside: Console) -> None:
-    category = None
+def _print_workflows(found: Json) -> None:
+    out, category = stdout(), None
     for one in _objects(found.get("workflows")):
         if one["category"] != category:
             category = one["category"]
@@ -102,7 +78,12 @@ def _print_workflows(found: Json, out: Console, aside: Console) -> None:
             )
     for fault in _objects(found.get("faults")):
         line = f":{fault['line']}" if fault.get("line") else ""
-        aside.line(strip_controls(f"left out: {fault['path']}{line}: {fault['reason']}"))
+        stderr().line(strip_controls(f"left out: {fault['path']}{line}: {fault['reason']}"))
+
+
+def _print_workflow(found: Json) -> None:
+    for line in _page(found):
+        stdout().line(strip_controls(line))
 
 
 def _page(one: Json) -> Iterator[str]:
@@ -136,11 +117,10 @@ def _objects(value: JsonValue) -> list[Json]:
 # --- new
 
 
-def new_workflow(flags: Mapping[str, object], environ: Mapping[str, str], name: str, *, cwd: Path) -> int:
+def new_workflow(invocation: Invocation, name: str) -> int:
     """Writes the file and prints where it is; returns the exit code."""
     try:
-        settings = load_settings(flags, environ, cwd=cwd)
-        path = _write_new(settings.data_dir / "workflows", name)
+        path = _write_new(invocation.settings().data_dir / "workflows", name)
     except AnyCoworkError as error:
         stderr().line(f"anycowork workflow new: {error.message}")
         return EXIT_CODES[RunEnding.FAILED if isinstance(error, StorageFault) else RunEnding.USAGE]

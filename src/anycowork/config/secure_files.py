@@ -26,8 +26,13 @@ def make_private_folder(folder: Path) -> None:
 
 
 def write_private_file(path: Path, content: bytes) -> None:
-    """Replaces the file atomically and durably; a reader sees the old content or the new. Raises: StorageFault."""
+    """Replaces the file atomically and durably, in a folder that only its owner has access to. Raises: StorageFault."""
     make_private_folder(path.parent)
+    replace_file(path, content)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replaces the file atomically and durably; a reader sees the old content or the new. Raises: StorageFault."""
     try:
         _replace(path, content)
     except OSError as error:

@@ -16,6 +16,11 @@ from anycowork.domain.errors import Invalid
 from anycowork.domain.network import is_loopback
 from anycowork.domain.values import value
 
+UNKEPT_FOLDERS = (
+    "node_modules", "target", ".venv", "venv", "__pycache__", ".tox", ".nox", ".mypy_cache", ".pytest_cache", ".ruff_cache",
+    ".gradle", ".next", ".nuxt", ".turbo",
+)  # fmt: skip
+
 
 class BadSettings(Invalid):
     """Names the setting, the source of its value and what would be right."""
@@ -111,6 +116,13 @@ class Settings(BaseModel):
     data_dir: Annotated[Path, SettingSpec("folder")] = Field(default_factory=lambda: default_data_dir())
     workspace: Annotated[Path | None, SettingSpec("folder; naming it here registers it")] = None
     snapshot_quota_bytes: Annotated[Count, SettingSpec("bytes that kept file contents may take")] = 2 * 1024**3
+    unkept_folders: Annotated[
+        tuple[Word, ...],
+        SettingSpec(
+            "names of folders of generated files: if git ignores such a folder, undo removes what a command made in it but does not"
+            " bring older content back; none = keep everything"
+        ),
+    ] = UNKEPT_FOLDERS
     command_copy_bytes: Annotated[
         Count, SettingSpec("bytes of a workspace that is copied for a command, without overlays")
     ] = 512 * 1024**2

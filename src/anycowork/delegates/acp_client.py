@@ -20,9 +20,9 @@ from acp.schema import (
 
 from anycowork.delegates.permission_policy import Verdict, WantedPermission, option_for, verdict_on
 from anycowork.delegates.sandbox_requests import RequestFailed, SandboxRequests
-from anycowork.domain.ports import ToolContext
 from anycowork.domain.question import Option, Question
 from anycowork.domain.rules import Effect
+from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import PathIntent
 from anycowork.mcp.schemas import plain_text
 from anycowork.sandbox.delta_check import may_change_nothing

@@ -51,7 +51,7 @@ async def delegate_process(
                 cache_kept=False,
                 environment=proxy_environment(reach) if reach else None,
                 held_back=reach is not None,
-                sight=VisiblePaths(program.places, workspace=True),
+                sight=VisiblePaths(program.places, workspace=True, hidden=program.hidden),
                 masks=transaction.covered.masks,
             )
         )

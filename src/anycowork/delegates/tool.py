@@ -12,8 +12,8 @@ from anycowork.domain.delegates import DelegateConfig
 from anycowork.domain.errors import BadParameters, ToolFault, ToolTimedOut
 from anycowork.domain.messages import Json
 from anycowork.domain.network import wanted_destinations
-from anycowork.domain.ports import Prepared, ToolContext
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallError, Intent, Parameters, Status, ToolResult, ToolSpec
 from anycowork.domain.values import replace
 from anycowork.mcp.schemas import plain_text

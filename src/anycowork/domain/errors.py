@@ -5,12 +5,13 @@ AnyCoworkError
 ├── ModelFault     the model may try again, and is counted    MalformedReply · UnknownTool · BadParameters · StepsOpen · Runaway
 ├── ToolFault      the tool ran and failed; the model sees it FileMissing · FileExists · NotRead · CommandFailed · …
 ├── LimitReached   the turn ends, the user is informed            TooManySteps · OutOfTime · TooManyFaults
-├── ProviderFault  upstream; retried with backoff             Unreachable · RateLimited · BrokenStream · BadKey · NoSuchModel
+├── ProviderFault  upstream; retried with backoff             in provider_errors.py
 ├── StorageFault   the disk or the database failed; nothing was acknowledged
 └── RequestFault   the caller's mistake; 4xx                      NotFound · Conflict · Invalid · NotAllowed · TooLarge · KeyLimitReached
+                   those of workflows                        in workflow_errors.py
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 
@@ -179,60 +180,6 @@ class ContextFull(LimitReached):
     code = "context_full"
 
 
-# --- upstream
-
-
-class ProviderFault(AnyCoworkError):
-    code = "provider_failed"
-
-
-class Unreachable(ProviderFault):
-    code = "provider_unreachable"
-    retryable = True
-
-
-class Untrusted(ProviderFault):
-    """No secure connection is possible: the certificate is missing or not trusted."""
-
-    code = "provider_untrusted"
-
-
-class RateLimited(ProviderFault):
-    code = "provider_rate_limited"
-    retryable = True
-
-
-class Overloaded(ProviderFault):
-    code = "provider_overloaded"
-    retryable = True
-
-
-class BrokenStream(ProviderFault):
-    code = "provider_broke_off"
-
-
-class NoAnswerInTime(ProviderFault):
-    code = "provider_timed_out"
-
-
-class BadKey(ProviderFault):
-    code = "provider_bad_key"
-
-
-class NoSuchModel(ProviderFault):
-    code = "no_such_model"
-
-
-class RejectedRequest(ProviderFault):
-    code = "provider_rejected_request"
-
-
-class PromptTooLong(RejectedRequest):
-    """The model's server says that the prompt does not fit into the model's context."""
-
-    code = "provider_prompt_too_long"
-
-
 # --- the disk
 
 
@@ -271,33 +218,6 @@ class UnknownRole(Invalid):
     code = "unknown_role"
 
 
-class UnknownWorkflow(Invalid):
-    """A message begins like a workflow's name, but no such workflow exists."""
-
-    code = "unknown_workflow"
-
-
-class BadWorkflow(Invalid):
-    """A workflow definition that cannot be run."""
-
-    code = "bad_workflow"
-
-
-class UnfittingParameters(Invalid):
-    """`faults` maps each invalid parameter to the reason; all are reported at once."""
-
-    code = "unfitting_parameters"
-
-    def __init__(self, message: str, faults: Mapping[str, str] | None = None) -> None:
-        self.faults = dict(faults or {})
-        super().__init__(message, param=f"parameters.{next(iter(self.faults))}" if self.faults else "parameters")
-
-    @classmethod
-    def of(cls, workflow: str, faults: Mapping[str, str]) -> "UnfittingParameters":
-        reasons = " ".join(f"'{name}' {reason}." for name, reason in faults.items())
-        return cls(f"The parameters of '{workflow}' do not fit: {reasons}", faults)
-
-
 class BadWorkspace(Invalid):
     code = "bad_workspace"
 
@@ -314,41 +234,6 @@ class NotFound(RequestFault):
     @property
     def specific_code(self) -> str:
         return f"{self.kind.replace(' ', '_')}_not_found"
-
-
-class NoSuchWorkflow(NotFound):
-    """`near` are similar names; `left_out` is the fault of a file that would define this workflow."""
-
-    def __init__(self, name: str, near: Sequence[str] = (), left_out: str = "") -> None:
-        super().__init__("workflow", name)
-        if left_out:
-            self.message = f"The workflow '{name[:80]}' is not available until its file is fixed: {left_out}."
-            return
-        hint = (
-            f"Did you mean {' or '.join(repr(one) for one in near)}?"
-            if near
-            else "`anycowork workflow list` or GET /workflows lists them."
-        )
-        self.message = f"There is no workflow '{name[:80]}'. {hint}"
-
-
-class NoSuchJobTemplate(NotFound):
-    """`left_out` is the fault of a file that would define this template."""
-
-    def __init__(self, name: str, left_out: str = "") -> None:
-        super().__init__("job template", name)
-        self.message = (
-            f"The job template '{name[:80]}' is not available until its file is fixed: {left_out}."
-            if left_out
-            else f"There is no job template '{name[:80]}'. `anycowork jobs templates` or GET /job-templates lists them."
-        )
-
-
-class NotTrusted(RequestFault):
-    """Files of a workspace are used only after a person has trusted their content."""
-
-    code = "not_trusted"
-    status = 403
 
 
 class Unauthenticated(RequestFault):

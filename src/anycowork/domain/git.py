@@ -29,6 +29,44 @@ class GitState:
     reason: str | None = None
 
 
+@value
+class GitCommit:
+    id: str
+    subject: str
+    author: str
+    created_at: str
+
+
+@value
+class PushTarget:
+    """A remote and what a push would bring it, as far as is known without asking it. `address` has no password; `refused` says why
+    nothing is pushed there. `complete` is False if there are more commits than are listed."""
+
+    remote: str
+    address: str
+    refused: str | None
+    commits: Sequence[GitCommit] = ()
+    complete: bool = True
+    is_new_branch: bool = False
+
+
+@value
+class PushOffer:
+    branch: str | None
+    head: str | None
+    targets: Sequence[PushTarget]
+
+
+@value
+class PushRequest:
+    """What the person saw when they pressed Push."""
+
+    remote: str
+    address: str
+    branch: str
+    head: str
+
+
 class GitRepositories(Protocol):
     """Runs git without the repository's configuration, hooks and attributes programs. `commit` and `branch` need the workspace's lease."""
 
@@ -48,3 +86,14 @@ class GitRepositories(Protocol):
 
     async def create_branch(self, workspace: Workspace, name: str) -> None:
         """Create a branch at the last commit and switch to it; no file changes. Raises: FileExists, ToolFault, Invalid."""
+
+    async def create_worktree(self, workspace: Workspace, branch: str) -> str:
+        """Create a branch at the last commit and a folder where it is checked out; return the folder. Needs the workspace's lease.
+
+        Raises: FileExists, ToolFault, Invalid; then nothing was changed."""
+
+    async def push_offer(self, workspace: Workspace) -> PushOffer:
+        """Return where the current branch could be pushed, without asking a remote. Raises: ToolFault."""
+
+    async def push(self, workspace: Workspace, wanted: PushRequest) -> None:
+        """Push as the person, never by force. Raises: StateChanged if something is not as shown; ToolFault."""

@@ -123,6 +123,14 @@ def is_continuation(message: Message) -> bool:
     return message.payload is not None and "continued" in message.payload
 
 
+CHECKPOINT_NOTE = "checkpoint"
+"""In the payload of a note: it says what the checkpoint changed that the person named. The model is shown it."""
+
+
+def is_checkpoint_note(message: Message) -> bool:
+    return message.role is Speaker.SYSTEM and message.payload is not None and CHECKPOINT_NOTE in message.payload
+
+
 def _speaker(stored: JsonValue) -> Speaker:
     try:
         return Speaker(str(stored).lower())

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import field
 from typing import Protocol
 
 from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow
@@ -12,25 +11,10 @@ from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.journal import Change
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Message
-from anycowork.domain.model import SampledReply, SamplingPrompt
-from anycowork.domain.network import Destination
-from anycowork.domain.question import Question
-from anycowork.domain.roles import Permission
-from anycowork.domain.rules import ChangesDecision, Rule
-from anycowork.domain.snapshots import (
-    PathImage,
-    PersonChange,
-    RecordedChange,
-    Restore,
-    Restored,
-    RestorePreview,
-    Snapshot,
-    TaskCommit,
-    Undo,
-)
+from anycowork.domain.rules import Rule
 from anycowork.domain.system_prompts import SystemPrompt
 from anycowork.domain.task_progress import TaskStatus
-from anycowork.domain.tools import Call, Intent, Parameters, PathIntent, ToolResult, ToolSpec
+from anycowork.domain.tools import Call, Intent
 from anycowork.domain.usage import ModelUsage, TurnUsage
 from anycowork.domain.values import value
 from anycowork.domain.workflows import Run
@@ -248,32 +232,6 @@ class SystemPrompts(Protocol):
         """Raises: NotFound."""
 
 
-class SnapshotRows(Protocol):
-    """Reads the database rows of snapshots."""
-
-    async def snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot | None:
-        """Return the snapshot with its images. Snapshots of the moment `meant` are internal and never returned."""
-
-    async def snapshots_page(
-        self, chat_id: str, *, before: int | None = None, limit: int
-    ) -> tuple[list[Snapshot], int | None]:
-        """Return the newest snapshots before this position, ascending, without images; and the position of the next older page."""
-
-    async def changes_since(self, snapshot: Snapshot) -> list[RecordedChange]:
-        """Return every later change in the snapshot's workspace, of any chat, oldest first. A `before` snapshot includes its own change."""
-
-    async def changes_in(self, workspace: str) -> list[RecordedChange]:
-        """Return every recorded change in this workspace, oldest first."""
-
-    async def changes_of_turns(self, turn_ids: Sequence[str], workspace: str) -> list[RecordedChange]:
-        """Return the changes that these turns made in the workspace, oldest first."""
-
-    async def change_of(self, snapshot: Snapshot) -> RecordedChange | None: ...
-    async def before_of_call(self, call_id: str) -> Snapshot | None: ...
-    async def unfinished_restores(self) -> list[tuple[Snapshot, Snapshot]]:
-        """Return the `before` and `meant` snapshots of each restore that was started and never finished."""
-
-
 @value
 class SuppliedFile:
     """A file from the data folder or a workspace. `text` is None if it could not be read, and `fault` says why.
@@ -305,7 +263,7 @@ class InstructionFiles(Protocol):
         """Return the instructions; None if there is no such file."""
 
 
-# --- workspaces and tools
+# --- workspaces
 
 
 def names_nothing(path: str) -> bool:
@@ -390,157 +348,3 @@ class RolledForward:
     """`conflicts` are the paths that matched neither the state before nor the intended state: they are left unchanged."""
 
     conflicts: tuple[str, ...] = ()
-
-
-@value
-class ToolContext:
-    """What a tool may access, and what it needs from the turn: the files read in it (path → hash when read), the user's text, and
-    whether to be `wary` of what a small model writes.
-
-    `intend` makes an intent durable before its effect, for tools that learn only while running what they will change; `committed` is
-    told when all of it is done, with the paths that were left alone because somebody else had changed them;
-    `named` returns whether the approved step of this call names a path; `named_network` are the destinations of the call that a
-    standing rule names literally; `hidden` is what rules forbid to read.
-
-    For a command whose changes may need an approval: `check_changes` applies the rules to the changed paths, `hold` leaves the changes
-    waiting, `asks_at_commit` means that nobody was asked before, and `held` are changes of this call that were now approved: the
-    command is not run again.
-    `history` returns a page of the chat for a worker that does not see it; the number is that of the message before which it ends.
-
-    `ask` asks the person of the chat and waits for the answer; it returns None without one. It is None where nobody can be asked.
-    `sample` has the chat's model answer a prompt of an MCP server, which the person has seen.
-    """
-
-    workspace: Workspace
-    permissions: frozenset[Permission]
-    read: Mapping[str, str] = field(default_factory=dict)
-    user_text: str = ""
-    wary: bool = False
-    progress: Callable[[str], None] | None = None
-    intend: Callable[[Intent], Awaitable[None]] | None = None
-    committed: Callable[[Sequence[str]], None] | None = None
-    named: Callable[[str], bool] = names_nothing
-    named_network: tuple[Destination, ...] = ()
-    check_changes: Callable[[Sequence[PathIntent]], Awaitable[ChangesDecision]] | None = None
-    hold: Callable[[Intent], None] | None = None
-    asks_at_commit: bool = False
-    held: Intent | None = None
-    hidden: Hidden = NOTHING_HIDDEN
-    history: Callable[[int | None], Awaitable[str]] | None = None
-    ask: Callable[[Question], Awaitable[str | None]] | None = None
-    sample: Callable[[SamplingPrompt], Awaitable[SampledReply]] | None = None
-
-
-@value
-class Prepared:
-    """A call that was prepared without changing anything: the resource it accesses, what it would change, and the diff.
-
-    `state` is a hash of what was inspected: an approval is bound to it. `others` are further resources, such as the target of a
-    move, even if nothing there can be hashed.
-    `touches` are the changed paths, with whole folders, if the intent lists only some of them.
-    `network` are the only destinations that it may reach. `key_files` are key files that a program wants to read, from the root.
-    """
-
-    tool: str
-    parameters: Parameters
-    resource: str
-    intent: Intent | None = None
-    diff: str | None = None
-    state: str = ""
-    others: tuple[str, ...] = ()
-    payload: object = None  # the tool's own, for its `run`
-    touches: tuple[str, ...] = ()
-    network: tuple[Destination, ...] = ()
-    key_files: tuple[str, ...] = ()
-
-    @property
-    def touched(self) -> tuple[str, ...]:
-        return self.touches or tuple(item.path for item in (self.intent.paths if self.intent else ()))
-
-
-class Tool(Protocol):
-    spec: ToolSpec
-
-    def problems(self, parameters: Parameters) -> list[str]:
-        """Return precisely what is wrong with these parameters; empty if they match the schema."""
-
-    async def prepare(self, parameters: Parameters, tool_context: ToolContext) -> Prepared:
-        """Inspect and compute without changing anything. Raises: ToolFault, OutsideWorkspace."""
-
-    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
-        """Execute the prepared call. Raises: ToolFault (StateChanged if the inspected state has changed).
-
-        When cancelled, it kills its processes; a change that is already being written is finished first.
-        """
-
-
-class Toolbox(Protocol):
-    def find(self, name: str) -> Tool | None: ...
-    def specs(self) -> Sequence[ToolSpec]:
-        """Return the specs of all tools. The same object is returned while they do not change."""
-
-
-class Snapshots(Protocol):
-    """Saves the paths that a change affects, and restores them. Only used by the holder of the workspace's lease."""
-
-    async def before(
-        self, cause: Call | Restore | TaskCommit | PersonChange, workspace: Workspace, paths: Sequence[str]
-    ) -> Snapshot:
-        """Save the current state of these paths, with whole folders, without .git. Durable on return, but not yet recorded.
-
-        Raises: NotKept, OutsideWorkspace.
-        """
-
-    async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
-        """Save the same paths again, with the difference. None if they can no longer be read."""
-
-    async def before_restore(self, cause: Restore, workspace: Workspace, undos: Sequence[Undo]) -> Snapshot:
-        """Save what a restore with these previewed undos will replace or remove. Raises: as `before`."""
-
-    async def before_commit(self, cause: Call, workspace: Workspace, intents: Sequence[PathIntent]) -> Snapshot:
-        """Save what a commit with this manifest will replace or remove. What it creates is recorded as absent. Raises: as `before`."""
-
-    async def after_commit(
-        self, before: Snapshot, workspace: Workspace, intents: Sequence[PathIntent], left_alone: Collection[str]
-    ) -> Snapshot | None:
-        """Return the state that a finished commit has left, without `left_alone`, where it changed nothing."""
-
-    async def after_restore(
-        self, before: Snapshot, workspace: Workspace, targets: Sequence[PathImage], done: Restored
-    ) -> Snapshot | None:
-        """Return the state after a restore of the `targets`. None if paths that it did not write can no longer be read."""
-
-    async def difference(self, snapshot: Snapshot) -> str | None:
-        """Return the text of the difference that an `after` snapshot recorded; None if it is gone."""
-
-    async def compare(self, change: RecordedChange, paths: Collection[str], workspace: Workspace | None) -> str:
-        """Compute the difference that a change made to these paths, from what is kept and what is still in the workspace."""
-
-    async def preview(self, workspace: Workspace, undos: Sequence[Undo]) -> RestorePreview:
-        """Return what this restore would do to the current files. Raises: SnapshotDamaged."""
-
-    async def merge(self, base: PathImage, mine: PathImage, workspace: Workspace) -> PathImage | None:
-        """Merge the changes of a text file, from the kept `base` to the kept `mine`, into what the workspace has there now.
-
-        Return the merged file, with its content kept; None if both changed the same lines, or it is no text.
-        """
-
-    async def keep(self, path: str, data: bytes, *, mode: int, workspace: Workspace) -> PathImage:
-        """Keep a content that a person wants to write; return the file as it will be. Raises: NotKept."""
-
-    async def without_hunks(
-        self, base: PathImage, now: PathImage, hunks: Collection[int], workspace: Workspace
-    ) -> bytes | None:
-        """Return the file's current content with these hunks of its difference from the kept `base`, counted from 0, taken back.
-
-        None if it is not as in `now` any more, has no such hunks, or is no text.
-        """
-
-    async def contents(self, image: PathImage, workspace: Workspace | None = None) -> bytes | None:
-        """Return the kept content of a file, or its content in the workspace; None if it is gone or too large to be shown."""
-
-    def meant(self, before: Snapshot, undos: Sequence[Undo]) -> Snapshot:
-        """Return a snapshot of what a restore is about to write, to be recorded with its `before`."""
-
-    async def restore(self, workspace: Workspace, undos: Sequence[Undo]) -> Restored:
-        """Restore each file atomically; files in an unexpected state are left unchanged and reported. Finishes even if cancelled."""

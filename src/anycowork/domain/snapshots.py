@@ -27,7 +27,10 @@ class Kind(StrEnum):
 
 @leaf_value
 class PathImage:
-    """The state of one path. `hash` is of a file's content or of a link's target; `mtime` (ns) is informative and never restored."""
+    """The state of one path. `hash` is of a file's content or of a link's target; `mtime` (ns) is informative and never restored.
+
+    If it is not `kept`, only its hash is known: it cannot be restored.
+    """
 
     path: str
     kind: Kind
@@ -37,6 +40,7 @@ class PathImage:
     mtime: int = 0
     additions: int = 0
     deletions: int = 0
+    kept: bool = True
 
     def same_as(self, other: "PathImage") -> bool:
         """Whether the two differ at most in their times."""
@@ -104,6 +108,10 @@ class Snapshot:
     pruned: bool = False
     position: int = 0
     created_at: str = ""
+
+    def unkept(self) -> list[str]:
+        """Return the files and links whose content was not kept."""
+        return [image.path for image in self.images if image.has_content and not image.kept]
 
     @property
     def by_person(self) -> bool:
@@ -217,23 +225,28 @@ class FileDifference:
 @value
 class RestorePreview:
     """What a restore would do. `undos` omits paths that are already as wanted; `conflicts` maps a path to the reason,
-    and `hopeless` are conflicts that cannot be overwritten."""
+    and `hopeless` are conflicts that cannot be overwritten. `unkept` are left as they are: their old content was not kept."""
 
     undos: tuple[Undo, ...]
     conflicts: dict[str, str]
     hopeless: frozenset[str] = frozenset()
     files: tuple[FileDifference, ...] = ()
     diff: str = ""
+    unkept: tuple[str, ...] = ()
 
 
 @value
 class Restored:
-    """The result of a restore. `kept` are folders that were not deleted because they contain other files."""
+    """The result of a restore. `kept` are folders that were not deleted because they contain other files.
+
+    `unkept` were left as they are: their old content was not kept.
+    """
 
     restored: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     conflicts: dict[str, str] | None = None
+    unkept: tuple[str, ...] = ()
 
 
 def in_paths(undos: Sequence[Undo], paths: Iterable[str]) -> list[Undo]:

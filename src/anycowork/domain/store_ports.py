@@ -11,8 +11,9 @@ from anycowork.domain.chats import Chat, ChatState, Turn
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Account, Day, KeyLimits
-from anycowork.domain.ports import Journal, MessagePage, Rules, SnapshotRows, Store, SystemPrompts
+from anycowork.domain.ports import Journal, MessagePage, Rules, Store, SystemPrompts
 from anycowork.domain.principals import Principal
+from anycowork.domain.snapshot_ports import SnapshotRows
 from anycowork.domain.text_search import SearchResult
 from anycowork.domain.usage import ChatUsage
 from anycowork.domain.values import value

@@ -1,1 +1,1 @@
-"""The git repository of a workspace: state, difference, commit, new branch. Obeys no configuration that the repository brings."""
+"""The git repository of a workspace: state, difference, commit, new branch, worktree, push. Obeys no configuration that the repository brings."""

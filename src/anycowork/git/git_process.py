@@ -3,7 +3,7 @@
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from anycowork.domain.errors import CommandFailed, ToolFault, ToolTimedOut
 
@@ -31,9 +31,18 @@ _SAFE = (
 
 
 def run_git(
-    words: Sequence[str], *, folder: str, environment: Mapping[str, str], seconds: float = SECONDS, given: bytes = b""
+    words: Sequence[str],
+    *,
+    folder: str,
+    environment: Mapping[str, str],
+    seconds: float = SECONDS,
+    given: bytes = b"",
+    good: Collection[int] = (0,),
 ) -> bytes:
-    """Returns what git printed, at most the limit and one byte. Raises: CommandFailed, ToolTimedOut, ToolFault if there is no git."""
+    """Returns what git printed, at most the limit and one byte. `good` are the exit codes of success.
+
+    Raises: CommandFailed, ToolTimedOut, ToolFault if there is no git.
+    """
     options = [word for setting in _SAFE for word in ("-c", setting)]
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
         try:
@@ -53,7 +62,7 @@ def run_git(
             raise ToolTimedOut(f"Git did not finish within {seconds:.0f} seconds.") from None
         printed.seek(0)
         said.seek(0)
-        if done.returncode:
+        if done.returncode not in good:
             last = said.read(4000).decode(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
             raise CommandFailed(f"Git failed: {last[0][:300]}")
         return printed.read(MOST_PRINTED + 1)

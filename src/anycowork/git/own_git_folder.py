@@ -3,28 +3,18 @@
 So no filter, textconv, monitor, hook or alias of the repository exists, whatever its files and attributes name.
 """
 
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from anycowork.domain.errors import FileMissing, OutsideWorkspace, ToolFault
-from anycowork.workspace.folder import Folder
+from anycowork.git.repository_place import NoRepository, RepositoryPlace
 from anycowork.workspace.paths import WorkspacePath
 
-GIT = ".git"
-_LARGEST_SMALL_FILE = 1 << 20
 _LARGEST_REFS = 32 << 20
 _HEX = frozenset("0123456789abcdef")
 _NOT_IN_NAMES = frozenset(" ~^:?*[\\")
-
-
-class NoRepository(ToolFault):
-    """There is no repository here, or one of a kind that is not shown."""
-
-    code = "no_repository"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +29,9 @@ class GitHead:
         return self.reference.removeprefix("refs/heads/") if self.reference else None
 
 
-def read_head(folder: Folder) -> GitHead:
+def read_head(place: RepositoryPlace) -> GitHead:
     """Raises: NoRepository."""
-    if folder.jail.stat(WorkspacePath((GIT,))) is None:
-        raise NoRepository("This folder is not a git repository.")
-    if _small(folder, "commondir") is not None:
-        raise NoRepository("This is a linked worktree, which is not shown here.")
-    text = _small(folder, "HEAD")
+    text = place.read_own("HEAD")
     if text is None:
         raise NoRepository("Here '.git' is not the folder of a repository; one that lies elsewhere is not shown.")
     text = text.strip()
@@ -54,35 +40,46 @@ def read_head(folder: Folder) -> GitHead:
     reference = text.removeprefix("ref:").strip()
     if not text.startswith("ref:") or not is_branch_reference(reference):
         raise NoRepository("The repository's HEAD cannot be read.")
-    return GitHead(reference, _resolved(folder, reference))
+    return GitHead(reference, read_reference(place, reference))
 
 
 @contextmanager
 def own_git_folder(
-    folder: Folder, head: GitHead, *, user: str = "", index: Path | None = None
+    place: RepositoryPlace, head: GitHead, *, user: str = "", index: Path | None = None
 ) -> Iterator[dict[str, str]]:
     """Yields the environment for git. `index` is used in place of the repository's; `user` is a section of configuration."""
     with (
-        folder.jail.folder(WorkspacePath((GIT, "objects"))),
+        place.jail.folder(WorkspacePath((*place.common, "objects"))),
         tempfile.TemporaryDirectory(prefix="anycowork-git-") as made,
     ):
         own = Path(made)
         for name in ("objects", "refs/heads", "info"):
             (own / name).mkdir(parents=True)
         (own / "config").write_text(_config(head) + user)
-        (own / "info" / "exclude").write_text(_small(folder, "info", "exclude") or "", errors="surrogateescape")
+        (own / "info" / "exclude").write_text(place.read_common("info", "exclude") or "", errors="surrogateescape")
         (own / "HEAD").write_text(f"ref: {head.reference}\n" if head.reference else f"{head.commit}\n")
         if head.reference and head.commit:
-            place = own / head.reference
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(f"{head.commit}\n")
-        git = Path(folder.root, GIT)
+            branch = own / head.reference
+            branch.parent.mkdir(parents=True, exist_ok=True)
+            branch.write_text(f"{head.commit}\n")
         yield {
             "GIT_DIR": str(own),
-            "GIT_WORK_TREE": folder.root,
-            "GIT_OBJECT_DIRECTORY": str(git / "objects"),
-            "GIT_INDEX_FILE": str(index or git / "index"),
+            "GIT_WORK_TREE": place.worktree,
+            "GIT_OBJECT_DIRECTORY": str(Path(place.common_folder, "objects")),
+            "GIT_INDEX_FILE": str(index or Path(place.own_folder, "index")),
         }
+
+
+def real_git_folder(place: RepositoryPlace) -> dict[str, str]:
+    """Returns the environment of the repository's own git folder, only to move a reference: that runs no program but a hook, and there
+    are none."""
+    return {
+        "GIT_DIR": place.own_folder,
+        "GIT_COMMON_DIR": place.common_folder,
+        "GIT_WORK_TREE": place.worktree,
+        "GIT_COMMITTER_NAME": "AnyCowork",
+        "GIT_COMMITTER_EMAIL": "anycowork@localhost",
+    }
 
 
 def is_commit(text: str) -> bool:
@@ -110,21 +107,13 @@ def _config(head: GitHead) -> str:
     return "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
 
 
-def _resolved(folder: Folder, reference: str) -> str | None:
-    loose = (_small(folder, *reference.split("/")) or "").strip()
+def read_reference(place: RepositoryPlace, reference: str) -> str | None:
+    """Returns the commit; None if there is no such reference. `reference` is one that `is_branch_reference` accepts, or alike."""
+    loose = (place.read_common(*reference.split("/")) or "").strip()
     if is_commit(loose):
         return loose
-    for line in (_small(folder, "packed-refs", most=_LARGEST_REFS) or "").splitlines():
+    for line in (place.read_common("packed-refs", most=_LARGEST_REFS) or "").splitlines():
         commit, _, name = line.partition(" ")
         if name == reference and is_commit(commit):
             return commit
     return None
-
-
-def _small(folder: Folder, *parts: str, most: int = _LARGEST_SMALL_FILE) -> str | None:
-    """Returns a file of the git folder; None if there is none. Follows no link."""
-    try:
-        with folder.jail.regular_file(WorkspacePath((GIT, *parts))) as (fd, _):
-            return os.read(fd, most).decode(errors="surrogateescape")
-    except (FileMissing, ToolFault, OutsideWorkspace):
-        return None

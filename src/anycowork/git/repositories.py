@@ -1,17 +1,20 @@
-"""Implements the `GitRepositories` port: state, difference, commit and new branch of a workspace's own repository."""
+"""Implements the `GitRepositories` port for the repositories of workspaces on this machine."""
 
 import asyncio
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from anycowork.domain.errors import CommandFailed, FileExists, Invalid, StateChanged, ToolFault
-from anycowork.domain.git import GitFile, GitState
+from anycowork.domain.git import GitFile, GitState, PushOffer, PushRequest
 from anycowork.domain.ports import Workspace
 from anycowork.git.git_process import MOST_PRINTED, run_git
-from anycowork.git.own_git_folder import GIT, GitHead, NoRepository, is_branch_reference, own_git_folder, read_head
+from anycowork.git.own_git_folder import GitHead, is_branch_reference, own_git_folder, read_head, real_git_folder
+from anycowork.git.push import push, read_push_offer
+from anycowork.git.repository_place import NoRepository, RepositoryPlace, find_repository
+from anycowork.git.worktrees import add_worktree
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import give_to_owner_of
 from anycowork.workspace.paths import WorkspacePath
@@ -25,10 +28,13 @@ _WORDS = {"?": "untracked", "A": "added", "D": "deleted", "U": "conflicted"}
 
 
 class LocalGitRepositories:
-    """`user` returns the section of git's configuration with the person's name and address; empty if git does not know them."""
+    """`user` returns the section of git's configuration with the person's name and address; empty if git does not know them. `environ` is
+    the person's environment, for pushing. `elsewhere` holds worktrees that cannot lie beside their repository."""
 
-    def __init__(self, user: Callable[[], str]) -> None:
+    def __init__(self, user: Callable[[], str], environ: Mapping[str, str], elsewhere: Path) -> None:
         self._user = user
+        self._environ = environ
+        self._elsewhere = elsewhere
 
     async def state(self, workspace: Workspace) -> GitState:
         return await asyncio.to_thread(_state, _folder(workspace))
@@ -48,11 +54,23 @@ class LocalGitRepositories:
     async def create_branch(self, workspace: Workspace, name: str) -> None:
         await asyncio.to_thread(_branch, _folder(workspace), name)
 
+    async def create_worktree(self, workspace: Workspace, branch: str) -> str:
+        folder = _folder(workspace)
+        return await run_uncancellable(lambda: add_worktree(folder, branch, self._elsewhere))
+
+    async def push_offer(self, workspace: Workspace) -> PushOffer:
+        return await asyncio.to_thread(read_push_offer, _folder(workspace))
+
+    async def push(self, workspace: Workspace, wanted: PushRequest) -> None:
+        folder, offered = _folder(workspace), GitHead(f"refs/heads/{wanted.branch}", wanted.head)
+        await run_uncancellable(lambda: push(folder, wanted.remote, wanted.address, offered, self._environ))
+
 
 def _state(folder: Folder) -> GitState:
     try:
-        head = read_head(folder)
-        with own_git_folder(folder, head) as environment:
+        place = find_repository(folder)
+        head = read_head(place)
+        with own_git_folder(place, head) as environment:
             printed = run_git(_STATUS, folder=folder.root, environment=environment)
     except NoRepository as none:
         return GitState(reason=none.message)
@@ -69,22 +87,24 @@ def _file(line: bytes) -> GitFile:
 
 
 def _difference(folder: Folder, path: str) -> str:
-    place = folder.jail.entry(path)
-    head = read_head(folder)
-    with own_git_folder(folder, head) as environment:
+    entry = folder.jail.entry(path)
+    place = find_repository(folder)
+    head = read_head(place)
+    with own_git_folder(place, head) as environment:
         against = head.commit or run_git(_EMPTY_TREE, folder=folder.root, environment=environment).decode().strip()
-        printed = run_git((*_DIFF, against, "--", place.path), folder=folder.root, environment=environment)
+        printed = run_git((*_DIFF, against, "--", entry.path), folder=folder.root, environment=environment)
     return printed[:MOST_PRINTED].decode(errors="replace")
 
 
 def _prepared(folder: Folder, message: str, paths: Sequence[str], expected: str | None, user: str) -> str:
-    head = _require_head(folder, expected)
+    place = find_repository(folder)
+    head = _require_head(place, expected)
     if not user:
         raise ToolFault(
             "Git does not know your name. Set it on the server's machine with 'git config --global user.name' and"
             " 'git config --global user.email'."
         )
-    with _with_paths_added(folder, head, paths, user) as (environment, _):
+    with _with_paths_added(folder, place, head, paths, user) as (environment, _):
         tree = run_git(("write-tree",), folder=folder.root, environment=environment).decode().strip()
         parents = ("-p", head.commit) if head.commit else ()
         words = ("commit-tree", tree, *parents, "-F", "-")
@@ -93,12 +113,13 @@ def _prepared(folder: Folder, message: str, paths: Sequence[str], expected: str 
 
 def _finish(folder: Folder, commit: str, paths: Sequence[str], expected: str | None) -> None:
     """Under the lock of the index: the branch moves in git's own way, with its log; then the index has the committed files too."""
-    head = _require_head(folder, expected)
+    place = find_repository(folder)
+    head = _require_head(place, expected)
     before = head.commit or "0" * len(commit)
-    with _locked_index(folder) as write, _with_paths_added(folder, head, paths) as (_, index):
+    with _locked_index(place) as write, _with_paths_added(folder, place, head, paths) as (_, index):
         try:
             words = ("update-ref", "-m", "commit", head.reference or "HEAD", commit, before)
-            run_git(words, folder=folder.root, environment=_real(folder))
+            run_git(words, folder=folder.root, environment=real_git_folder(place))
         except CommandFailed as failed:
             raise StateChanged(f"The branch was moved by somebody else meanwhile. {failed.message}") from None
         write(index.read_bytes())
@@ -106,13 +127,13 @@ def _finish(folder: Folder, commit: str, paths: Sequence[str], expected: str | N
 
 @contextmanager
 def _with_paths_added(
-    folder: Folder, head: GitHead, paths: Sequence[str], user: str = ""
+    folder: Folder, place: RepositoryPlace, head: GitHead, paths: Sequence[str], user: str = ""
 ) -> Iterator[tuple[dict[str, str], Path]]:
     """Yields the environment of git with a copy of the index that has these paths as they are now, and that copy."""
     with tempfile.TemporaryDirectory(prefix="anycowork-index-") as made:
         index = Path(made, "index")
-        _copy_index(folder, index)
-        with own_git_folder(folder, head, user=user, index=index) as environment:
+        _copy_index(place, index)
+        with own_git_folder(place, head, user=user, index=index) as environment:
             given = b"".join(os.fsencode(folder.jail.entry(path).path) + b"\0" for path in paths)
             add = ("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul")
             run_git(add, folder=folder.root, environment=environment, given=given)
@@ -120,10 +141,10 @@ def _with_paths_added(
 
 
 @contextmanager
-def _locked_index(folder: Folder) -> Iterator[Callable[[bytes], None]]:
+def _locked_index(place: RepositoryPlace) -> Iterator[Callable[[bytes], None]]:
     """Yields what writes the index. Raises: ToolFault if another git has the lock."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with folder.jail.folder(WorkspacePath((GIT,)), flags=os.O_RDONLY) as git:
+    with place.jail.folder(WorkspacePath(place.own), flags=os.O_RDONLY) as git:
         try:
             fd = os.open("index.lock", flags, 0o644, dir_fd=git)
         except FileExistsError:
@@ -146,22 +167,15 @@ def _locked_index(folder: Folder) -> Iterator[Callable[[bytes], None]]:
                 pass  # it is the index now
 
 
-def _real(folder: Folder) -> dict[str, str]:
-    """The repository's own git folder, only to move a reference: that runs no program but a hook, and there are none."""
-    return {"GIT_DIR": str(Path(folder.root, GIT)), "GIT_WORK_TREE": folder.root, **_COMMITTER}
-
-
-_COMMITTER = {"GIT_COMMITTER_NAME": "AnyCowork", "GIT_COMMITTER_EMAIL": "anycowork@localhost"}
-
-
 def _branch(folder: Folder, name: str) -> None:
     reference = f"refs/heads/{name}"
     if not is_branch_reference(reference):
         raise Invalid(f"'{name[:80]}' cannot be the name of a branch.", param="name")
-    head = read_head(folder)
+    place = find_repository(folder)
+    head = read_head(place)
     if head.commit is None:
         raise ToolFault("There is no commit yet that a branch could start at. Commit first.")
-    real = _real(folder)
+    real = real_git_folder(place)
     words = ("update-ref", "-m", "branch: created", reference, head.commit, "0" * len(head.commit))
     try:
         run_git(words, folder=folder.root, environment=real)
@@ -170,16 +184,16 @@ def _branch(folder: Folder, name: str) -> None:
     run_git(("symbolic-ref", "-m", "switched", "HEAD", reference), folder=folder.root, environment=real)
 
 
-def _require_head(folder: Folder, expected: str | None) -> GitHead:
-    head = read_head(folder)
+def _require_head(place: RepositoryPlace, expected: str | None) -> GitHead:
+    head = read_head(place)
     if head.commit != expected:
         raise StateChanged("Somebody committed meanwhile. Nothing was committed; look at the state again.")
     return head
 
 
-def _copy_index(folder: Folder, target: Path) -> None:
+def _copy_index(place: RepositoryPlace, target: Path) -> None:
     try:
-        with folder.jail.regular_file(WorkspacePath((".git", "index"))) as (fd, _), target.open("wb") as copy:
+        with place.jail.regular_file(WorkspacePath((*place.own, "index"))) as (fd, _), target.open("wb") as copy:
             while piece := os.read(fd, 1 << 20):
                 copy.write(piece)
     except ToolFault:

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from anycowork.domain import event_factory
 from anycowork.domain.journal import Change, RequireLease
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Workspace, Workspaces
+from anycowork.domain.ports import Clock, Journal, Workspace, Workspaces
+from anycowork.domain.snapshot_ports import SnapshotRows, Snapshots
 from anycowork.domain.snapshots import (
     FileDifference,
     PathImage,

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 FIRST_DELAY = 1.0
 LONGEST_DELAY = 60.0
 _STEADY_SECONDS = 30.0
+_ATTEMPT_SECONDS = 3 * START_SECONDS
 _IDLE_SECONDS = 600.0
 _LOOK_EVERY = 60.0
 _MOST_WORKSPACES = 8
@@ -88,6 +89,7 @@ class McpConnection:
         self._main: McpSession | None = None
         self._workspaces: dict[str, _WorkspaceSession] = {}
         self._settled = asyncio.Event()
+        self._first: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -136,6 +138,7 @@ class McpConnection:
         """Connects, and reconnects whenever it is lost."""
         if self._task is None:
             self._settled.clear()
+            self._first = asyncio.get_running_loop().create_future()
             self._status, self._error = "connecting", ""
             self._task = self._tasks.create_task(self._keep_up())
 
@@ -143,11 +146,14 @@ class McpConnection:
     def is_started(self) -> bool:
         return self._task is not None
 
-    async def settled(self) -> None:
-        """Until it is ready, or has failed once."""
-        if self._task is not None:
-            async with asyncio.timeout(3 * START_SECONDS):
-                await self._settled.wait()
+    async def first_outcome(self) -> Json:
+        """What it showed when the first attempt since `start` was over, however later ones go."""
+        try:
+            async with asyncio.timeout(_ATTEMPT_SECONDS):
+                return await asyncio.shield(self._first)
+        except TimeoutError:
+            log.warning("the MCP server '%s' has neither connected nor failed", self.config.name)
+            return self.shown()
 
     async def stop(self) -> None:
         task, self._task = self._task, None
@@ -156,6 +162,7 @@ class McpConnection:
             await asyncio.wait([task])
         self._status, self._error = "disabled", ""
         self._take(ServerOffers())
+        self._report()
 
     async def sign_in(self, sign_in: ServerSignIn) -> None:
         """Returns when a person has logged in; then it connects anew. Raises: McpFailed."""
@@ -251,7 +258,8 @@ class McpConnection:
             self._settled.clear()
             self._wake.set()
             try:
-                await self.settled()
+                async with asyncio.timeout(_ATTEMPT_SECONDS):
+                    await self._settled.wait()
             except TimeoutError:
                 pass
         if self._main is None or self._main.closed.is_set():
@@ -266,7 +274,7 @@ class McpConnection:
                 await self._connect_once()
                 if loop.time() - began > _STEADY_SECONDS:
                     delay = FIRST_DELAY
-                self._settled.set()
+                self._report()
                 await self._pause(delay)
                 delay = min(2 * delay, LONGEST_DELAY)
         finally:
@@ -274,6 +282,12 @@ class McpConnection:
                 if held.session is not None:
                     await held.session.aclose()
             self._workspaces.clear()
+
+    def _report(self) -> None:
+        """An attempt is over: tells everybody who waits for it."""
+        self._settled.set()
+        if not self._first.done():
+            self._first.set_result(self.shown())
 
     async def _connect_once(self) -> None:
         """Returns when the session is over; what went wrong is kept."""
@@ -283,7 +297,7 @@ class McpConnection:
             await session.open(self._tasks)
             self._take(await session.offers())
             self._main, self._status, self._error = session, "ready", ""
-            self._settled.set()
+            self._report()
             await self._until_closed(session)
             self._status, self._error = "failed", "the connection to it was lost; it is being restored"
             self.log.add(b"AnyCowork: the connection to it was lost")

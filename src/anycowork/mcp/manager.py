@@ -98,12 +98,7 @@ class McpManager:
             for server in servers:
                 server.start()
             self._refresh()
-        for server in servers:
-            try:
-                await server.settled()
-            except TimeoutError:
-                log.warning("the MCP server '%s' has neither connected nor failed", server.config.name)
-        return [server.shown() for server in servers]
+        return [await server.first_outcome() for server in servers]
 
     async def change(self, name: str, changes: McpServerChanges) -> Json:
         """Chooses which tools are offered and which are read-only, from now on. Raises: NotFound."""
@@ -135,11 +130,7 @@ class McpManager:
         async with self._changing:
             await server.stop()
             server.start()
-        try:
-            await server.settled()
-        except TimeoutError:
-            log.warning("the MCP server '%s' has neither connected nor failed", name)
-        return server.shown()
+        return await server.first_outcome()
 
     async def sign_in(self, name: str, redirect_uri: str) -> Json:
         """The address at which a person logs in; the rest happens when their browser comes back. Raises: NotFound, Conflict."""

@@ -1,21 +1,24 @@
 """The program of a stdio server: where it lies, what of this machine it sees, and the words that start it in the sandbox.
 
 The person named the program, so it may lie anywhere. It is bound read-only, with the folders it is installed in; a folder that
-holds the server's data or the person's home is never bound as a whole.
+holds the server's data, the person's home or the settings of many programs is never bound as a whole. Credentials in the folders that
+the person did not name are covered.
 """
 
 import json
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.values import value
 from anycowork.sandbox.bubblewrap import HOME
+from anycowork.sandbox.secret_paths import secrets_inside
 from anycowork.sandbox.stage import DEVICES
+from anycowork.sandbox.toolchains import why_too_broad
 from anycowork.sandbox.workspaces import home_folder
 from anycowork.workspace import landlock
 
@@ -64,11 +67,12 @@ class McpProgramMissing(ToolFault):
 
 @value
 class ServerProgram:
-    """`places` are bound read-only. `first_line` is what the starter reads before it becomes the program."""
+    """`places` are bound read-only, without `hidden`. `first_line` is what the starter reads before it becomes the program."""
 
     argv: tuple[str, ...]
     places: tuple[str, ...]
     first_line: bytes
+    hidden: tuple[str, ...] = ()
 
 
 def find_program(server: McpServerConfig, data_dir: Path) -> ServerProgram:
@@ -82,10 +86,11 @@ def find_program(server: McpServerConfig, data_dir: Path) -> ServerProgram:
     argv = (str(Path(found).absolute()), *server.args)
     named = [argv[0], *(argument for argument in server.args if argument.startswith("/") and Path(argument).exists())]
     own = [str(Path(sys.base_prefix).resolve()), str(Path(landlock.__file__).resolve())]
-    places = _outermost(_allowed([*own, *(place for path in named for place in _needed(Path(path)))], data_dir))
+    needed = (place for path in named for place in _needed(Path(path), data_dir.resolve()))
+    places = _outermost(_allowed([*own, *needed], data_dir))
     environment = {name: value.get_secret_value() for name, value in server.env.items()}
     line = json.dumps({"argv": argv, "env": environment}).encode() + b"\n"
-    return ServerProgram(argv, places, line)
+    return ServerProgram(argv, places, line, tuple(_hidden_in(places, named)))
 
 
 def start_words(*, held: bool) -> str:
@@ -94,7 +99,7 @@ def start_words(*, held: bool) -> str:
     return "exec " + shlex.join([str(Path(sys.executable).resolve()), "-I", "-S", "-B", "-c", _START, *rules])
 
 
-def _needed(path: Path) -> Iterable[str]:
+def _needed(path: Path, data_dir: Path) -> Iterable[str]:
     """The path, where it leads, and the folder that each is installed in; of a virtual environment also its Python.
 
     A package of npm finds the packages that it needs in the folders above it, so its outermost `node_modules` is needed as a whole.
@@ -106,11 +111,31 @@ def _needed(path: Path) -> Iterable[str]:
             continue
         if one.is_dir():
             continue
-        prefix = one.parent.parent if one.parent.name == "bin" else one.parent
+        prefix = _installed_in(one, data_dir)
+        if prefix is None:
+            continue
         yield str(prefix)
         if (prefix / "pyvenv.cfg").is_file():
-            python = (prefix / "bin" / "python").resolve()
-            yield str(python.parent.parent if python.parent.name == "bin" else python.parent)
+            python = _installed_in((prefix / "bin" / "python").resolve(), data_dir)
+            yield from [] if python is None else [str(python)]
+
+
+def _installed_in(program: Path, data_dir: Path) -> Path | None:
+    """The folder above `bin`, or the program's own; None if that holds more than programs, as `~/.local` and `~/.cargo` do."""
+    around = (program.parent.parent, program.parent) if program.parent.name == "bin" else (program.parent,)
+    home = home_folder().resolve()
+    fitting = (one for one in around if why_too_broad(one.resolve(), home=home, data_dir=data_dir) is None)
+    return next(fitting, None)
+
+
+def _hidden_in(places: Iterable[str], named: Sequence[str]) -> Iterable[str]:
+    """The credentials in these places, apart from what the person named, and from what lies in a folder that they named."""
+    chosen = [Path(path) for path in named]
+    for place in map(Path, places):
+        if place.is_dir() and place not in chosen:
+            for found in secrets_inside(place):
+                if not any(found.is_relative_to(one) or one.is_relative_to(found) for one in chosen):
+                    yield str(found)
 
 
 def _allowed(paths: Iterable[str], data_dir: Path) -> Iterable[str]:

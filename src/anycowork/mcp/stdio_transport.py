@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 LONGEST_LINE = 4_000_000
 _MOST_LOGGED = 200
 _SECONDS_TO_END = 2.0
+_LAST_WORDS_SECONDS = 2.0
 _KEY_FILES = Hidden(withholds=is_key_file)
 log = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ class ServerLauncher:
                         cache_kept=False,
                         environment=proxy_environment(reach) if reach else None,
                         held_back=reach is not None,
-                        sight=VisiblePaths(program.places, workspace=root is not None),
+                        sight=VisiblePaths(program.places, workspace=root is not None, hidden=program.hidden),
                         masks=covered.masks,
                     )
                 )
@@ -126,7 +127,7 @@ class LineLog:
 def started_process(
     argv: Sequence[str], *, env: Mapping[str, str], fds: tuple[int, ...]
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """The program with pipes; at the end it and its group are gone."""
+    """The program with pipes, which `open_pipes` closes; at the end it and its group are gone."""
     process = subprocess.Popen(
         argv,
         stdin=subprocess.PIPE,
@@ -160,22 +161,52 @@ async def open_pipes(
     process: "subprocess.Popen[bytes]", lines: LineLog, *, longest_line: int = LONGEST_LINE
 ) -> AsyncIterator[ProcessPipes]:
     """The pipes of a started process; what it prints on stderr is logged. They are closed at the end."""
+    output, errors = asyncio.StreamReader(limit=longest_line), asyncio.StreamReader(limit=65_536)
+    connecting = asyncio.ensure_future(_connect_pipes(process, output, errors))
+    noting = asyncio.ensure_future(_note(errors, lines))
+    try:
+        yield ProcessPipes(output, (await asyncio.shield(connecting)).writer)
+    finally:
+        try:
+            if output.at_eof():  # it ended: what it printed last says why
+                await asyncio.wait([noting], timeout=_LAST_WORDS_SECONDS)
+        finally:
+            noting.cancel()
+            (await _done(connecting)).close()
+
+
+@value
+class _PipeTransports:
+    out: asyncio.ReadTransport
+    err: asyncio.ReadTransport
+    writer: asyncio.StreamWriter
+
+    def close(self) -> None:
+        self.out.close()
+        self.err.close()
+        self.writer.transport.abort()  # `close` would keep the pipe open for what was not written yet
+
+
+async def _connect_pipes(
+    process: "subprocess.Popen[bytes]", output: asyncio.StreamReader, errors: asyncio.StreamReader
+) -> _PipeTransports:
+    """Never cancelled: a loop that is stopped between two of them leaves a pipe open."""
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     loop = asyncio.get_running_loop()
-    output, errors = asyncio.StreamReader(limit=longest_line), asyncio.StreamReader(limit=65_536)
     out, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), process.stdout)
     err, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(errors), process.stderr)
     into, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, process.stdin)
-    writer = asyncio.StreamWriter(into, flow, None, loop)
-    noting = asyncio.ensure_future(_note(errors, lines))
-    try:
-        yield ProcessPipes(output, writer)
-    finally:
-        writer.close()
-        noting.cancel()
-        await asyncio.gather(noting, return_exceptions=True)
-        out.close()
-        err.close()
+    return _PipeTransports(out, err, asyncio.StreamWriter(into, flow, None, loop))
+
+
+async def _done(connecting: "asyncio.Future[_PipeTransports]") -> _PipeTransports:
+    """Waits even if it is cancelled: that is a matter of two rounds of the loop."""
+    while not connecting.done():
+        try:
+            await asyncio.wait([connecting])
+        except asyncio.CancelledError:
+            continue  # the caller is on its way out already
+    return connecting.result()
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, assert_never
 
 from anycowork.domain.errors import BadParameters, StateChanged
-from anycowork.domain.ports import Prepared, ToolContext
+from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallError, Parameters, Status, ToolResult
 from anycowork.mcp.definitions import McpToolDefinition, ServerMethod
 from anycowork.mcp.offers import OfferedResource

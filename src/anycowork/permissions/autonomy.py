@@ -4,7 +4,7 @@ from anycowork.domain.approvals import Risk
 from anycowork.domain.chats import Autonomy
 from anycowork.domain.control_files import is_control_file
 from anycowork.domain.key_files import looks_secret
-from anycowork.domain.ports import Prepared
+from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, ToolSpec
 from anycowork.permissions.policy import PolicyResult
 from anycowork.permissions.resources import COMMAND_TOOL

@@ -13,10 +13,11 @@ from anycowork.domain.disclosure import Disclosure, call_items
 from anycowork.domain.errors import BadParameters, DeniedByRule, RejectedByUser, UnknownTool
 from anycowork.domain.key_files import looks_secret
 from anycowork.domain.plan import Plan
-from anycowork.domain.ports import Clock, Hidden, Prepared, Rules, Store, Tool, Toolbox, ToolContext
+from anycowork.domain.ports import Clock, Hidden, Rules, Store
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.rules import ChangesDecision, Effect
+from anycowork.domain.tool_ports import Prepared, Tool, Toolbox, ToolContext
 from anycowork.domain.tools import Call, CallState, Intent, PathIntent
 from anycowork.domain.values import replace, value
 from anycowork.domain.visible_text import UntrustedText, visible

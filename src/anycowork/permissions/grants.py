@@ -1,9 +1,11 @@
 """Decides what an approved plan grants: exactly the tools, paths, commands and checks that its steps name. Pure."""
 
+from collections.abc import Iterable
+
 from anycowork.domain.control_files import is_control_file
 from anycowork.domain.plan import Plan, PlanStep
-from anycowork.domain.ports import Prepared
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, ToolSpec
 from anycowork.permissions.patterns import path_matches, plain
 
@@ -40,18 +42,22 @@ def names_tool(step: PlanStep, spec: ToolSpec) -> bool:
     """
     if not step.tools_needed:
         return Permission.DELETE_FILES not in spec.permissions
-    return spec.name in step.tools_needed or spec.permissions <= {Permission.READ_FILES, *_permissions_named(step)}
+    return spec.name in step.tools_needed or spec.permissions <= {
+        Permission.READ_FILES,
+        *permissions_named(step.tools_needed),
+    }
 
 
 def owns_tool(step: PlanStep, spec: ToolSpec) -> bool:
     """Whether the step names the tool, or a permission that the tool needs. Reading is included in every other permission."""
-    named = _permissions_named(step)
+    named = permissions_named(step.tools_needed)
     covered = spec.permissions <= {Permission.READ_FILES, *named} and not named.isdisjoint(spec.permissions)
     return spec.name in step.tools_needed or covered
 
 
-def _permissions_named(step: PlanStep) -> set[Permission]:
-    needed = set(step.tools_needed)
+def permissions_named(tools_needed: Iterable[str]) -> set[Permission]:
+    """Return the permissions among these names, written in full or by their first word."""
+    needed = set(tools_needed)
     return {each for each in Permission if each.value in needed or each.value.partition("_")[0] in needed}
 
 

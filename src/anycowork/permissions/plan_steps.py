@@ -1,12 +1,12 @@
 """Matches calls to the steps of an approved plan. A step that names the call's paths or command comes first; a step that names only
 tools or permissions gets the calls of these tools, but grants none of them. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from anycowork.domain.plan import Plan, PlanStep
 from anycowork.domain.tools import Call, ToolSpec
 from anycowork.domain.values import value
-from anycowork.permissions.grants import names_tool, owns_tool
+from anycowork.permissions.grants import names_tool, owns_tool, permissions_named
 from anycowork.permissions.patterns import is_literal, path_matches, plain
 from anycowork.permissions.resources import resources_at_commit
 
@@ -32,6 +32,7 @@ class StepMatcher:
         self._commands: dict[str, list[PlanStep]] = {}
         self._by_tool: dict[str, list[PlanStep]] = {}
         self._with_work: set[str] = set()
+        self._guessed = _steps_with_unknown_tools(plan, self._specs)
         for step in plan.steps:
             self._index(step)
 
@@ -44,7 +45,9 @@ class StepMatcher:
             return Candidates(self._commands.get(str(call.parameters.get("command")), ()), by_tool)
         touched = resources_at_commit(call.tool, spec, call.parameters, None, self._root)
         paths = touched.paths if touched else ()
-        return Candidates([step for step in self._at(paths) if names_tool(step, spec)], by_tool)
+        return Candidates(
+            [step for step in self._at(paths) if names_tool(step, spec) or step.id in self._guessed], by_tool
+        )
 
     def changes(self, call: Call) -> bool:
         """Whether the call's tool changes something or runs a command."""
@@ -52,9 +55,11 @@ class StepMatcher:
         return spec is None or not spec.read_only
 
     def completes(self, step: PlanStep, call: Call) -> bool:
-        """Whether such a call completes the step. Reading does not, if the step names commands or tools that change things."""
-        only_reads = not step.commands and all(self._specs[name].read_only for name in self._named[step.id])
-        return only_reads or self.changes(call)
+        """Whether such a call completes the step. Reading does not, if the step names commands, tools that change things or unknown tools."""
+        if self.changes(call):
+            return True
+        needs_more = bool(step.commands) or step.id in self._guessed
+        return not needs_more and all(self._specs[name].read_only for name in self._named[step.id])
 
     def names_work(self, step: PlanStep) -> bool:
         """Whether any call could belong to the step. If not, only the model can report it as done."""
@@ -96,3 +101,14 @@ def _tools_named(plan: Plan, specs: Iterable[ToolSpec]) -> dict[str, tuple[str, 
         if step.tools_needed not in known:
             known[step.tools_needed] = tuple(spec.name for spec in specs if owns_tool(step, spec))
     return {step.id: known[step.tools_needed] for step in plan.steps}
+
+
+def _steps_with_unknown_tools(plan: Plan, specs: Collection[str]) -> frozenset[str]:
+    """Return the steps that name a tool which does not exist: a planner guesses the names of the tools that it lacks. Such a step gets
+    the calls on its paths, but grants none of them."""
+    known = {needs: _all_known(needs, specs) for needs in {step.tools_needed for step in plan.steps}}
+    return frozenset(step.id for step in plan.steps if not known[step.tools_needed])
+
+
+def _all_known(names: Iterable[str], specs: Collection[str]) -> bool:
+    return all(name in specs or permissions_named((name,)) for name in names)

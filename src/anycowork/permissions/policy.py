@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from anycowork.domain.approvals import Risk
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import Destination
-from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Prepared, Rules
+from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Rules
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.rules import ChangesDecision, Effect, Rule
+from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, PathIntent, ToolSpec
 from anycowork.domain.values import value
 from anycowork.permissions.resources import AccessedResources, resources_of

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from anycowork.domain.network import Destination, wanted_destinations
-from anycowork.domain.ports import Prepared
+from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Intent, Parameters, ToolSpec
 from anycowork.domain.values import value
 from anycowork.permissions.shell.parser import ParsedCommand, parse

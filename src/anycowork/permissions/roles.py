@@ -81,6 +81,10 @@ class RoleRegistry:
         self._roles = {definition.name: definition for definition in BUILT_IN}
         self._roles |= {definition.name: definition for definition in custom if definition.name not in self._roles}
 
+    def replace_custom(self, custom: Iterable[RoleDefinition]) -> None:
+        """Use these custom roles from now on. Every later check sees them, also in turns that are running."""
+        self._roles = RoleRegistry(custom)._roles
+
     def all(self) -> tuple[RoleDefinition, ...]:
         return tuple(self._roles.values())
 
@@ -145,6 +149,10 @@ def read_role_file(file_name: str, text: str) -> RoleDefinition:
         raise BadRoleFile(f"{file_name}: '{role.name}' is a built-in role and cannot be replaced; choose another name.")
     if not re.search(r"\S", role.prompt):
         raise BadRoleFile(f"{file_name}: the prompt is empty.")
+    return definition_of(role)
+
+
+def definition_of(role: RoleFile) -> RoleDefinition:
     return RoleDefinition(
         name=role.name,
         permissions=frozenset(role.permissions),

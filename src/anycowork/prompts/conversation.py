@@ -3,7 +3,15 @@
 from collections.abc import Iterable, Sequence
 
 from anycowork.domain.images import Image, images_of
-from anycowork.domain.messages import Json, Message, MessageType, Speaker, is_asked_by_call, is_continuation
+from anycowork.domain.messages import (
+    Json,
+    Message,
+    MessageType,
+    Speaker,
+    is_asked_by_call,
+    is_checkpoint_note,
+    is_continuation,
+)
 from anycowork.domain.model import ContentPart, PromptMessage
 from anycowork.prompts.compaction import is_compaction
 
@@ -129,7 +137,7 @@ def _word(payload: Json, key: str) -> str | None:
 def _prompt_message(message: Message) -> PromptMessage | None:
     if is_continuation(message) and message.role is Speaker.SYSTEM:
         return _one(USER, CONTINUED)
-    if is_compaction(message):
+    if is_compaction(message) or is_checkpoint_note(message):
         return _one(USER, message.content)
     if message.role is Speaker.SYSTEM or not message.content.strip() or is_asked_by_call(message):
         return None

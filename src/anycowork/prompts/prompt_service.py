@@ -7,9 +7,10 @@ from functools import lru_cache
 from anycowork.domain.errors import BuiltIn, NotFound
 from anycowork.domain.messages import Json
 from anycowork.domain.model import Offer
-from anycowork.domain.ports import InstructionFiles, SystemPrompts, Toolbox
+from anycowork.domain.ports import InstructionFiles, SystemPrompts
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.system_prompts import DEFAULT_ID, SystemPrompt
+from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.tools import ToolSpec
 from anycowork.prompts.enhance import TOOL_BUDGET, Enhanced, enhance
 from anycowork.prompts.instructions import NOTHING, InstructionsSection, instructions_section

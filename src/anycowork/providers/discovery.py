@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
-from anycowork.domain.errors import ProviderFault
+from anycowork.domain.provider_errors import ProviderFault
 from anycowork.domain.values import value
 from anycowork.providers.config import ANTHROPIC_URL, OPENAI_URL, ProviderConfig, usual_context
 from anycowork.providers.model_list import chat_model

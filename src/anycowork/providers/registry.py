@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from anycowork.domain.delegates import AGENT_PROVIDER
-from anycowork.domain.errors import BadKey, Invalid, NoSuchModel, ProviderFault, Unreachable, Untrusted
+from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 from anycowork.domain.model import (
     LEAST_NATIVE_CONTEXT,
@@ -19,6 +19,7 @@ from anycowork.domain.model import (
     ModelOptions,
     Provider,
 )
+from anycowork.domain.provider_errors import BadKey, NoSuchModel, ProviderFault, Unreachable, Untrusted
 from anycowork.providers.anthropic.provider import AnthropicProvider
 from anycowork.providers.config import ANTHROPIC_URL, OPENAI_URL, ProviderConfig
 from anycowork.providers.delegate import DelegateProvider

@@ -53,10 +53,11 @@ class SandboxView:
 
 @value
 class VisiblePaths:
-    """What foreign code sees: the usual, `places` (absolute paths, read-only), and the workspace or not."""
+    """What foreign code sees: the usual, `places` (absolute paths, read-only) without `hidden`, and the workspace or not."""
 
     places: tuple[str, ...] = ()
     workspace: bool = True
+    hidden: tuple[str, ...] = ()
 
 
 @value
@@ -94,9 +95,9 @@ def bubblewrap_arguments(bwrap: str, around: SandboxView, limits: CommandLimits,
         *_cache(around, scratch),
         # After the in-memory folders: a toolchain may be below /tmp.
         *[word for place in around.toolchains.folders for word in ("--ro-bind-try", place, place)],
-        *around.hidden_tools,
         *[word for mount in around.packages for word in (*mount.overlay.arguments(), *mount.covers)],
         *[word for place in around.sight.places for word in ("--ro-bind", place, place)],
+        *around.hidden_tools,
         *_workspace(around),
         *around.masks,
         # Last, because the mounts above need their mount points. With a writable /proc, root could change the machine's settings.

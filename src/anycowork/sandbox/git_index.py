@@ -8,43 +8,20 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
 from anycowork.sandbox.delta import Delta
+from anycowork.workspace.git_index_file import STAGE, Index, IndexEntry, NotAnIndex, parse_index
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import DEEPEST, WorkspacePath, shown
 
-_ASSUME_VALID, _EXTENDED, _STAGE = 0x8000, 0x4000, 0x3000
+_ASSUME_VALID = 0x8000
 _SKIP_WORKTREE, _INTENT_TO_ADD = 0x4000, 0x2000
 _GITLINK = 0o160000
 # Trees are checked; resolved conflicts and offsets say nothing about files.
 _PLAIN_EXTENSIONS = frozenset({b"TREE", b"REUC", b"EOIE", b"IEOT"})
 _CHUNK = 1 << 20
-
-
-class NotAnIndex(ValueError):
-    """The bytes are not an index that this module understands."""
-
-
-class IndexEntry(NamedTuple):
-    path: bytes
-    mode: int
-    oid: bytes
-    flags: int
-    more_flags: int
-    mtime: int
-    size: int
-    stored: bytes
-    """Everything but the path, as stored in the file."""
-
-
-@dataclass(slots=True)
-class Index:
-    algorithm: str
-    entries: dict[tuple[bytes, int], IndexEntry] = field(default_factory=dict)
-    extensions: dict[bytes, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,71 +62,6 @@ def hidden_by_index(before: bytes, after: bytes, worktree: Worktree) -> str | No
     return None
 
 
-def parse_index(data: bytes) -> Index:
-    """Raises: NotAnIndex."""
-    for algorithm, length in (("sha1", 20), ("sha256", 32)):
-        if hashlib.new(algorithm, data[:-length], usedforsecurity=False).digest() == data[-length:]:
-            try:
-                return _parse(data[:-length], algorithm, length)
-            except (IndexError, ValueError) as error:
-                raise NotAnIndex(str(error) or "it ends too early") from None
-    raise NotAnIndex("its checksum is missing or wrong")
-
-
-def _parse(data: bytes, algorithm: str, length: int) -> Index:
-    version, count = _number(data, 4), _number(data, 8)
-    if data[:4] != b"DIRC" or version not in (2, 3, 4):
-        raise NotAnIndex(f"its version is {version}")
-    index, at, path = Index(algorithm), 12, b""
-    for _ in range(count):
-        entry, at = _entry(data, at, length, version, path)
-        path = entry.path
-        index.entries[(path, entry.flags & _STAGE)] = entry
-    while at < len(data):
-        size = _number(data, at + 4)
-        if at + 8 + size > len(data):
-            raise NotAnIndex("an extension is cut off")
-        index.extensions[data[at : at + 4]] = data[at + 8 : at + 8 + size]
-        at += 8 + size
-    if len(index.entries) != count:
-        raise NotAnIndex("an entry occurs twice")
-    return index
-
-
-def _entry(data: bytes, at: int, length: int, version: int, previous: bytes) -> tuple[IndexEntry, int]:
-    start, at = at, at + 40 + length
-    flags, more, at = int.from_bytes(data[at : at + 2]), 0, at + 2
-    if flags & _EXTENDED:
-        more, at = int.from_bytes(data[at : at + 2]), at + 2
-    fixed = data[start:at]
-    path = b""
-    if version == 4:
-        cut, at = _varint(data, at)
-        path = previous[: len(previous) - cut] if cut <= len(previous) else previous
-    end = data.index(b"\0", at)
-    path += data[at:end]
-    at = end + 1 if version == 4 else start + (end - start + 8) // 8 * 8
-    mtime, mode, size = _number(fixed, 8), _number(fixed, 24), _number(fixed, 36)
-    return IndexEntry(path, mode, fixed[40 : 40 + length], flags, more, mtime, size, fixed), at
-
-
-def _number(data: bytes, at: int) -> int:
-    if at + 4 > len(data):
-        raise NotAnIndex("it ends too early")
-    return int.from_bytes(data[at : at + 4])
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    byte, at = data[at], at + 1
-    found = byte & 127
-    while byte & 128:
-        byte, at = data[at], at + 1
-        found = ((found + 1) << 7) + (byte & 127)
-        if found > 1 << 20:
-            raise NotAnIndex("a path is too long")
-    return found, at
-
-
 # --- cached trees
 
 
@@ -188,7 +100,7 @@ def _trees(index: Index) -> dict[bytes, bytes]:
     """Computes the tree's name of every folder from the entries."""
     folders: dict[bytes, dict[bytes, tuple[int, bytes]]] = {b"": {}}
     for entry in index.entries.values():
-        if entry.flags & _STAGE or entry.more_flags & _INTENT_TO_ADD:
+        if entry.flags & STAGE or entry.more_flags & _INTENT_TO_ADD:
             continue
         folder, _, name = entry.path.rpartition(b"/")
         folders.setdefault(folder, {})[name] = (entry.mode, entry.oid)
@@ -213,7 +125,7 @@ def _wrong_content(entries: Iterator[IndexEntry], algorithm: str, worktree: Work
     """Returns the first entry whose stored size and time match a file with other content: git would not read that file."""
     holders = worktree.holders()
     for entry in entries:
-        if not entry.flags & _STAGE and entry.mode != _GITLINK and not _is_true(entry, algorithm, worktree, holders):
+        if not entry.flags & STAGE and entry.mode != _GITLINK and not _is_true(entry, algorithm, worktree, holders):
             return entry
     return None
 

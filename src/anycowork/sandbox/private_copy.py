@@ -33,6 +33,14 @@ class CannotCopy(ToolFault):
     code = "workspace_not_copied"
 
 
+class TreeNotCopied(Exception):
+    """`why` is the rest of a sentence: the reason, and what a person can do."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
 @value
 class KnownFile:
     """One copied path as it was when the command started."""
@@ -56,17 +64,30 @@ def copy_workspace(root: str, stage: Stage, *, most_bytes: int, spare: int) -> C
 
     Raises: CannotCopy if it is too large, or contains something unreadable.
     """
+    try:
+        copied = copy_tree(root, str(stage.upper), most_bytes=most_bytes, spare=spare)
+    except TreeNotCopied as fault:
+        raise CannotCopy(
+            "No overlay can be mounted over this workspace, so a command would work on a private copy of it; but "
+            f"{fault.why}, or use the file tools. `anycowork doctor` says what overlays need. The command did not run."
+        ) from None
+    next_tick()  # so that everything the command does has a later time
+    return copied
+
+
+def copy_tree(root: str, target_folder: str, *, most_bytes: int, spare: int) -> Copied:
+    """Copies everything in `root` into an empty folder; `spare` bytes must stay free on its disk. Blocking. Raises: TreeNotCopied."""
     copied = Copied(mounts=tuple(_mounts_in(root)))
     try:
-        with _opened(root) as source, _opened(str(stage.upper)) as target:
+        with _opened(root) as source, _opened(target_folder) as target:
             size = _size_of(source, most_bytes)
-            if shutil.disk_usage(stage.upper).free < size + spare:
-                raise _refused(f"the disk has no room for another {size:,} bytes. Free some")
+            if shutil.disk_usage(target_folder).free < size + spare:
+                raise TreeNotCopied(f"the disk has no room for another {size:,} bytes. Free some")
             _copy_folder(source, target, WorkspacePath(()), copied)
+            _make_alike(target, source, os.fstat(source))
     except OSError as error:
         name = shown(str(error.filename)) if error.filename else "something in it"
-        raise _refused(f"{name} could not be copied ({error.strerror}). Fix that") from None
-    next_tick()  # so that everything the command does has a later time
+        raise TreeNotCopied(f"{name} could not be copied ({error.strerror}). Fix that") from None
     return copied
 
 
@@ -175,7 +196,7 @@ def _size_of(folder: int, most: int) -> int:
 
 def _everything_in(folder: int, depth: int = 0) -> Iterator[os.stat_result]:
     if depth > DEEPEST:
-        raise _refused(f"it has folders more than {DEEPEST} deep. Remove the deepest of them")
+        raise TreeNotCopied(f"it has folders more than {DEEPEST} deep. Remove the deepest of them")
     for name in names_in(folder):
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
         yield found
@@ -186,7 +207,7 @@ def _everything_in(folder: int, depth: int = 0) -> Iterator[os.stat_result]:
 
 def _copy_folder(source: int, target: int, place: WorkspacePath, copied: Copied) -> None:
     if len(place.parts) > DEEPEST:
-        raise _refused(f"'{shown(place.path, 60)}' was made too deep meanwhile. Remove it")
+        raise TreeNotCopied(f"'{shown(place.path, 60)}' was made too deep meanwhile. Remove it")
     names = []
     for name in names_in(source):
         inner = place.child(name)
@@ -264,14 +285,7 @@ def _mounts_in(root: str) -> Iterator[WorkspacePath]:
             yield WorkspacePath(point.relative_to(root).parts)
 
 
-def _too_large(most: int) -> CannotCopy:
-    return _refused(
+def _too_large(most: int) -> TreeNotCopied:
+    return TreeNotCopied(
         f"it holds more than {most:,} bytes or {MOST_PATHS:,} paths. Raise 'command_copy_bytes', make a smaller folder the workspace"
-    )
-
-
-def _refused(why: str) -> CannotCopy:
-    return CannotCopy(
-        "No overlay can be mounted over this workspace, so a command would work on a private copy of it; but "
-        f"{why}, or use the file tools. `anycowork doctor` says what overlays need. The command did not run."
     )

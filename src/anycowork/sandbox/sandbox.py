@@ -26,6 +26,7 @@ from anycowork.sandbox.package_caches import PackageCaches, PackageMount, mount_
 from anycowork.sandbox.private_copy import Copied, copy_workspace
 from anycowork.sandbox.sandbox_process import BeginMark, BubblewrapStatus, Latch, SandboxFailed, Tether
 from anycowork.sandbox.seccomp import filter_for, knows
+from anycowork.sandbox.secret_paths import SecretIndex
 from anycowork.sandbox.stage import Layer, Runner, Stage, Staging, remove_tree, runner_for
 from anycowork.sandbox.toolchains import Toolchains
 from anycowork.sandbox.transaction import Transaction
@@ -90,6 +91,7 @@ class Sandbox:
         self._uncovered: set[str] = set()
         self.key_files = KeyFileIndex()
         self.hidden_paths = HiddenPathIndex()
+        self._secrets = SecretIndex()
         self.limits = limits or CommandLimits()
         self._bwrap = bwrap
         self.toolchains = toolchains or Toolchains()
@@ -107,7 +109,7 @@ class Sandbox:
     async def begin(self, jail: Jail, layer: Layer | None = None) -> AsyncIterator[Transaction]:
         """Starts the transaction of one command; at the end, uncommitted changes are dropped. Raises: ToolFault."""
         layer = layer or self.layer_for(jail.root)
-        stage = await asyncio.to_thread(lambda: self.staging.open(runner_for(jail.root), layer))
+        stage = await asyncio.to_thread(self._open_stage, jail.root, layer)
         transaction = Transaction(stage, jail, self.staging, key_files=self.key_files, hidden_paths=self.hidden_paths)
         try:
             if layer is Layer.COPY:
@@ -119,11 +121,16 @@ class Sandbox:
     @asynccontextmanager
     async def read_only(self, root: str) -> AsyncIterator[Stage]:
         """For a program that changes nothing: needs no transaction and no lease. Raises: ToolFault."""
-        stage = await asyncio.to_thread(lambda: self.staging.open(runner_for(root), None))
+        stage = await asyncio.to_thread(self._open_stage, root, None)
         try:
             yield stage
         finally:
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, remove_tree, stage.folder))
+
+    def _open_stage(self, root: str, layer: Layer | None) -> Stage:
+        """Also looks for credentials that came into the toolchains since the last command."""
+        self._secrets.refresh(self.toolchains.scans)
+        return self.staging.open(runner_for(root), layer)
 
     def _end(self, transaction: Transaction) -> None:
         transaction.end()
@@ -177,7 +184,7 @@ class Sandbox:
                 cache_kept=cache_kept,
                 toolchains=tools,
                 packages=packages,
-                hidden_tools=tuple(cover_arguments(tools.hidden, stage)),
+                hidden_tools=tuple(cover_arguments(self._hidden_in(tools, sight), stage)),
                 environment=environment or {},
                 sight=_seen_by(stage.runner, sight or VisiblePaths()),
                 masks=tuple(mask_arguments(masks, stage, root)),
@@ -197,6 +204,9 @@ class Sandbox:
             argv = [*prefix, *_as_runner(stage.runner), *words, *shell]
             fds = (*given.all(), tether.read_end, status.read_end, mark.write_end)
             yield Launch(argv, fds, given_stdin, status, mark, latch)
+
+    def _hidden_in(self, tools: Toolchains, sight: VisiblePaths | None) -> list[str]:
+        return list(sight.hidden) if sight else self._secrets.inside(tools.scans)
 
     @contextmanager
     def _packages(self, root: str, stage: Stage, *, kept: bool) -> Iterator[tuple[PackageMount, ...]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from anycowork.domain.values import value
-from anycowork.sandbox.secret_paths import holds_secret, is_secret_name, secrets_inside
+from anycowork.sandbox.secret_paths import SecretScan, holds_secret, is_secret_name, scan_folder
 
 SYSTEM = ("/usr", "/nix/store", "/bin", "/sbin", "/lib", "/lib64")  # every sandbox sees these
 _PROGRAM_FOLDERS = ("bin", "sbin", "shims", "condabin")
@@ -52,7 +52,8 @@ class RefusedFolder:
 @value
 class Toolchains:
     """`folders` are visible read-only at their own paths, without `hidden`. `path` is where commands search for programs, in order.
-    `outside` is the PATH that was read: programs found there but not by commands are reported to the person."""
+    `outside` is the PATH that was read: programs found there but not by commands are reported to the person. `scans` are what the
+    folders held of credentials when they were found."""
 
     folders: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
@@ -60,6 +61,7 @@ class Toolchains:
     environment: Mapping[str, str] = field(default_factory=dict)
     refused: tuple[RefusedFolder, ...] = ()
     outside: str = ""
+    scans: Mapping[str, SecretScan] = field(default_factory=dict)
 
     def beside(self, root: str) -> "Toolchains":
         """Drops what overlaps this workspace: a command could have written the programs there."""
@@ -76,6 +78,7 @@ class Toolchains:
             {name: at for name, at in self.environment.items() if _is_in(at, kept)},
             self.refused,
             self.outside,
+            {folder: scan for folder, scan in self.scans.items() if folder in kept},
         )
 
 
@@ -180,8 +183,9 @@ class _Search:
         for folder in ordered:  # the wider one includes what is in it
             if not _is_in(folder, apart):
                 apart.append(folder)
-        hidden = [str(found) for folder in apart for found in secrets_inside(Path(folder)) if Path(folder).is_dir()]
-        return Toolchains(tuple(apart), tuple(self.path), tuple(hidden), self.environment, self._all_refused(), outside)
+        scans = {folder: scan_folder(Path(folder)) for folder in apart if Path(folder).is_dir()}
+        hidden = tuple(path for scan in scans.values() for path in scan.found)
+        return Toolchains(tuple(apart), tuple(self.path), hidden, self.environment, self._all_refused(), outside, scans)
 
     def _all_refused(self) -> tuple[RefusedFolder, ...]:
         return tuple(RefusedFolder(path, why, path in self.named) for path, why in self.refused.items())

@@ -18,7 +18,8 @@ from anycowork.chats.turn_scheduler import TurnScheduler
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.chats import Autonomy, Limits
 from anycowork.domain.model import Providers
-from anycowork.domain.ports import Clock, Snapshots, Workspaces
+from anycowork.domain.ports import Clock, Workspaces
+from anycowork.domain.snapshot_ports import Snapshots
 from anycowork.jobs.approved_plans import ApprovedPlans
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.budgets import CostOf
@@ -144,7 +145,7 @@ def build_agent(
         ),
         toolrunner=toolrunner,
         checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
-        mentions=Mentions(recorder=recorder, toolrunner=toolrunner),
+        mentions=Mentions(recorder=recorder, toolrunner=toolrunner, snapshots=store),
         steering=Steering(journal=journal, recorder=recorder, store=store, clock=clock),
         clock=clock,
         limits=limits,

@@ -1,17 +1,24 @@
 """Builds the services with which a person browses and changes the files of a chat's workspace."""
 
 import os
+from collections.abc import Awaitable, Callable
 
 from anycowork.chats.file_edit_service import FileEditService
 from anycowork.chats.file_service import FileService
 from anycowork.chats.git_service import GitService
 from anycowork.chats.person_changes import PersonChangeWriter
 from anycowork.chats.recorded_paths import RecordedPathsCache
+from anycowork.chats.rollback_service import RollbackService
+from anycowork.chats.workspace_copy_service import WorkspaceCopyService
+from anycowork.chats.worktree_service import WorktreeService
+from anycowork.config.settings import Settings
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.files.browser import LocalFileBrowser
 from anycowork.git.repositories import LocalGitRepositories
 from anycowork.sandbox.git_identity import git_identity
+from anycowork.sandbox.limits import CommandLimits
+from anycowork.sandbox.workspace_copies import LocalWorkspaceCopier
 from anycowork.sandbox.workspaces import home_folder
 from anycowork.server.shared_parts import SharedParts
 from anycowork.store.sql.database import Database
@@ -22,6 +29,7 @@ class FileServices:
     files: FileService
     edits: FileEditService
     git: GitService
+    worktrees: WorktreeService
 
 
 def build_file_services(shared: SharedParts, database: Database, clock: Clock) -> FileServices:
@@ -40,13 +48,51 @@ def build_file_services(shared: SharedParts, database: Database, clock: Clock) -
         recorded=recorded,
         writer=writer,
     )
+    repositories = LocalGitRepositories(
+        lambda: git_identity(home_folder(), os.environ), os.environ, home_folder() / "AnyCowork"
+    )
     git = GitService(
         store=store,
         rules=rules,
         journal=database.journal,
         workspaces=shared.workspaces,
-        repositories=LocalGitRepositories(lambda: git_identity(home_folder(), os.environ)),
+        repositories=repositories,
         writer=writer,
         clock=clock,
     )
-    return FileServices(files, edits, git)
+    worktrees = WorktreeService(
+        store=store,
+        rules=rules,
+        journal=database.journal,
+        repositories=repositories,
+        writer=writer,
+        clock=clock,
+        find_workspace=shared.workspace_roots.find,
+        register=_register(shared),
+    )
+    return FileServices(files, edits, git, worktrees)
+
+
+def build_workspace_copies(
+    settings: Settings, shared: SharedParts, database: Database, rollback: RollbackService, clock: Clock
+) -> WorkspaceCopyService:
+    return WorkspaceCopyService(
+        copier=LocalWorkspaceCopier(
+            most_bytes=settings.command_copy_bytes,
+            spare=CommandLimits().free_space,
+            elsewhere=home_folder() / "AnyCowork",
+        ),
+        rollback=rollback,
+        workspaces=shared.workspaces,
+        snapshots=shared.snapshots,
+        rules=database.rules,
+        clock=clock,
+        register=_register(shared),
+    )
+
+
+def _register(shared: SharedParts) -> Callable[[str, str], Awaitable[str]]:
+    async def register(root: str, by: str) -> str:
+        return await shared.workspace_roots.register(root, registered_by=by)
+
+    return register

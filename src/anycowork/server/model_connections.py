@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue, SecretStr
 
 from anycowork.config.settings import ProviderEntry
-from anycowork.domain.errors import Conflict, NoSuchModel, NotFound, ProviderFault, RejectedRequest
+from anycowork.domain.errors import Conflict, NotFound
 from anycowork.domain.messages import Json
 from anycowork.domain.model import ModelRequest, PromptMessage
+from anycowork.domain.provider_errors import NoSuchModel, ProviderFault, RejectedRequest
 from anycowork.providers.model_list import AUTO, chat_model
 from anycowork.providers.presets import PRESETS
 from anycowork.providers.registry import ProviderRegistry

@@ -25,12 +25,13 @@ from anycowork.sandbox.egress import Egress
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.task_workspaces import PrivateCopies
 from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.server.definition_files import DefinitionFiles
 from anycowork.server.live_settings import LiveSettings
 from anycowork.server.mcp_server_store import McpServerStore
 from anycowork.server.mcp_token_store import McpTokenStore
 from anycowork.server.sandbox_setup import DiskBudgets, SandboxSetup, set_up_sandbox
 from anycowork.server.server_peers import build_workspaces
-from anycowork.server.trusted_files import TrustedFileStore, custom_roles
+from anycowork.server.trusted_files import TrustedFileStore
 from anycowork.server.workspace_roots import WorkspaceRoots
 from anycowork.store.sql.database import Database
 from anycowork.tools.plugins.manager import PluginManager
@@ -69,7 +70,7 @@ async def build_shared_parts(
     await plugins.enable(settings.plugins)
     trusted_files = TrustedFileStore(roots=database.roots, data_dir=settings.data_dir)
     pack = Pack(settings.snapshots_folder)
-    roles = RoleRegistry(custom_roles(settings.data_dir))
+    roles = RoleRegistry(DefinitionFiles(settings.data_dir).read_roles())
     live_settings = LiveSettings(settings, providers, sandbox_setup, plugins)
     return SharedParts(
         roles=roles,
@@ -77,7 +78,13 @@ async def build_shared_parts(
         workspace_roots=workspace_roots,
         sandbox_setup=sandbox_setup,
         workspaces=build_workspaces(database, sandbox_setup.staging),
-        snapshots=PackedSnapshots(pack, database.retention, clock, quota_bytes=settings.snapshot_quota_bytes),
+        snapshots=PackedSnapshots(
+            pack,
+            database.retention,
+            clock,
+            quota_bytes=settings.snapshot_quota_bytes,
+            unkept_folders=settings.unkept_folders,
+        ),
         toolbox=toolbox,
         live_settings=live_settings,
         trusted_files=trusted_files,

@@ -1,26 +1,21 @@
 """Files that the data folder and workspaces supply to the server, and which of them a person trusted. `workspace/` reads the files."""
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anycowork.domain.errors import BadWorkspace, ContentChanged, NotFound
 from anycowork.domain.ports import SuppliedFile
-from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.store_ports import RootRows, WorkspaceRoot
-from anycowork.permissions.roles import BadRoleFile, read_role_file
 from anycowork.workspace.supplied_files import supplied_file, supplied_files
 
-log = logging.getLogger(__name__)
 WORKFLOWS = "workflows"
 OF_WORKSPACE = f".anycowork/{WORKFLOWS}"
 ENDING = ".md"
 TEMPLATES = "templates"
 TEMPLATE_ENDING = ".toml"
 INSTRUCTIONS = "AGENTS.md"
-ROLES = "roles"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +126,3 @@ def _nearest(roots: Sequence[WorkspaceRoot], folder: str) -> str:
     if not holding:
         raise BadWorkspace(f"'{folder}' is not inside a registered folder.", param="workspace")
     return max(holding, key=len)
-
-
-def custom_roles(data_dir: Path) -> list[RoleDefinition]:
-    """Returns the roles of the data folder. A bad file is logged and left out; the others still load. Blocking."""
-    folder, roles = data_dir / ROLES, []
-    for file in sorted(folder.glob("*.toml")) if folder.is_dir() else []:
-        try:
-            roles.append(read_role_file(file.name, file.read_text("utf-8")))
-        except (BadRoleFile, OSError, UnicodeDecodeError) as error:
-            log.error("role file left out: %s", error)
-    return roles

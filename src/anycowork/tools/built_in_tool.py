@@ -5,8 +5,8 @@ from typing import ClassVar, Generic, TypeVar
 
 from pydantic import JsonValue
 
-from anycowork.domain.ports import Prepared, ToolContext
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import Parameters, ToolDisplay, ToolResult, ToolSpec
 from anycowork.tools.parameters import P, parsed, problems_in, schema_of
 from anycowork.workspace.folder import Folder

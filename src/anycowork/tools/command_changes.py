@@ -7,8 +7,8 @@ from itertools import islice
 from pathlib import Path
 
 from anycowork.domain.errors import DeniedByRule, Refusal, ToolFault
-from anycowork.domain.ports import ToolContext
 from anycowork.domain.rules import ChangesDecision, Effect
+from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import Held, Intent, ToolResult
 from anycowork.sandbox.delta import Delta, UnusableDelta
 from anycowork.sandbox.delta_check import Objection, ObjectionKind, may_change_nothing

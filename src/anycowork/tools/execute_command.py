@@ -17,8 +17,8 @@ from pydantic import Field, field_validator
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import wanted_destinations
-from anycowork.domain.ports import Prepared, ToolContext
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import Intent, Parameters, ToolDisplay, ToolKind, ToolResult
 from anycowork.sandbox.delta_check import may_change_nothing
 from anycowork.sandbox.egress import Egress

@@ -10,8 +10,9 @@ from pydantic import Field
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.control_files import is_control_file
 from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
-from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Prepared, ToolContext
+from anycowork.domain.ports import NOTHING_HIDDEN, Hidden
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolDisplay, ToolKind, ToolResult
 from anycowork.domain.values import value
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of

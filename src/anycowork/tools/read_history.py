@@ -6,7 +6,7 @@ from pydantic import Field
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.ports import Prepared, ToolContext
+from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import Parameters, Status, ToolResult
 from anycowork.tools.built_in_tool import BuiltInTool
 

@@ -17,7 +17,8 @@ from pydantic.json_schema import SkipJsonSchema
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileMissing, NoMatch, ToolFault
-from anycowork.domain.ports import Hidden, Prepared, ToolContext
+from anycowork.domain.ports import Hidden
+from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import Parameters, Status, ToolDisplay, ToolKind, ToolResult
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
 from anycowork.tools.parameters import LineNumber, PathText

@@ -17,7 +17,8 @@ from pydantic import BaseModel, Field, ValidationError
 
 from anycowork.domain.errors import ToolFault, ToolTimedOut
 from anycowork.domain.key_files import KEY_FILE_PATTERNS, KEY_FOLDERS
-from anycowork.domain.ports import Hidden, ToolContext, names_nothing
+from anycowork.domain.ports import Hidden, names_nothing
+from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import ToolResult
 from anycowork.domain.values import replace, value
 from anycowork.tools.built_in_tool import folder_of

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.ports import Prepared, ToolContext
+from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import Parameters, Status, ToolDisplay, ToolKind, ToolResult
 from anycowork.domain.values import value
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of

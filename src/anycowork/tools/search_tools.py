@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.ports import Prepared, ToolContext
+from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import Parameters, Status, ToolDisplay, ToolKind, ToolResult
 from anycowork.tools.built_in_tool import BuiltInTool, payload_of
 from anycowork.tools.parameters import PathText, PlainText

@@ -4,7 +4,7 @@ It does not decide which of these tools a role is shown and may call."""
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from anycowork.domain.ports import Tool
+from anycowork.domain.tool_ports import Tool
 from anycowork.domain.tools import ToolSpec
 from anycowork.sandbox.egress import Egress
 from anycowork.sandbox.sandbox import Sandbox

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from anycowork.domain.errors import Forbidden, ToolFault
-from anycowork.domain.ports import ToolContext
+from anycowork.domain.tool_ports import ToolContext
 from anycowork.sandbox.delta_check import CHANGING
 from anycowork.sandbox.stage import remove_tree
 from anycowork.tools.built_in_tool import folder_of

@@ -7,8 +7,8 @@ from pydantic import Field, JsonValue, model_validator
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileExists, NotRead, NotText, StateChanged, ToolFault
-from anycowork.domain.ports import Prepared, ToolContext
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolDisplay, ToolKind, ToolResult
 from anycowork.domain.values import value
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of

@@ -164,7 +164,12 @@ def _clock(snapshot: Json) -> str:
 
 def _restore_summary(restored: Json) -> str:
     parts = []
-    for name, verb in (("restored", "restored"), ("deleted", "removed"), ("conflicts", "in conflict")):
+    for name, verb in (
+        ("restored", "restored"),
+        ("deleted", "removed"),
+        ("unkept", "left as they are (git ignores them; older content was not kept)"),
+        ("conflicts", "in conflict"),
+    ):
         paths = restored.get(name)
         if isinstance(paths, list) and paths:
             parts.append(f"{len(paths)} {verb}: {_first_paths(paths)}.")

@@ -43,7 +43,7 @@ def trigger_in(before: str, after: str = "") -> CompletionTrigger | None:
     if start < 0 or not (start == 0 or before[start - 1].isspace() or before[start - 1] == "("):
         return None
     query = before[start + 1 :]
-    if len(query) > LONGEST_WORD or query.startswith(("symbol:", "mcp:")):
+    if len(query) > LONGEST_WORD or query.startswith(("symbol:", "mcp:", "checkpoint:")):
         return None
     return (
         None if any(letter.isspace() or letter == '"' for letter in query) else CompletionTrigger("path", query, start)

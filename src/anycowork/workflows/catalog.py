@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import assert_never
 
-from anycowork.domain.errors import NoSuchWorkflow
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import SuppliedFile, Tool
+from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import Tool
 from anycowork.domain.values import value
+from anycowork.domain.workflow_errors import NoSuchWorkflow
 from anycowork.domain.workflows import AskStep, Nested, Prompt, ShowChanges, Source, Step, ToolUse, Workflow
 from anycowork.workflows.definition import read_definition
 from anycowork.workflows.parameters import placeholders, usage

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import assert_never
 
-from anycowork.domain.errors import BadWorkflow, UnfittingParameters
 from anycowork.domain.question import read_question
 from anycowork.domain.tools import Parameters
+from anycowork.domain.workflow_errors import BadWorkflow, UnfittingParameters
 from anycowork.domain.workflows import (
     Action,
     AskStep,

@@ -12,8 +12,9 @@ from typing import assert_never
 
 from pydantic import JsonValue
 
-from anycowork.domain.errors import Invalid, UnfittingParameters
+from anycowork.domain.errors import Invalid
 from anycowork.domain.job_templates import JobTemplate
+from anycowork.domain.workflow_errors import UnfittingParameters
 from anycowork.domain.workflows import Parameter, ParameterType, Value, Workflow
 
 PLACEHOLDER = re.compile(r"\{\{ *([a-z][a-z0-9_]*) *\}\}")

@@ -11,7 +11,8 @@ from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain.chats import Autonomy, EndReason, Limits, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, OutOfTime
-from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store
+from anycowork.domain.ports import Clock, Journal, Store
+from anycowork.domain.snapshot_ports import SnapshotRows, Snapshots
 from anycowork.domain.snapshots import Snapshot, SnapshotMoment
 from anycowork.domain.tools import Status
 from anycowork.domain.workflows import AskStep, Prompt, Run, RunStatus, ShowChanges, ToolUse

@@ -9,10 +9,12 @@ from importlib.resources import files
 
 from pydantic import JsonValue
 
-from anycowork.domain.errors import BadWorkflow, Forbidden, NoSuchWorkflow, NotTrusted, UnknownWorkflow
-from anycowork.domain.ports import SuppliedFile, Toolbox, WorkflowFiles
+from anycowork.domain.errors import Forbidden
+from anycowork.domain.ports import SuppliedFile, WorkflowFiles
 from anycowork.domain.roles import Permission, RoleDefinition
+from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.values import replace, value
+from anycowork.domain.workflow_errors import BadWorkflow, NoSuchWorkflow, NotTrusted, UnknownWorkflow
 from anycowork.domain.workflows import RunStep, Source, ToolUse, Workflow
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.workflows.catalog import FileFault, Listed, WorkflowCatalog, workflow_catalog

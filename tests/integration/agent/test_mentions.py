@@ -92,3 +92,29 @@ async def test_folders_and_symbols_are_brought_as_recorded_calls_and_completed_b
         assert [(one["tool"], one["reference"]) for one in calls] == [("list_directory", True), ("search_symbol", True)]
         assert all(one["status"] == "ok" for one in await chat.results())
         assert "app.py" in str(client.model.requests[0]["messages"][-1])
+
+
+@proves("UI-8")
+async def test_a_checkpoint_is_told_to_the_model_with_its_time_and_paths(tmp_path: Path) -> None:
+    replies = [call("create_file", path="plan.md", content="one\ntwo\n"), "Created.", "I see."]
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        await chat.send("create a plan")
+        await chat.decide()
+        after = (await client.ask("GET", f"{chat.path}/snapshots"))["snapshots"][-1]
+        await chat.send(f"what did @checkpoint:{after['id'][:18]} change?")
+        told = client.model.requests[-1]["messages"][-1]["content"]
+        assert after["created_at"] in told and "- plan.md (+2 -0 lines)" in told
+        note = (await chat.messages())[-2]
+        assert note["role"] == "system" and note["payload"] == {"checkpoint": after["id"][:18]}
+
+
+@proves("UI-8")
+async def test_what_was_named_and_not_read_is_shown_to_the_person_and_not_to_the_model(tmp_path: Path) -> None:
+    async with live_server(tmp_path, replies=["Hello."], files={"here.txt": "x\n", ".env": "KEY=1\n"}) as client:
+        chat = await client.chat()
+        await chat.send("look at @here.txt, @gone.txt, @away/, @.env, @mcp:nobody:a://b and @checkpoint:0123456789")
+        [note] = [each for each in await chat.messages() if each["role"] == "system"]
+        missed = ["@checkpoint:0123456789", "@gone.txt", "@away/", "@.env", "@mcp:nobody:a://b"]
+        assert note["payload"] == {"not_found": missed} and all(name in note["content"] for name in missed)
+        assert "Not found" not in str(client.model.requests)

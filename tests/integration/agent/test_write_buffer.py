@@ -11,8 +11,8 @@ from anycowork.domain.chats import ChatState
 from anycowork.domain.errors import Conflict
 from anycowork.domain.events import Record
 from anycowork.domain.journal import Change, RequireState
-from anycowork.domain.ports import Prepared, ToolContext
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import Parameters, ToolResult, ToolSpec
 from anycowork.tools.toolbox import ToolRegistry
 from support.live_server import LiveChat, LiveServer, live_server

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.workspace.paths import DEEPEST
 from support.live_server import LiveChat, live_server
 from support.scripted_model import call
 from support.spec import proves
@@ -110,6 +111,56 @@ async def test_a_fork_that_cannot_be_is_refused(worked) -> None:
     client, chat = worked
     await client.ask("POST", f"{chat.path}/fork", {"message_id": "nobody"}, expect=404)
     await client.ask("POST", "/context/nobody/fork", {"message_id": "x"}, expect=404)
-    await fork(chat, "First.", files="copy", expect=422)
+    await fork(chat, "First.", files="elsewhere", expect=422)
     await fork(chat, "First.", content=" ", expect=422)
+    assert len((await client.ask("GET", "/context"))["contexts"]) == 1
+
+
+@proves("UI-7")
+async def test_a_fork_works_in_a_copy_of_the_files_as_they_were_then_and_the_original_stays(worked) -> None:
+    client, chat = worked
+    origin = client.workspace
+    for path, text in (
+        ("two.txt", "mine\n"),
+        ("notes/a.txt", "a\n"),
+    ):  # changed by a person since: no conflict in a copy
+        (origin / path).parent.mkdir(exist_ok=True)
+        (origin / path).write_text(text)
+    (origin / ".git").write_text("gitdir: /somewhere/else\n")
+    (origin / "run.sh").symlink_to("one.txt")
+    deny = {"tool": "read_file", "resource": "notes/**", "effect": "deny", "scope": "workspace"}
+    allow = {"tool": "delete_file", "resource": "*", "effect": "allow", "scope": "workspace"}
+    for rule in (deny, allow):
+        await client.ask("POST", "/rules", {**rule, "workspace": str(origin)}, expect=201)
+    before = {path: path.read_bytes() for path in origin.rglob("*") if path.is_file()}
+    new = LiveChat(client, await fork(chat, "make two", files="copy"))
+    copy = Path(new.opened["workspace"])
+    assert copy == origin.parent / f"{origin.name}-copy" and copy.stat().st_mode == origin.stat().st_mode
+    assert sorted(path.name for path in copy.iterdir()) == ["notes", "one.txt", "run.sh"]
+    assert {path: path.read_bytes() for path in origin.rglob("*") if path.is_file()} == before
+    assert str(copy) in [root["root"] for root in (await client.ask("GET", "/workspaces"))["workspaces"]]
+    rules = [rule for rule in (await client.ask("GET", "/rules"))["rules"] if rule["workspace"] == str(copy)]
+    assert [(rule["tool"], rule["effect"]) for rule in rules] == [("read_file", "deny")], "what limits goes with it"
+    assert str(copy) in (await texts(new))[-1]
+    client.model.replies += [call("create_file", path="three.txt", content="3\n"), "Third."]
+    await new.send("make three")
+    assert (copy / "three.txt").exists() and not (origin / "three.txt").exists()
+    await client.ask("DELETE", new.path)
+    assert (copy / "three.txt").exists(), "the folder is the person's"
+    again = await fork(chat, "Second.", files="copy")
+    assert again["workspace"] == f"{copy}-2" and Path(again["workspace"], "two.txt").read_text() == "mine\n"
+
+
+async def test_a_copy_that_cannot_be_made_leaves_nothing(worked) -> None:
+    client, chat = worked
+    roots = await client.ask("GET", "/workspaces")
+    key = (await client.ask("POST", "/keys", {"name": "program"}))["key"]
+    body = {"message_id": (await chat.messages())[0]["id"], "files": "copy"}
+    as_program = {"headers": {"Authorization": f"Bearer {key}"}}
+    await client.ask("POST", f"{chat.path}/fork", body, expect=403, **as_program)
+    client.workspace.joinpath(*["d"] * (DEEPEST + 2)).mkdir(parents=True)
+    refused = await client.ask("POST", f"{chat.path}/fork", body, expect=409)
+    assert f"more than {DEEPEST} deep" in refused["error"]["message"]
+    assert not list(client.workspace.parent.glob("*-copy*"))
+    assert await client.ask("GET", "/workspaces") == roots
     assert len((await client.ask("GET", "/context"))["contexts"]) == 1

@@ -142,6 +142,28 @@ async def test_a_refused_or_failed_attempt_does_not_count_as_done(tmp_path: Path
         assert [(done["resource"], done["status"]) for done in plan["unplanned"]] == [("stray.txt", "denied")]
 
 
+@proves("PLN-5/6", "PLN-6/2")
+async def test_reading_does_not_complete_a_step_whose_tool_nobody_knows_but_changing_its_file_does(
+    tmp_path: Path,
+) -> None:
+    """A planner that cannot write does not know the names of the tools that do, and guesses."""
+    step = {"action": "Correct it", "tools_needed": ["edit_file"], "paths": ["a.txt"]}
+    look = {**step, "id": "look", "tools_needed": ["read_file", "edit_file"], "paths": ["b.txt"]}
+    change = call("update_file", path="a.txt", content="right\n")
+    replies = [call("read_file", path="b.txt"), call("read_file", path="a.txt"), change, "Done.", "Done."]
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "wrong\n", "b.txt": "b\n"}) as client:
+        chat = await carried_out(client, {"goal": "Correct", "steps": [step, look]})
+        assert [one["status"] for one in (await audited(client, chat))["steps"]] == ["running", "running"]
+        [asked] = await chat.approvals()
+        assert any("belongs to step 1" in one for one in asked["reasons"]), (
+            "the plan grants no tool that it does not name"
+        )
+        await chat.decide()
+        plan = await audited(client, chat)
+        assert [one["status"] for one in plan["steps"]] == ["done", "open"] and plan["unplanned"] == []
+        assert plan["state"] == "blocked"
+
+
 async def test_a_chat_without_an_approved_plan_has_nothing_to_compare(tmp_path: Path) -> None:
     async with live_server(tmp_path) as client:
         chat = await client.chat()

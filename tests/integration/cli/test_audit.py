@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from anycowork.cli.audit import verify
+from anycowork.cli.options import Invocation
 from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
 
 
 def verified(tmp_path: Path, *what: str, every: bool = False) -> int:
-    return verify({"data_dir": tmp_path / "data"}, {}, what, every=every, cwd=tmp_path)
+    return verify(Invocation({"data_dir": tmp_path / "data"}, {}, tmp_path), what, every=every)
 
 
 async def worked(client: LiveServer) -> LiveChat:

@@ -1,6 +1,7 @@
 """`anycowork mcp add | list | test | remove | import` against a server of its own, as a person types them."""
 
 import json
+import traceback
 from pathlib import Path
 from typing import Any  # a test's own words
 
@@ -20,12 +21,20 @@ def mcp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("ANYCOWORK_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("ANYCOWORK_PROBE_LOCAL_SERVERS", "false")
 
-    def typed(*words: str) -> tuple[int, str]:
+    def invoke(*words: str) -> tuple[int, str]:
         result = CliRunner().invoke(app, list(words), obj=None)
-        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        failed = result.exception is not None and not isinstance(result.exception, SystemExit)
+        assert not failed, "".join(traceback.format_exception(*(result.exc_info or ()))) + result.output
         return result.exit_code, result.output
 
-    return typed
+    return invoke
+
+
+def typed(mcp: Any, expected: int, *words: str) -> str:
+    """What the command printed, which is also what a failure shows."""
+    code, said = mcp(*words)
+    assert code == expected, f"`mcp {' '.join(words)}` ended with {code}, not {expected}; it printed:\n{said}"
+    return str(said)
 
 
 def stored(tmp_path: Path) -> list[dict[str, Any]]:
@@ -35,17 +44,19 @@ def stored(tmp_path: Path) -> list[dict[str, Any]]:
 
 def test_a_server_is_added_tested_listed_and_removed(tmp_path: Path, mcp: Any) -> None:
     config = raw_server(tmp_path / "far")
-    code, said = mcp("add", "raw", "--read-only", "add", "--", config["command"], *config["args"])
-    assert code == 0 and "raw: ready" in said and "raw__add, read-only: Add two numbers." in said
-    assert mcp("add", "raw", "--url", "http://127.0.0.1:9/mcp")[0] == 1
-    assert mcp("add", "Bad Name", "x")[0] == 2
-    assert mcp("add", "other", "--env", "NOT_SET_ANYWHERE", "--", "x")[0] == 2
-    code, said = mcp("add", "gone", "no-such-program-here")
-    assert code == 1 and "gone: failed" in said and "no-such-program-here" in said
-    code, said = mcp("list")
-    assert code == 0 and "raw:" in said and "gone:" in said
-    assert mcp("test", "raw")[0] == 0 and mcp("test", "nobody")[0] == 1
-    assert mcp("remove", "raw")[0] == 0 and mcp("remove", "raw")[0] == 1
+    said = typed(mcp, 0, "add", "raw", "--read-only", "add", "--", config["command"], *config["args"])
+    assert "raw: ready" in said and "raw__add, read-only: Add two numbers." in said
+    typed(mcp, 1, "add", "raw", "--url", "http://127.0.0.1:9/mcp")
+    typed(mcp, 2, "add", "Bad Name", "x")
+    typed(mcp, 2, "add", "other", "--env", "NOT_SET_ANYWHERE", "--", "x")
+    said = typed(mcp, 1, "add", "gone", "no-such-program-here")
+    assert "gone: failed" in said and "no-such-program-here" in said
+    said = typed(mcp, 0, "list")
+    assert "raw:" in said and "gone:" in said
+    typed(mcp, 0, "test", "raw")
+    typed(mcp, 1, "test", "nobody")
+    typed(mcp, 0, "remove", "raw")
+    typed(mcp, 1, "remove", "raw")
     assert [one["name"] for one in stored(tmp_path)] == ["gone"]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.cli.database_move import move
+from anycowork.cli.options import Invocation
 from support.live_server import live_server
 from support.scripted_model import call
 
@@ -29,9 +30,8 @@ async def test_everything_is_moved_verified_and_goes_on_there(
         said, snapshots = await chat.messages(), await client.ask("GET", f"{chat.path}/snapshots")
         rules = await client.ask("GET", "/rules")
     before = digest(tmp_path)
-    moving = partial(
-        asyncio.to_thread, move, {"data_dir": tmp_path / "data", "database_url": database_url}, {}, cwd=tmp_path
-    )
+    flags = {"data_dir": tmp_path / "data", "database_url": database_url}
+    moving = partial(asyncio.to_thread, move, Invocation(flags, {}, tmp_path))
     assert await moving() == 0
     shown = capsys.readouterr()
     assert "Copied and verified: 1 chats" in shown.out and "records:" in shown.err
@@ -54,13 +54,13 @@ async def test_a_target_in_use_and_a_missing_source_are_refused(
     async with live_server(tmp_path, database_url=database_url):
         other = tmp_path / "other"
         flags = {"data_dir": other / "data", "database_url": database_url}
-        assert await asyncio.to_thread(move, flags, {}, cwd=tmp_path) == 1
+        assert await asyncio.to_thread(move, Invocation(flags, {}, tmp_path)) == 1
         assert "There is no database" in capsys.readouterr().err
         async with live_server(_made(other)):
             pass
-        assert await asyncio.to_thread(move, flags, {}, cwd=tmp_path) == 1
+        assert await asyncio.to_thread(move, Invocation(flags, {}, tmp_path)) == 1
         assert "A server uses the database" in capsys.readouterr().err
-    assert await asyncio.to_thread(move, {"data_dir": other / "data"}, {}, cwd=tmp_path) == 2
+    assert await asyncio.to_thread(move, Invocation({"data_dir": other / "data"}, {}, tmp_path)) == 2
     assert "No database to move to" in capsys.readouterr().err
 
 
@@ -74,7 +74,7 @@ async def test_a_chain_that_was_broken_before_is_named_and_moved_as_it_is(
         connection.execute("UPDATE records SET body = CAST(body AS TEXT) || ' ' WHERE seq = 2")
         connection.commit()
     flags = {"data_dir": tmp_path / "data", "database_url": database_url}
-    assert await asyncio.to_thread(move, flags, {}, cwd=tmp_path) == 0
+    assert await asyncio.to_thread(move, Invocation(flags, {}, tmp_path)) == 0
     assert f"chat {chat.id}: its audit chain was broken before" in capsys.readouterr().err
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from anycowork.cli.audit import verify
+from anycowork.cli.options import Invocation
 from support.live_server import LiveServer, live_server
 from support.postgres import run_sql
 from support.scripted_model import call
@@ -46,7 +47,7 @@ async def test_a_chat_goes_from_message_to_approval_change_restore_restart_and_h
         assert [event["seq"] for event in events] == sorted({event["seq"] for event in events})
     data = {"data_dir": tmp_path / "data"}
     environ = {"ANYCOWORK_DATABASE_URL": database_url}
-    verified = partial(asyncio.to_thread, verify, data, environ, (chat.id,), every=True, cwd=tmp_path)
+    verified = partial(asyncio.to_thread, verify, Invocation(data, environ, tmp_path), (chat.id,), every=True)
     assert await verified() == 0
     run_sql(database_url, f"DELETE FROM records WHERE chat_id = '{chat.id}' AND seq = 2")
     assert await verified() == 1

@@ -4,7 +4,7 @@ from starlette.exceptions import HTTPException
 
 from anycowork.api.asgi import send_bytes
 from anycowork.api.errors import ErrorMiddleware, error_response
-from anycowork.domain import errors
+from anycowork.domain import errors, provider_errors
 from support.asgi import Client
 
 
@@ -17,8 +17,8 @@ from support.asgi import Client
         (errors.NotAllowed("no"), 403, "not_allowed"),
         (errors.OutsideWorkspace("no"), 403, "outside_workspace"),
         (errors.UnknownRole("no such", param="agent_role"), 422, "unknown_role"),
-        (errors.NoSuchModel("no"), 422, "no_such_model"),
-        (errors.Unreachable("gone"), 502, "provider_unreachable"),
+        (provider_errors.NoSuchModel("no"), 422, "no_such_model"),
+        (provider_errors.Unreachable("gone"), 502, "provider_unreachable"),
         (errors.StorageFault("locked"), 503, "storage_failed"),
         (errors.TooManySteps("enough"), 429, "too_many_steps"),
         (errors.FileMissing("gone"), 409, "file_missing"),

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from anycowork.domain.disclosure import ItemKind, call_items, disclose_plan
 from anycowork.domain.plan import Plan, PlanStep
-from anycowork.domain.ports import Prepared
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, Intent, PathIntent, ToolSpec
 from anycowork.domain.visible_text import UntrustedText, is_hidden, visible, visible_line
 from anycowork.permissions.grants import granted_by

@@ -3,8 +3,8 @@
 import pytest
 
 from anycowork.domain.plan import Plan, read_plan
-from anycowork.domain.ports import Prepared
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, Intent, PathIntent, ToolSpec
 from anycowork.permissions.grants import granted_by
 from anycowork.permissions.patterns import path_matches

@@ -6,8 +6,8 @@ import pytest
 
 from anycowork.domain.chats import Turn
 from anycowork.domain.errors import Forbidden
-from anycowork.domain.ports import ToolContext
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import Call, Provenance
 from anycowork.domain.values import replace
 from anycowork.permissions.gate import Admitted, CallContext, Gate, MustAsk

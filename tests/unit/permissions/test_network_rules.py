@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from anycowork.domain.approvals import Risk
 from anycowork.domain.errors import Invalid
 from anycowork.domain.network import Destination, read_destination, wanted_destinations
-from anycowork.domain.ports import Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import Effect, Rule, RuleScope
+from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, Intent, ToolSpec
 from anycowork.permissions.resources import AccessedResources, resources_at_commit, resources_of
 from anycowork.permissions.risk import assess_risk

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.domain.errors import Invalid
-from anycowork.domain.ports import Prepared
 from anycowork.domain.rules import Effect, NewRule, Rule, RuleScope, new_rule
+from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Intent, PathIntent
 from anycowork.permissions.proposals import proposed_rule
 from anycowork.permissions.resources import AccessedResources, resources_of

@@ -4,7 +4,8 @@ import logging
 
 import pytest
 
-from anycowork.domain.errors import (
+from anycowork.domain.model import Finished
+from anycowork.domain.provider_errors import (
     BadKey,
     BrokenStream,
     NoSuchModel,
@@ -14,7 +15,6 @@ from anycowork.domain.errors import (
     RejectedRequest,
     Unreachable,
 )
-from anycowork.domain.model import Finished
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.retries import Backoff, retry_after
 from anycowork.providers.openai.upstream import Upstream

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from anycowork.domain.errors import BadKey, Invalid, NoSuchModel, Unreachable
+from anycowork.domain.errors import Invalid
 from anycowork.domain.model import Calling, ModelOptions
+from anycowork.domain.provider_errors import BadKey, NoSuchModel, Unreachable
 from anycowork.providers.config import ProviderConfig
 from anycowork.providers.guide.provider import Guide
 from anycowork.providers.registry import ProviderRegistry

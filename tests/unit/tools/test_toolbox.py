@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.domain.errors import BadParameters
-from anycowork.domain.ports import Toolbox as ToolboxPort
 from anycowork.domain.roles import Permission
+from anycowork.domain.tool_ports import Toolbox as ToolboxPort
 from anycowork.tools.read_tools import ReadFile
 from anycowork.tools.toolbox import ToolRegistry, built_in_tools
 from support.spec import proves

@@ -2,9 +2,9 @@
 
 import pytest
 
-from anycowork.domain.errors import NoSuchJobTemplate, UnfittingParameters
 from anycowork.domain.plan import read_plan
 from anycowork.domain.ports import SuppliedFile
+from anycowork.domain.workflow_errors import NoSuchJobTemplate, UnfittingParameters
 from anycowork.workflows.job_templates import filled_plan, read_job_template
 from anycowork.workflows.sections import BadDefinition
 from anycowork.workflows.template_service import template_catalog

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.domain.errors import Invalid, UnfittingParameters
+from anycowork.domain.errors import Invalid
+from anycowork.domain.workflow_errors import UnfittingParameters
 from anycowork.domain.workflows import Parameter, ParameterType, Workflow
 from anycowork.workflows.parameters import (
     as_typed,

@@ -26,6 +26,7 @@ import { ContinueCard } from "./ContinueCard";
 import { Hint } from "./Hint";
 import { InstructionsLine } from "./InstructionsLine";
 import { QueuedMessages } from "./QueuedMessages";
+import { QuoteSelection } from "./QuoteSelection";
 import { type Send, useSending } from "./sending";
 import { doCommand } from "./slashCommands";
 import { Transcript } from "./Transcript";
@@ -114,6 +115,7 @@ export function Conversation(props: Props) {
         tail={tail}
         target={target}
       />
+      <QuoteSelection />
       {/* in a low window what waits gives way, and scrolls: the composer and Stop never leave it */}
       <div className="mx-auto flex max-h-[calc(100%-3.5rem)] w-full max-w-3xl shrink-0 flex-col px-3 pb-3 sm:px-6 sm:pb-5">
         <InstructionsLine chatId={view.id} workspace={workspace} idle={view.state === "idle"} moment={view.news} />

@@ -68,7 +68,7 @@ const EXPORTS: readonly (readonly [ExportFormat, string])[] = [
   ["html", list.exportHtml],
 ];
 
-/** At phone width the title and the role keep their room: who answers, and what was used, stand in the menu. */
+/** Where room is scarce the title and the role keep theirs: who answers, and what was used, stand in the menu. */
 export function Header(props: Props) {
   const { data: usage } = useUsage(props.chatId, props.spent, props.model);
   const narrow = useNarrow();
@@ -80,7 +80,7 @@ export function Header(props: Props) {
   return (
     <header className="@container flex h-14 shrink-0 items-center gap-1 border-b border-line bg-paper/90 px-2 sm:gap-2 sm:px-4">
       <SidebarButton onClick={props.onSidebar} />
-      <div className="min-w-0 flex-1">
+      <div className="min-w-28 flex-1">
         <h1 dir="auto" title={props.title} className="truncate text-left text-sm font-semibold sm:text-[15px]">
           {props.title}
         </h1>
@@ -104,10 +104,14 @@ export function Header(props: Props) {
           <IconButton label={files.showFiles} onClick={props.onFiles}>
             <FolderTree size={17} aria-hidden />
           </IconButton>
-          <IconButton label={t.checkpoints} onClick={props.onCheckpoints} className="@max-lg:hidden">
+          <IconButton label={t.checkpoints} onClick={props.onCheckpoints} className="@max-2xl:hidden">
             <History size={17} aria-hidden />
           </IconButton>
-          {usage && <Meter usage={usage} />}
+          {usage && (
+            <span className="contents @max-2xl:hidden">
+              <Meter usage={usage} />
+            </span>
+          )}
           <ModelButton model={props.model} onChoose={props.onModel} />
         </>
       )}
@@ -169,12 +173,12 @@ export function Header(props: Props) {
               <span className="min-w-0 break-all">{t.model(model)}</span>
             </MenuItem>
             {props.autonomy && <AutonomyChoice autonomy={props.autonomy} onChoose={props.onAutonomy} />}
-            {used && (
-              <MenuItem onSelect={() => setLooking(true)}>
-                <Gauge size={15} aria-hidden /> {t.usedInThisChat(used)}
-              </MenuItem>
-            )}
           </>
+        )}
+        {used && (
+          <MenuItem onSelect={() => setLooking(true)}>
+            <Gauge size={15} aria-hidden /> {t.usedInThisChat(used)}
+          </MenuItem>
         )}
       </Menu>
       <Suspense fallback={null}>

@@ -1,9 +1,11 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { Check, ChevronDown, FolderClosed, FolderPlus } from "lucide-react";
+import { Check, ChevronDown, FolderClosed, FolderGit2, FolderPlus } from "lucide-react";
 import { useState } from "react";
+import { WorktreeForm } from "../files/WorktreeForm";
 import * as acts from "../state/acts";
 import { useSettings, useWorkspaces } from "../state/queries";
 import { t } from "../texts/chat";
+import { t as git } from "../texts/git";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Menu, MenuChoice, MenuItem, MenuLabel, MenuLine, MenuOption } from "../ui/Menu";
@@ -20,6 +22,7 @@ export function WorkspaceMenu({
   const { data: workspaces = [] } = useWorkspaces();
   const { data: settings } = useSettings();
   const [adding, setAdding] = useState(false);
+  const [branching, setBranching] = useState(false);
   const current = workspace ?? (text(settings?.["workspace"]) || workspaces[0]?.root) ?? "";
   return (
     <>
@@ -53,12 +56,24 @@ export function WorkspaceMenu({
         <MenuItem onSelect={() => setAdding(true)}>
           <FolderPlus size={15} aria-hidden /> {t.addAFolder}
         </MenuItem>
+        <MenuItem onSelect={() => setBranching(true)}>
+          <FolderGit2 size={15} aria-hidden /> {git.workInAWorktree}
+        </MenuItem>
       </Menu>
       <Dialog title={t.addAFolder2} open={adding} onClose={() => setAdding(false)}>
         <FolderForm
           onAdded={(root) => {
             onChoose(root);
             setAdding(false);
+          }}
+        />
+      </Dialog>
+      <Dialog title={git.worktreeTitle} open={branching} onClose={() => setBranching(false)}>
+        <WorktreeForm
+          where={{ workspace: current }}
+          onMade={(root) => {
+            onChoose(root);
+            setBranching(false);
           }}
         />
       </Dialog>

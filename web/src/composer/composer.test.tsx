@@ -102,3 +102,12 @@ it("marks what was named in a message", () => {
   show(<TextCard message={message({ role: "user", content: "read @a.txt now" })} thought={null} />);
   expect(screen.getByText("@a.txt").tagName).toBe("CODE");
 });
+
+it("marks a checkpoint that is named", () => {
+  expect(mention("checkpoint", "01a1e46b-3611-7012")).toBe("@checkpoint:01a1e46b-3611-7012");
+  expect(mentionsIn("see @checkpoint:01a1e46b-3611-7012.").map(({ text }) => text)).toEqual([
+    "see ",
+    "@checkpoint:01a1e46b-3611-7012",
+    ".",
+  ]);
+});

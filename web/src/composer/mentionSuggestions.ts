@@ -1,13 +1,18 @@
-// What @ may name: files and folders, symbols, resources of MCP servers. Asked for while one types.
+// What @ may name: files and folders, symbols, resources of MCP servers, checkpoints. Asked for while one types.
 
 import { useQuery } from "@tanstack/react-query";
+import { useSnapshots } from "../snapshots/acts";
+import { changesOf, stretchesOf } from "../snapshots/changes";
+import { useLive } from "../state/live";
 import { t } from "../texts/composer";
+import { clock } from "../ui/times";
 import { api, given } from "../wire/client";
 import type { Suggestion } from "./Suggestions";
 import { mention } from "./typed";
 
 const MOST = 10;
-const KINDS = ["symbol:", "mcp:"] as const;
+const KINDS = ["symbol:", "mcp:", "checkpoint:"] as const;
+const ID_LETTERS = 18; // of a checkpoint: its time, to the millisecond and beyond
 const LEAST_LETTERS = 2;
 
 /** `put` writes a mention in the place of what is typed, with a space after it unless it goes on. */
@@ -21,6 +26,7 @@ export function useMentionSuggestions(
   const files = useFiles(chatId, rest, text !== null && kind === null);
   const symbols = useSymbols(chatId, rest, (text !== null && kind === "symbol:") || (kind === null && long(text)));
   const resources = useResources(kind === "mcp:" || (kind === null && long(text)));
+  const checkpoints = useCheckpoints(chatId, kind === "checkpoint:" || (kind === null && long(text)));
   if (text === null) return [];
   const one = (key: string, words: string, about: string, goesOn = false): Suggestion => ({
     key: `${key} ${words}`,
@@ -39,6 +45,9 @@ export function useMentionSuggestions(
     ...resources
       .filter(({ server, uri, name }) => has(`${server}:${uri} ${name}`))
       .map(({ server, uri, name }) => one(uri, mention("mcp", `${server}:${uri}`), name)),
+    ...checkpoints
+      .filter(({ id, about }) => has(`checkpoint:${id} ${about}`))
+      .map(({ id, about }) => one(id, mention("checkpoint", id.slice(0, ID_LETTERS)), about)),
   ];
   const more = kind === null ? KINDS.filter((name) => name.startsWith(text)) : [];
   const each = new Map(
@@ -83,6 +92,19 @@ function useSymbols(chatId: string, q: string, wanted: boolean) {
     retry: false,
   });
   return asked ? (data ?? []) : [];
+}
+
+/** The newest changes of this chat, by what the person had asked for. */
+function useCheckpoints(chatId: string, wanted: boolean): { id: string; about: string }[] {
+  const view = useLive((live) => live.view);
+  const { snapshots } = useSnapshots(chatId, wanted, view?.news ?? 0);
+  if (!wanted || view?.id !== chatId) return [];
+  return stretchesOf(changesOf(snapshots), view.messages).flatMap(({ asked, changes }) =>
+    changes.map(({ before, after }) => {
+      const { id, created_at, files, additions, deletions } = after ?? before;
+      return { id, about: t.checkpointAbout(clock(created_at), files, additions, deletions, asked.slice(0, 80)) };
+    }),
+  );
 }
 
 function useResources(wanted: boolean) {

@@ -31,7 +31,7 @@ export function orderIn(words: string): { command: CommandName; text: string } |
 }
 
 /** A mention as the server reads it; a name with other characters is quoted. */
-export function mention(kind: "file" | "folder" | "symbol" | "mcp", name: string): string {
+export function mention(kind: "file" | "folder" | "symbol" | "mcp" | "checkpoint", name: string): string {
   if (kind === "file" || kind === "folder") {
     const path = kind === "folder" ? `${name}/` : name;
     return /^[\p{L}\p{N}_.][\p{L}\p{N}_./-]*$/u.test(path) && !/[.-]$/.test(path) ? `@${path}` : `@"${path}"`;
@@ -40,7 +40,7 @@ export function mention(kind: "file" | "folder" | "symbol" | "mcp", name: string
 }
 
 const MENTION =
-  /(?<![\p{L}\p{N}_@/.])@(?:(?:symbol|mcp):(?:"[^"\n]{1,1000}"|[^\s"]{1,1000})|"[^"\n]{1,1000}"|[\p{L}\p{N}_.][\p{L}\p{N}_./-]{0,999})/gu;
+  /(?<![\p{L}\p{N}_@/.])@(?:(?:symbol|mcp|checkpoint):(?:"[^"\n]{1,1000}"|[^\s"]{1,1000})|"[^"\n]{1,1000}"|[\p{L}\p{N}_.][\p{L}\p{N}_./-]{0,999})/gu;
 
 /** The words in pieces, those that name something marked. */
 export function mentionsIn(words: string): { text: string; mention: boolean }[] {

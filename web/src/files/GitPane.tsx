@@ -1,15 +1,21 @@
-// Git beside the chat: the branch, what differs from the last commit, a commit of what is chosen, and a new branch.
+// Git beside the chat: the branch, what differs from the last commit, a commit of what is chosen, a new branch or worktree, a push.
 
-import { GitBranch, GitCommitHorizontal, Plus } from "lucide-react";
+import { useQueryClient } from "@tanstack/react-query";
+import { FolderGit2, GitBranch, GitCommitHorizontal, Plus, Upload } from "lucide-react";
 import { type FormEvent, useEffect, useState } from "react";
 import { DiffView } from "../messages/DiffView";
+import { newChat } from "../state/acts";
+import { CHATS } from "../state/sidebar";
 import { t } from "../texts/git";
 import { Button } from "../ui/Button";
+import { Dialog } from "../ui/Dialog";
 import { Fold } from "../ui/Fold";
 import { attempt, say } from "../ui/toasts";
 import { useReadAgain } from "./acts";
 import { commit, createBranch, type GitFile, type GitState, useGit, useGitDifference } from "./gitActs";
 import { PathButton } from "./PathLink";
+import { PushDialog } from "./PushDialog";
+import { WorktreeForm } from "./WorktreeForm";
 
 export function GitPane({ chatId }: { chatId: string }) {
   const { data: state, error } = useGit(chatId);
@@ -24,6 +30,33 @@ export function GitPane({ chatId }: { chatId: string }) {
       ) : (
         <CommitForm key={state.head ?? ""} chatId={chatId} state={state} />
       )}
+      {state.head && <Beyond chatId={chatId} />}
+    </div>
+  );
+}
+
+/** What leads out of this folder: a push, and a chat in a worktree of its own. */
+function Beyond({ chatId }: { chatId: string }) {
+  const [open, setOpen] = useState<"push" | "worktree" | null>(null);
+  const queries = useQueryClient();
+  const work = async (root: string) => {
+    const chat = await newChat({ workspace: root });
+    void queries.invalidateQueries({ queryKey: CHATS });
+    setOpen(null);
+    location.hash = `#/chat/${chat.id}`;
+  };
+  return (
+    <div className="flex flex-wrap gap-2">
+      <Button icon={<Upload size={15} aria-hidden />} onClick={() => setOpen("push")}>
+        {t.pushTo}
+      </Button>
+      <Button icon={<FolderGit2 size={15} aria-hidden />} onClick={() => setOpen("worktree")}>
+        {t.workInAWorktree}
+      </Button>
+      {open === "push" && <PushDialog chatId={chatId} onClose={() => setOpen(null)} />}
+      <Dialog title={t.worktreeTitle} open={open === "worktree"} onClose={() => setOpen(null)}>
+        <WorktreeForm where={{ context_id: chatId }} onMade={work} />
+      </Dialog>
     </div>
   );
 }

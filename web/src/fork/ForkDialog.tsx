@@ -5,12 +5,13 @@ import { useState } from "react";
 import { useSending } from "../chat/sending";
 import { DiffView } from "../messages/DiffView";
 import { ModelButton } from "../models/ModelButton";
+import { ConflictList } from "../snapshots/ConflictList";
 import { CHATS } from "../state/sidebar";
 import { t } from "../texts/fork";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { INPUT } from "../ui/Field";
-import { forkChat, previewFork } from "./acts";
+import { type ForkFiles, forkChat, previewFork } from "./acts";
 import type { ForkKind, ForkWish } from "./opening";
 
 interface Props {
@@ -22,10 +23,12 @@ interface Props {
 
 const TITLES: Record<ForkKind, string> = { fork: t.forkFromHere, edit: t.editAndResend, regenerate: t.regenerate };
 
+const FILES: Record<ForkFiles, string> = { none: t.leaveFiles, restore: t.restoreFiles, copy: t.copyFiles };
+
 export default function ForkDialog({ chatId, wish, model, onClose }: Props) {
   const [words, setWords] = useState(wish.content);
-  const [files, setFiles] = useState<"none" | "restore">("none");
-  const [overwrite, setOverwrite] = useState<readonly string[]>([]);
+  const [files, setFiles] = useState<ForkFiles>("none");
+  const [overwrite, setOverwrite] = useState<ReadonlySet<string>>(new Set());
   const [chosen, setChosen] = useState<string | null>(null);
   const [sending, send] = useSending();
   const queries = useQueryClient();
@@ -36,7 +39,7 @@ export default function ForkDialog({ chatId, wish, model, onClose }: Props) {
     staleTime: 0,
   });
   const sends = wish.kind !== "fork";
-  const decided = files === "none" || (would?.conflicts.every((path) => overwrite.includes(path)) ?? false);
+  const decided = files !== "restore" || (would?.conflicts.every((path) => overwrite.has(path)) ?? false);
   const ready = sending === null && decided && (!sends || words.trim() !== "");
   const submit = () =>
     void send("fork", async () => {
@@ -74,13 +77,14 @@ export default function ForkDialog({ chatId, wish, model, onClose }: Props) {
         {sends && <ModelButton model={chosen ?? model} onChoose={setChosen} named />}
         <fieldset className="space-y-1">
           <legend className="mb-1 font-medium">{t.files}</legend>
-          {(["none", "restore"] as const).map((value) => (
+          {(Object.keys(FILES) as ForkFiles[]).map((value) => (
             <label key={value} className="flex min-h-8 items-center gap-2">
               <input type="radio" name="files" checked={files === value} onChange={() => setFiles(value)} />
-              {value === "none" ? t.leaveFiles : t.restoreFiles}
+              {FILES[value]}
             </label>
           ))}
         </fieldset>
+        {files === "copy" && <p className="text-ink-2">{t.aboutTheCopy}</p>}
         {files === "restore" && !would && <p role="status">{t.looking}</p>}
         {files === "restore" && would && (
           <>
@@ -89,18 +93,12 @@ export default function ForkDialog({ chatId, wish, model, onClose }: Props) {
               <fieldset className="rounded-xl bg-warn-soft px-4 py-3">
                 <legend className="sr-only">{t.changedSince}</legend>
                 <p className="font-medium text-warn">{t.changedSince}</p>
-                {would.conflicts.map((path) => (
-                  <label key={path} className="flex items-baseline gap-2 py-0.5">
-                    <input
-                      type="checkbox"
-                      checked={overwrite.includes(path)}
-                      onChange={({ target }) =>
-                        setOverwrite((now) => (target.checked ? [...now, path] : now.filter((one) => one !== path)))
-                      }
-                    />
-                    <span className="min-w-0 break-words">{t.overwrite(path)}</span>
-                  </label>
-                ))}
+                <ConflictList
+                  paths={would.conflicts}
+                  reasons={would.reasons}
+                  chosen={overwrite}
+                  onChoose={setOverwrite}
+                />
               </fieldset>
             )}
             {would.diff && <DiffView text={would.diff} label={t.wouldChange} />}

@@ -3,9 +3,11 @@ import type { Restored } from "../snapshots/acts";
 import { api, given } from "../wire/client";
 import type { Chat } from "../wire/nouns";
 
+export type ForkFiles = "none" | "restore" | "copy";
+
 export interface NewFork {
   message_id: string;
-  files: "none" | "restore";
+  files: ForkFiles;
   overwrite?: string[];
   content?: string;
   model?: string;

@@ -54,6 +54,20 @@ it("waits with the files until the person has decided about what someone else ch
 });
 
 // proves UI-7
+it("copies the files of then into a new folder, without a preview", async () => {
+  asked.forkChat.mockResolvedValue({ id: "copied" });
+  const wish = { kind: "fork", messageId: "m1", content: "" } as const;
+  const { baseElement } = show(<ForkDialog chatId="chat" wish={wish} model={null} onClose={vi.fn()} />);
+  await userEvent.click(screen.getByLabelText("Copy the files as they were then into a new folder"));
+  await screen.findByText(/Deleting the chat keeps the folder/);
+  await expectAccessible(baseElement);
+  await userEvent.click(screen.getByRole("button", { name: "Fork" }));
+  expect(asked.forkChat).toHaveBeenCalledWith("chat", { message_id: "m1", files: "copy", overwrite: [] });
+  expect(asked.previewFork).not.toHaveBeenCalled();
+  expect(location.hash).toBe("#/chat/copied");
+});
+
+// proves UI-7
 it("regenerates an answer from the request before it", async () => {
   const messages = [message({ id: "m0", role: "user", content: "ask" }), message({ id: "m1" })];
   useLive.setState({ view: { messages } as never });

@@ -7,12 +7,14 @@ import { isValidElement, memo, type ReactNode, useMemo } from "react";
 import ReactMarkdown, { type Components, type Options } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import remarkMath from "remark-math";
+import { LinkToFile, TextWithPaths } from "../files/TextWithPaths";
 import { t } from "../texts/messages";
 import { Code } from "./Code";
 import { Diagram } from "./Diagram";
 import { Formula } from "./Formula";
 import { saysWhere, targetOf } from "./links";
 import { markMaths } from "./mathSource";
+import { markText } from "./textSpans";
 
 export function Markdown({ text }: { text: string }) {
   const blocks = useMemo(() => blocksOf(text), [text]);
@@ -26,10 +28,11 @@ export function Markdown({ text }: { text: string }) {
 }
 
 const PLUGINS: Options["remarkPlugins"] = [remarkGfm, [remarkMath, { singleDollarTextMath: false }]];
+const REHYPE_PLUGINS: Options["rehypePlugins"] = [markText];
 
 const Block = memo(function Block({ source }: { source: string }) {
   return (
-    <ReactMarkdown remarkPlugins={PLUGINS} components={COMPONENTS}>
+    <ReactMarkdown remarkPlugins={PLUGINS} rehypePlugins={REHYPE_PLUGINS} components={COMPONENTS}>
       {markMaths(source)}
     </ReactMarkdown>
   );
@@ -90,8 +93,11 @@ const COMPONENTS: Components = {
     className?.includes("math-inline") ? (
       <Formula tex={plain(children)} block={false} />
     ) : (
-      <code className={className}>{children}</code>
+      <code className={className}>
+        <TextWithPaths text={plain(children)} kind="code" />
+      </code>
     ),
+  data: ({ children }) => <TextWithPaths text={plain(children)} kind="prose" />,
   // The page's own heading is the chat's title: a model's begin below it.
   h1: ({ children }) => <h2 dir="auto">{children}</h2>,
   h2: ({ children }) => <h3 dir="auto">{children}</h3>,
@@ -113,7 +119,10 @@ const COMPONENTS: Components = {
 
 function Link({ href, words }: { href: string | undefined; words: ReactNode }) {
   const target = targetOf(href);
-  if (!target) return <span title={href ? t.notAWebAddress(href) : undefined}>{words}</span>;
+  if (!target) {
+    const inert = <span title={href ? t.notAWebAddress(href) : undefined}>{words}</span>;
+    return href ? <LinkToFile target={href} words={words} otherwise={inert} /> : inert;
+  }
   return (
     <a
       href={target.href}

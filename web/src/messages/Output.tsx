@@ -1,4 +1,5 @@
 import { useLayoutEffect, useRef, useState } from "react";
+import { TextWithPaths } from "../files/TextWithPaths";
 import { t } from "../texts/messages";
 
 const LINES = 200;
@@ -28,7 +29,7 @@ export function Output({ text, label = t.output, ending = false }: Props) {
         aria-label={label}
         className="max-h-80 overflow-auto rounded-xl border border-line bg-sunken/60 px-3.5 py-2.5 font-mono text-[12.5px] leading-relaxed break-words whitespace-pre-wrap"
       >
-        {shown}
+        <TextWithPaths text={shown} kind="output" />
       </pre>
       {shown.length < text.length && (
         <button

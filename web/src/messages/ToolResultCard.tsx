@@ -9,6 +9,7 @@ export function ToolResultCard({ result, output }: { result: ToolResult; output:
   return (
     <div className="min-w-0">
       <AgentWork facts={result.facts} />
+      <UnkeptNote fact={result.facts["unkept"]} />
       {result.error && (
         <p className="py-1 text-sm text-ink-2">
           <span className="font-medium text-bad">{result.error.code.replaceAll("_", " ")}</span> ·{" "}
@@ -22,4 +23,11 @@ export function ToolResultCard({ result, output }: { result: ToolResult; output:
       )}
     </div>
   );
+}
+
+/** Says what an undo cannot bring back: older files in folders that git ignores. */
+function UnkeptNote({ fact }: { fact: unknown }) {
+  const { files, first } = (fact ?? {}) as { files?: unknown; first?: unknown };
+  if (typeof files !== "number" || typeof first !== "string") return null;
+  return <p className="py-1 text-sm text-ink-2">{t.unkept(files, first)}</p>;
 }

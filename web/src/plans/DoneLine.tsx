@@ -7,7 +7,7 @@ import { allowedWords, type DoneCall } from "./audit";
 
 /** One call as it was carried out: the thing, how it ended, how long it took, and whose word let it in. */
 export function DoneLine({ done }: { done: DoneCall }) {
-  const { Icon, did } = useToolLook(done.tool);
+  const { Icon, does, did } = useToolLook(done.tool);
   const open = done.status === "open";
   const notes = [done.seconds === null ? "" : seconds(done.seconds), allowedWords(done.allowed_by)].filter(Boolean);
   return (
@@ -15,7 +15,7 @@ export function DoneLine({ done }: { done: DoneCall }) {
       <div className="flex min-w-0 items-center gap-2">
         <Icon size={14} aria-hidden className="shrink-0 text-ink-3" />
         <span className="min-w-0 flex-1 truncate" title={done.resource}>
-          {did} <code className="font-mono text-[12.5px]">{done.resource}</code>
+          {done.status === "ok" ? did : does} <code className="font-mono text-[12.5px]">{done.resource}</code>
         </span>
         {done.resource.startsWith("/") && <PathButton path={done.resource} />}
         <StatusMark status={open ? null : (done.status as ResultStatus)} standing="running" />

@@ -69,6 +69,12 @@ it("stands what was meant beside what was done, and marks what was outside", asy
   await expectAccessible(container);
 });
 
+it("does not say of a call that failed that it did something", () => {
+  const { container } = show(<Compared plan={{ ...PLAN, steps: PLAN.steps.slice(1, 2), unplanned: [] }} />);
+  expect(container.textContent).toContain("Create hello.txt");
+  expect(container.textContent).not.toContain("Created");
+});
+
 it("says how much of its budget was used", () => {
   const { container } = show(<Compared plan={{ ...PLAN, budget: { calls: 3, seconds: 600, cost: 2 } }} />);
   expect(container.textContent).toContain(

@@ -59,7 +59,7 @@ export function Answers() {
   );
   return (
     <div className="space-y-3">
-      <ul className="divide-y divide-line overflow-hidden rounded-2xl border border-line bg-surface">
+      <ul className="divide-y divide-line overflow-hidden rounded-2xl empty:hidden border border-line bg-surface">
         {providers.map((provider) => (
           <ProviderLine
             key={provider.name}

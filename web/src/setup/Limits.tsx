@@ -8,6 +8,8 @@ import { attempt } from "../ui/toasts";
 const KNOBS = [
   { name: "max_steps", label: t.toolCallsInATurn, unit: "" },
   { name: "turn_seconds", label: t.workInATurn, unit: t.seconds },
+  { name: "autonomy_max_steps", label: t.toolCallsWithoutAsking, unit: "" },
+  { name: "autonomy_turn_seconds", label: t.workWithoutAsking, unit: t.seconds },
   { name: "command_timeout", label: t.aCommandMayRun, unit: t.seconds },
   { name: "provider_timeout", label: t.aModelMayBeSilent, unit: t.seconds },
 ] as const;

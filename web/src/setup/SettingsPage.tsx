@@ -1,6 +1,6 @@
 // The settings: one page each, with its own address. pages.tsx says which there are.
 import clsx from "clsx";
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { SidebarButton } from "../chat/SidebarButton";
 import { t } from "../texts/settings";
 import { PAGES, pageAt } from "./pages";
@@ -37,8 +37,14 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
 
 /** Beside the page, or above it at phone width. */
 function Pages({ current }: { current: string }) {
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const link = nav.current?.querySelector("[aria-current]");
+    link?.scrollIntoView?.({ block: "nearest", inline: "center" }); // at phone width most of them are out of sight
+  }, [current]);
   return (
     <nav
+      ref={nav}
       aria-label={t.partsOfTheSettings}
       className="flex shrink-0 gap-1 overflow-x-auto border-line p-2 max-md:border-b md:w-52 md:flex-col md:overflow-y-auto md:border-r md:p-3"
     >

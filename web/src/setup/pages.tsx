@@ -13,17 +13,19 @@ import {
   ShieldCheck,
 } from "lucide-react";
 import type { ComponentType } from "react";
+import { RoleEditor } from "../definitions/RoleEditor";
+import { WorkflowEditor } from "../definitions/WorkflowEditor";
 import { McpServers } from "../mcp/McpServers";
 import { Rules } from "../rules/Rules";
 import { t as mcp } from "../texts/mcp";
 import { t } from "../texts/settings";
+import { About, AuditCheck } from "./About";
 import { Answers } from "./Answers";
 import { Appearance } from "./Appearance";
 import { Keys } from "./Keys";
 import { Limits } from "./Limits";
 import { LocalModels } from "./LocalModels";
 import { Plugins } from "./Plugins";
-import { RoleList } from "./RoleList";
 import { Sandbox } from "./Sandbox";
 import { Storage } from "./Storage";
 import { Workspaces } from "./Workspaces";
@@ -73,7 +75,16 @@ export const PAGES: readonly SettingsSubpage[] = [
     ],
     once: ["rules", "safety"],
   },
-  { id: "agents", title: t.pages.agents, Icon: Bot, sections: [{ ...sections.roles, Content: RoleList }] },
+  {
+    id: "agents",
+    title: t.pages.agents,
+    Icon: Bot,
+    sections: [
+      { ...sections.roles, Content: RoleEditor },
+      { ...sections.workflows, Content: WorkflowEditor },
+    ],
+    once: ["roles", "workflows"],
+  },
   {
     id: "mcp",
     title: mcp.title,
@@ -96,7 +107,17 @@ export const PAGES: readonly SettingsSubpage[] = [
     sections: [{ ...sections.appearance, Content: Appearance }],
     once: ["browser"],
   },
-  { id: "about", title: t.pages.about, Icon: Info, sections: [{ ...sections.storage, Content: Storage }] },
+  {
+    id: "about",
+    title: t.pages.about,
+    Icon: Info,
+    sections: [
+      { ...sections.about, Content: About },
+      { ...sections.storage, Content: Storage },
+      { ...sections.audit, Content: AuditCheck },
+    ],
+    once: ["storage"],
+  },
 ];
 
 /** The page of this address, or the first one. Pure. */

@@ -4,6 +4,7 @@ import { DiffView } from "../messages/DiffView";
 import { t } from "../texts/checkpoints";
 import { Button } from "../ui/Button";
 import type { Restored } from "./acts";
+import { ConflictList } from "./ConflictList";
 
 /** What going back would do, before it is done. What someone else changed meanwhile is lost only if a person says so, file by file. */
 export function RestorePreview({
@@ -15,11 +16,9 @@ export function RestorePreview({
   onConfirm: (overwrite: string[]) => void;
   onCancel: () => void;
 }) {
-  const [overwrite, setOverwrite] = useState<readonly string[]>([]);
+  const [overwrite, setOverwrite] = useState<ReadonlySet<string>>(new Set());
   const nothing = would.restored.length + would.deleted.length === 0;
-  const ready = would.conflicts.every((path) => overwrite.includes(path));
-  const toggle = (path: string) =>
-    setOverwrite((now) => (now.includes(path) ? now.filter((one) => one !== path) : [...now, path]));
+  const ready = would.conflicts.every((path) => overwrite.has(path));
   return (
     <div>
       <p className="mb-2 text-sm text-ink-2">{nothing ? t.theFilesAreAlreadyAs : t.theseFilesWouldChangeIt}</p>
@@ -29,16 +28,16 @@ export function RestorePreview({
           <p className="mb-1 flex items-center gap-2 font-medium text-warn">
             <TriangleAlert size={15} aria-hidden /> {t.changedBySomeoneElseMeanwhile}
           </p>
-          {would.conflicts.map((path) => (
-            <label key={path} className="flex items-baseline gap-2 py-0.5">
-              <input type="checkbox" checked={overwrite.includes(path)} onChange={() => toggle(path)} />
-              <span className="min-w-0 break-words">
-                {t.overwrite} <code className="font-mono text-[13px]">{path}</code>{" "}
-                <span className="text-ink-2">{would.reasons[path]}</span>
-              </span>
-            </label>
-          ))}
+          <ConflictList
+            paths={would.conflicts}
+            reasons={would.reasons}
+            chosen={overwrite}
+            onChoose={setOverwrite}
+          />
         </fieldset>
+      )}
+      {would.unkept.length > 0 && (
+        <p className="mb-3 text-sm text-ink-2">{t.unkept(would.counts.unkept, would.unkept[0]!)}</p>
       )}
       {would.diff && <DiffView text={would.diff} label={t.whatWouldChange} />}
       <footer className="sticky bottom-0 -mx-5 mt-2 -mb-5 flex justify-end gap-2 border-t border-line bg-surface px-5 py-3">

@@ -53,7 +53,8 @@ it("overwrites what someone else changed only when a person says so", async () =
     undo_snapshot: null,
     diff: null,
     files: [],
-    counts: { restored: 1, deleted: 0, kept: 0 },
+    unkept: [],
+    counts: { restored: 1, deleted: 0, kept: 0, unkept: 0 },
   } as Restored;
   const { container } = show(<RestorePreview would={would} onConfirm={onConfirm} onCancel={() => {}} />);
   await expectAccessible(container);
@@ -61,6 +62,29 @@ it("overwrites what someone else changed only when a person says so", async () =
   await userEvent.click(screen.getByRole("checkbox"));
   await userEvent.click(screen.getByRole("button", { name: "Go back" }));
   expect(onConfirm).toHaveBeenCalledWith(["a.txt"]);
+});
+
+it("lists thousands of conflicts without drawing them all, and overwrites all with one press", async () => {
+  const onConfirm = vi.fn();
+  const conflicts = Array.from({ length: 5000 }, (_, at) => `src/${at}.txt`);
+  const would = {
+    restored: conflicts.slice(0, 1000),
+    deleted: [],
+    kept: [],
+    unkept: ["node_modules/a.js"],
+    conflicts,
+    reasons: Object.fromEntries(conflicts.map((path) => [path, "edited since"])),
+    undo_snapshot: null,
+    diff: null,
+    files: [],
+    counts: { restored: 5000, deleted: 0, kept: 0, unkept: 2 },
+  } as Restored;
+  const { container } = show(<RestorePreview would={would} onConfirm={onConfirm} onCancel={() => {}} />);
+  expect(container.querySelectorAll("label").length).toBeLessThan(100);
+  expect(screen.getByText(/2 files in folders that git ignores will stay/)).toBeTruthy();
+  await userEvent.click(screen.getByRole("checkbox", { name: "Overwrite all 5,000" }));
+  await userEvent.click(screen.getByRole("button", { name: "Go back" }));
+  expect(onConfirm).toHaveBeenCalledWith(conflicts);
 });
 
 it("says how many files changed where lines were not counted, and never that there were none", () => {

@@ -4,7 +4,8 @@ import { api, given, Refusal } from "../wire/client";
 import { Link } from "../wire/link";
 import type { Approval, DecidedCall, Message, WireEvent } from "../wire/nouns";
 import type { StreamStatus } from "../wire/stream";
-import { type ChatView, opened, prepend, reduceAll, type Thinking, thinkingTimes } from "./reduce";
+import { type ChatView, opened, type PlanProgress, prepend, reduceAll, type Thinking, thinkingTimes } from "./reduce";
+import { holdApprovedPlan } from "./standing";
 
 const PAGE = 100;
 const LONG_PAGE = 500;
@@ -79,11 +80,13 @@ async function load(chatId: string): Promise<void> {
   ]);
   const { approvals, decided } =
     chat.waiting_for.approvals.length > 0 ? await given(api.GET("/context/{chat_id}/approvals", path)) : NONE_WAIT;
+  const messages = page.messages as Message[];
+  const plans = await progressOf(chatId, messages);
   if (useLive.getState().chatId !== chatId) return;
   const lastSeq = Math.min(page.last_seq, chat.last_seq); // events after the older of the two answers make up for what it missed
   useLive.setState({
-    view: opened(chat, page.messages as Message[], approvals, lastSeq, decided),
-    hasEarlier: page.messages.length === PAGE,
+    view: opened(chat, messages, approvals, lastSeq, decided, plans),
+    hasEarlier: messages.length === PAGE,
     title: chat.title,
     workspace: chat.workspace,
     model: chat.config.model_id,
@@ -95,6 +98,12 @@ async function load(chatId: string): Promise<void> {
     onStatus: (status) => useLive.setState({ status }),
   });
   setTimeout(() => useLive.getState().chatId === chatId && void loadEarlier(), READ_AHEAD_MS);
+}
+
+/** No message tells how far an approved plan is. */
+async function progressOf(chatId: string, messages: readonly Message[]): Promise<readonly PlanProgress[]> {
+  if (!holdApprovedPlan(messages)) return [];
+  return (await given(api.GET("/context/{chat_id}/audit", { params: { path: { chat_id: chatId } } }))).plans;
 }
 
 /** Its title and its model once more: no event tells of them. A chat that is gone meanwhile is said to be. */
@@ -144,10 +153,12 @@ async function readEarlier(limit: number): Promise<void> {
   try {
     const asked = { params: { path: { chat_id: chatId }, query: { before: first.id, limit } } };
     const page = await given(api.GET("/context/{chat_id}/messages", asked));
+    const messages = page.messages as Message[];
+    const plans = await progressOf(chatId, messages);
     const now = useLive.getState();
     if (now.chatId !== chatId || !now.view) return;
     useLive.setState({
-      view: prepend(now.view, page.messages as Message[]),
+      view: prepend(now.view, messages, plans),
       hasEarlier: page.messages.length === limit,
     });
   } catch (error) {

@@ -42,6 +42,13 @@ export interface PlanStanding {
   steps?: Readonly<Record<string, string>>;
 }
 
+/** An approved plan, as the server compares it with what was done. */
+export interface PlanProgress {
+  message_id: string;
+  status: string;
+  steps: readonly { id: string; status: string }[];
+}
+
 export type Autonomy = "ask" | "edits" | "sandboxed";
 
 export interface Stopped {
@@ -93,6 +100,7 @@ export function opened(
   approvals: readonly Approval[],
   lastSeq: number,
   decided: readonly DecidedCall[] = [],
+  plans: readonly PlanProgress[] = [],
 ): ChatView {
   return {
     id: chat.id,
@@ -106,7 +114,7 @@ export function opened(
     approvals,
     decided: Object.fromEntries(decided.map(({ tool_call_id, state }) => [tool_call_id, state])),
     question: chat.waiting_for.question,
-    plans: {},
+    plans: withProgress({}, plans),
     spent: lastSeq,
     turn: null,
     ending: null,
@@ -135,9 +143,13 @@ export function reduce(view: ChatView, event: WireEvent): ChatView {
 }
 
 /** Older messages, as scrolling up brings them. */
-export function prepend(view: ChatView, older: readonly Message[]): ChatView {
+export function prepend(view: ChatView, older: readonly Message[], plans: readonly PlanProgress[] = []): ChatView {
   const known = new Set(view.messages.map(({ id }) => id));
-  return { ...view, messages: [...older.filter(({ id }) => !known.has(id)), ...view.messages] };
+  return {
+    ...view,
+    messages: [...older.filter(({ id }) => !known.has(id)), ...view.messages],
+    plans: withProgress(view.plans, plans),
+  };
 }
 
 function changed(view: ChatView, event: WireEvent): ChatView {
@@ -152,7 +164,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
           printed: { ...view.printed, [event.call_id]: extended(view.printed[event.call_id] ?? NOTHING, event) },
         };
       if (event.task_id) return view; // a worker's words are read on the job's page, once they are a message
-      return { ...view, drafts: withDelta(view.drafts, event) };
+      return withWords(view, event);
     case "turn-started":
       return {
         ...view,
@@ -302,6 +314,13 @@ function withPlan(plans: ChatView["plans"], update: Record<string, unknown>): Ch
   return { ...Object.fromEntries(older), [id]: standing };
 }
 
+/** What events told already is newer. */
+function withProgress(known: ChatView["plans"], plans: readonly PlanProgress[]): ChatView["plans"] {
+  return plans
+    .filter(({ message_id }) => !(message_id in known))
+    .reduce((all, { message_id, status, steps }) => withPlan(all, { message_id, status, steps }), known);
+}
+
 function stepStatuses(update: Record<string, unknown>): Readonly<Record<string, string>> {
   const steps = Array.isArray(update["steps"]) ? update["steps"].map(loose) : [];
   return Object.fromEntries(steps.map((step) => [text(step["id"]), text(step["status"])]));
@@ -311,6 +330,12 @@ function stepStatuses(update: Record<string, unknown>): Readonly<Record<string, 
 
 type Delta = Extract<WireEvent, { type: "text-delta" | "reasoning-delta" }>;
 const NOTHING: Said = { text: "", length: 0 };
+
+/** With its first words a request counts: what it may cost is reserved. */
+function withWords(view: ChatView, delta: Delta): ChatView {
+  const isNew = view.drafts.every(({ messageId }) => messageId !== delta.message_id);
+  return { ...view, drafts: withDelta(view.drafts, delta), spent: isNew ? delta.seq : view.spent };
+}
 
 function withDelta(drafts: readonly Draft[], delta: Delta): readonly Draft[] {
   const at = drafts.findIndex(({ messageId }) => messageId === delta.message_id);

@@ -1,11 +1,12 @@
 // Where a plan or a question stands, read from the view: from its events where they were seen, else from the messages around it.
-import { loose, type Plan, readPlan, text } from "../wire/nouns";
+import { loose, type Message, type Plan, readPlan, text } from "../wire/nouns";
 import type { ChatView, PlanStanding } from "./reduce";
 
 export function planStanding(view: ChatView, messageId: string): PlanStanding {
   const told = view.plans[messageId];
-  if (told) return told;
+  if (told?.approved) return told;
   const request = view.messages.find(({ payload }) => text(loose(payload)["plan_id"]) === messageId);
+  if (told) return request ? { ...told, approved: planIn(request.content) } : told;
   if (request) return { state: "approved", approved: planIn(request.content) };
   if (isWorkedOn(view, messageId)) return { state: "approved", approved: null };
   const newest = view.messages.findLast(({ message_type }) => message_type === "plan");
@@ -26,6 +27,11 @@ function planIn(content: string): Plan | null {
   } catch {
     return null;
   }
+}
+
+/** Whether a plan was approved in these messages: then its progress is to be asked for, since no message tells it. */
+export function holdApprovedPlan(messages: readonly Message[]): boolean {
+  return messages.some(({ payload }) => text(loose(payload)["plan_id"]));
 }
 
 export type QuestionStanding = { state: "open" | "withdrawn" } | { state: "answered"; answer: string };

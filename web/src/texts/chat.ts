@@ -2,6 +2,9 @@
 import { number, translated } from "./language";
 
 export const en = {
+  quote: "Quote",
+  quoteKeys: (keys: string) => `Quote in your message (${keys})`,
+  notRead: (names: string) => `Not found, or not readable without asking: ${names}`,
   imagesToSend: "Images to send",
   pastedImage: "Pasted image",
   renameThisChat: "Rename this chat",

@@ -24,6 +24,9 @@ export const en = {
   changedBySomeoneElse: "Changed by someone else",
   changedBySomeoneElseMeanwhile: "Changed by someone else meanwhile",
   overwrite: "Overwrite",
+  overwriteAll: (count: number) => `Overwrite all ${count.toLocaleString("en")}`,
+  unkept: (count: number, first: string) =>
+    `${count === 1 ? "1 file" : `${count.toLocaleString("en")} files`} in folders that git ignores will stay as they are: their older content was not kept (${first}).`,
   whatWouldChange: "What would change",
   keepAsItIs: "Keep as it is",
   goBack: "Go back",

@@ -27,7 +27,10 @@ export const en = {
   kinds: {
     "symbol:": "A function, class or other name in the code",
     "mcp:": "A resource of an MCP server",
+    "checkpoint:": "A change in this chat",
   },
+  checkpointAbout: (at: string, files: number, added: number, removed: number, asked: string) =>
+    [at, `${files === 1 ? "1 file" : `${files} files`}, +${added} −${removed}`, asked].filter(Boolean).join(" · "),
   attachFiles: "Attach files",
   attachFilesAbout: "Attach text files or images (or paste, or drop them)",
   filesToSend: "Files to send",
@@ -53,6 +56,7 @@ export const en = {
     ["@src/", "The folder is listed"],
     ["@symbol:Window", "Where the name is defined is looked up"],
     ["@mcp:server:uri", "The resource is read; you may be asked first"],
+    ["@checkpoint:id", "The model is told when the change was made, and which files it touched"],
   ] as readonly (readonly [string, string])[],
 };
 

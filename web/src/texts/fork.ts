@@ -10,10 +10,12 @@ export const en = {
   files: "Files",
   leaveFiles: "Leave the files as they are",
   restoreFiles: "Restore the files as they were then",
+  copyFiles: "Copy the files as they were then into a new folder",
+  aboutTheCopy:
+    "The new chat works in a new folder beside this one. The files here stay as they are. Deleting the chat keeps the folder.",
   nothingToRestore: "The files are already as they were then.",
   wouldChange: "What would change",
   changedSince: "Changed by someone else since then: these changes would be lost",
-  overwrite: (path: string) => `Overwrite ${path}`,
   looking: "Looking at the files…",
   fork: "Fork",
   send: "Send",

@@ -39,6 +39,8 @@ export const en = {
   copyMessage: "Copy message",
   output: "Output",
   noOutput: "No output.",
+  unkept: (files: number, first: string) =>
+    `Undo removes what was made here, but cannot bring back ${files === 1 ? "1 older file" : `${files.toLocaleString("en")} older files`} in folders that git ignores (${first}). Run the install or build again instead.`,
   showAllKb: (count: string | number) => `Show all (${count} kB)`,
   images: "Images",
   image: (name: string | number) => `Image: ${name}`,

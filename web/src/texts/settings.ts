@@ -53,6 +53,8 @@ export const en = {
   makeAKey: "Create key",
   toolCallsInATurn: "Tool calls per turn",
   workInATurn: "Time per turn",
+  toolCallsWithoutAsking: "Tool calls per turn with autonomy Edits or Sandboxed",
+  workWithoutAsking: "Time per turn with autonomy Edits or Sandboxed",
   aCommandMayRun: "Time per command",
   aModelMayBeSilent: "Longest wait for a model",
   whatRunsThemIsNot: (hint: string | number) => `The engine for local models is not installed. ${hint}`,
@@ -141,6 +143,10 @@ export const en = {
     },
     sandbox: { title: "Sandbox", about: "How commands that agents run are confined on this machine." },
     roles: { title: "Roles", about: "What an agent may do depends on its role." },
+    workflows: {
+      title: "Workflows",
+      about: "Steps that you start with / in a chat. Yours can be run in every workspace.",
+    },
     apiKeys: {
       title: "API keys",
       about:
@@ -152,9 +158,25 @@ export const en = {
     },
     limits: { title: "Limits", about: "A turn that reaches a limit pauses; you can continue it." },
     appearance: { title: "Appearance", about: "Saved in this browser." },
+    about: { title: "About AnyCowork", about: "The server that this page belongs to." },
+    audit: {
+      title: "Audit chain",
+      about: "Every decision and effect is recorded in a chain of hashes. A changed or missing record breaks it.",
+    },
     storage: { title: "Storage", about: "What uses disk space on the server." },
   },
   customRole: "custom role",
+  version: "Version",
+  python: "Python",
+  licence: "License",
+  dataFolder: "Data folder",
+  copyTheFolder: "Copy the path of the data folder",
+  checkTheChain: "Check the audit chain",
+  checkingTheChain: "Checking…",
+  chainHolds: (chains: number) =>
+    chains === 0 ? "There is no record yet." : `The audit chain is intact (${chains} verified).`,
+  chainBroken: (what: string, seq: number | null, reason: string) =>
+    `${what}: broken${seq ? ` at record ${seq}` : ""}: ${reason}.`,
   storageUnknown: "The server could not say what uses disk space.",
   readingStorage: "Measuring…",
   unknownSize: "unknown",

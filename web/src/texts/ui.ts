@@ -42,6 +42,7 @@ export const en = {
   goToWhatWaitsFor: "Go to what waits for approval",
   goToTheNextChat: "Go to the next chat that waits",
   chooseARole: "Choose a role",
+  quoteTheSelection: "Quote the selection, or the message that has the focus",
   showOrHideTheFiles: "Show or hide the files",
   showOrHideTheChats: "Show or hide the chats",
   showTheseShortcuts: "Show these shortcuts",

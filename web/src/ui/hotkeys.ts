@@ -1,6 +1,6 @@
 // The page's keys in one table: what the shortcuts dialog shows is what works.
 
-import { useEffect } from "react";
+import { useLayoutEffect } from "react";
 import { preference, setPreference } from "../state/preferences";
 import { t } from "../texts/ui";
 import { loose, text } from "../wire/nouns";
@@ -20,6 +20,7 @@ export const HOTKEYS = {
   approvals: { keys: "Alt+A", does: t.goToWhatWaitsFor },
   waiting: { keys: "Alt+W", does: t.goToTheNextChat },
   role: { keys: "Alt+R", does: t.chooseARole },
+  quote: { keys: "Alt+Q", does: t.quoteTheSelection },
   files: { keys: "Alt+F", does: t.showOrHideTheFiles },
   sidebar: { keys: "Mod+B", does: t.showOrHideTheChats },
   shortcuts: { keys: "?", does: t.showTheseShortcuts },
@@ -71,7 +72,8 @@ export function pressed({ key, code, ctrlKey, metaKey, altKey }: KeyboardEvent):
 }
 
 export function useHotkeys(actions: Partial<Record<Name, () => void>>): void {
-  useEffect(() => {
+  // Before the browser paints: a key pressed the moment something is seen is heard.
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       for (const [name, act] of Object.entries(actions) as [Name, () => void][]) {
         if (!matches(event, keysOf(name))) continue;

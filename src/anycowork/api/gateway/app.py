@@ -27,9 +27,10 @@ from anycowork.api.middleware.auth import ONE_MODEL, principal_in
 from anycowork.api.middleware.body import ClientGone, read_body
 from anycowork.chats.server_ports import LiveAnswerPort, UpstreamPort, UpstreamsPort
 from anycowork.domain import principals
-from anycowork.domain.errors import AnyCoworkError, NoAnswerInTime, NotFound, ProviderFault, RequestFault
+from anycowork.domain.errors import AnyCoworkError, NotFound, RequestFault
 from anycowork.domain.limited_requests import LimitedRequest, read_limited, with_bounds
 from anycowork.domain.metering import Used
+from anycowork.domain.provider_errors import NoAnswerInTime, ProviderFault
 from anycowork.domain.values import value
 
 PREFIX = "/v1/"

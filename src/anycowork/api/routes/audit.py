@@ -7,10 +7,10 @@ from fastapi import Response
 from fastapi.responses import StreamingResponse
 
 from anycowork.api.dependencies import ServicesDep
-from anycowork.api.middleware.auth import Reader
+from anycowork.api.middleware.auth import Manager, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.audit import PlanAuditShape
+from anycowork.api.schemas.audit import AuditVerified, PlanAuditShape
 from anycowork.chats.services import Services
 from anycowork.domain.audit import ChainEnd, Link
 from anycowork.domain.errors import NotFound
@@ -47,6 +47,13 @@ async def audit_log(chat_id: str, principal: Reader, services: ServicesDep) -> S
     if end is None:
         raise NotFound("chat", chat_id)
     return StreamingResponse(_lines(services, chat_id, end), media_type="application/x-ndjson")
+
+
+@routes.post("/audit/verify", response_model=AuditVerified, responses=error_responses())
+async def verify_audit(principal: Manager, services: ServicesDep) -> Response:
+    """Reads every record of every chat, as `anycowork audit verify` does: for a person who wants to know, not for a probe."""
+    found = await services.server.verify_audit()
+    return json_response(200, {"chains": len(found), "broken": [one for one in found if not one["holds"]]})
 
 
 async def _lines(services: Services, chat_id: str, end: ChainEnd) -> AsyncIterator[bytes]:

@@ -22,12 +22,13 @@ Word = Annotated[str, Field(min_length=1, max_length=500)]
 
 
 class NewFork(Boundary):
-    """`files`: `none` leaves them as they are, `restore` takes them back to that moment; `overwrite` names paths where someone else's
-    change may be lost. `content` is sent in the new chat at once: an edited message, or the same again with another `model`."""
+    """`files`: `none` leaves them as they are, `restore` takes them back to that moment, `copy` puts them as they were then into a new
+    folder, in which the new chat works; `overwrite` names paths where someone else's change may be
+    lost. `content` is sent in the new chat at once: an edited message, or the same again with another `model`."""
 
     message_id: Word
-    files: Literal["none", "restore"] = "none"
-    overwrite: Annotated[list[Annotated[str, Field(min_length=1, max_length=4096)]], Field(max_length=1000)] = Field(
+    files: Literal["none", "restore", "copy"] = "none"
+    overwrite: Annotated[list[Annotated[str, Field(min_length=1, max_length=4096)]], Field(max_length=100_000)] = Field(
         default_factory=list
     )
     dry_run: bool = Field(False, description="Only say what restoring the files would do.")
@@ -49,6 +50,7 @@ async def fork_chat(chat_id: str, wanted: NewFork, principal: Sender, services: 
     request = ForkRequest(
         message_id=wanted.message_id,
         restore=wanted.files == "restore",
+        copy=wanted.files == "copy",
         overwrite=tuple(wanted.overwrite),
         content=wanted.content,
         model=wanted.model,

@@ -14,10 +14,11 @@ from anycowork.api.schemas.jobs import AgentList, JobList, JobShape, TaskPageSha
 from anycowork.chats.job_drafts import NewJob
 from anycowork.chats.plans import PlanEdits
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.errors import Invalid, UnfittingParameters
+from anycowork.domain.errors import Invalid
 from anycowork.domain.jobs import CommitMode, JobLimits, OnFailure
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget
+from anycowork.domain.workflow_errors import UnfittingParameters
 
 routes = Router(tags=["jobs"])
 Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]

@@ -17,10 +17,11 @@ from anycowork.chats.chat_service import SentMessage
 from anycowork.chats.lookup import require_chat
 from anycowork.domain.attached_files import LONGEST_NAME, MAX_FILES, AttachedFile
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.errors import Invalid, NotFound, UnfittingParameters
+from anycowork.domain.errors import Invalid, NotFound
 from anycowork.domain.images import MAX_IMAGES, MEDIA_TYPES, GivenImage, images_of
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.ports import MessagePage
+from anycowork.domain.workflow_errors import UnfittingParameters
 
 routes = Router(tags=["messages"])
 

@@ -12,8 +12,8 @@ from anycowork.api.router import Router
 from anycowork.api.routes.workflows import unfitting
 from anycowork.api.schemas.chats import ChangedQueuedShape, QueueShape
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.errors import UnfittingParameters
 from anycowork.domain.message_queue import QueuedMessage
+from anycowork.domain.workflow_errors import UnfittingParameters
 
 routes = Router(tags=["messages"])
 

@@ -1,4 +1,4 @@
-"""Roles: listed for the switcher, and switched by a person. No answer names a tool."""
+"""Roles: listed for the switcher, switched by a person, and custom ones created, changed and deleted by a person. No answer names a tool."""
 
 from typing import Annotated
 
@@ -7,18 +7,21 @@ from fastapi import Response
 from pydantic import BeforeValidator, Field
 
 from anycowork.api.dependencies import ServicesDep
-from anycowork.api.middleware.auth import Decider, Reader
+from anycowork.api.errors import error_response
+from anycowork.api.middleware.auth import Decider, Manager, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.schemas.chats import SwitchedShape
-from anycowork.api.schemas.roles import RoleList
+from anycowork.api.schemas.roles import RoleCheck, RoleList, RolePage
 from anycowork.chats.services import Services
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import UnknownRole
 from anycowork.domain.messages import Json
 from anycowork.domain.principals import Principal
 from anycowork.domain.roles import Permission, RoleDefinition
+from anycowork.permissions.role_drafts import BadRoleDraft, RoleDraft
 from anycowork.permissions.roles import RoleRegistry
+from anycowork.prompts.text_files import role_text
 
 routes = Router(tags=["roles"])
 
@@ -47,6 +50,55 @@ class RoleSwitch(Boundary):
 @routes.get("/roles", response_model=RoleList, responses=error_responses())
 async def list_roles(principal: Reader, services: ServicesDep) -> Response:
     return json_response(200, {"roles": [_shown(role) for role in services.roles.all()]})
+
+
+class NewRole(RoleDraft):
+    name: Annotated[str, Field(max_length=200)]
+
+    @property
+    def draft(self) -> RoleDraft:
+        return RoleDraft(**self.model_dump(exclude={"name"}))
+
+
+@routes.post("/roles", status_code=201, response_model=RolePage, responses=error_responses(409, body=True))
+async def create_role(wanted: NewRole, principal: Manager, services: ServicesDep) -> Response:
+    """Saved as a file of the data folder. A fault comes with `faults`, one for each field."""
+    try:
+        return json_response(201, _page(await services.role_editor.create(principal, wanted.name, wanted.draft)))
+    except BadRoleDraft as fault:
+        return _faulty(fault)
+
+
+@routes.post("/roles/validate", response_model=RoleCheck, responses=error_responses(body=True))
+async def validate_role(wanted: NewRole, principal: Manager, services: ServicesDep) -> Response:
+    """Says what is wrong with each field, and saves nothing."""
+    try:
+        services.role_editor.check(principal, wanted.name, wanted.draft)
+    except BadRoleDraft as fault:
+        return json_response(200, {"faults": _faults(fault)})
+    return json_response(200, {"faults": []})
+
+
+@routes.get("/roles/{name}", response_model=RolePage, responses=error_responses(404, 422))
+async def show_role(name: str, principal: Reader, services: ServicesDep) -> Response:
+    """With the prompt."""
+    return json_response(200, _page(services.role_editor.find(name)))
+
+
+@routes.put("/roles/{name}", response_model=RolePage, responses=error_responses(404, body=True))
+async def change_role(name: str, wanted: RoleDraft, principal: Manager, services: ServicesDep) -> Response:
+    """Applies to the next call of every chat in this role, and is recorded in each of them. Built-in roles cannot be changed."""
+    try:
+        return json_response(200, _page(await services.role_editor.change(principal, name, wanted)))
+    except BadRoleDraft as fault:
+        return _faulty(fault)
+
+
+@routes.delete("/roles/{name}", status_code=204, response_class=Response, responses=error_responses(404, 422, 507))
+async def delete_role(name: str, principal: Manager, services: ServicesDep) -> Response:
+    """A chat in this role has no permissions until a person switches it."""
+    await services.role_editor.delete(principal, name)
+    return Response(status_code=204)
 
 
 @routes.post("/context/{chat_id}/mode", response_model=SwitchedShape, responses=error_responses(404, body=True))
@@ -85,3 +137,15 @@ def _shown(role: RoleDefinition) -> Json:
         "output": role.output.value,
         "built_in": role.built_in,
     }
+
+
+def _page(role: RoleDefinition) -> Json:
+    return {**_shown(role), "prompt": role_text(role)}
+
+
+def _faults(fault: BadRoleDraft) -> list[Json]:
+    return [{"param": field, "message": reason} for field, reason in fault.faults.items()]
+
+
+def _faulty(fault: BadRoleDraft) -> Response:
+    return json_response(fault.status, {**error_response(fault).to_json(), "faults": _faults(fault)})

@@ -17,6 +17,7 @@ from anycowork.domain.errors import RestoreConflict
 
 routes = Router(tags=["snapshots"])
 
+MOST_PATHS = 100_000  # as many as one change may have
 Path = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
@@ -25,8 +26,8 @@ class RestoreRequest(Boundary):
     `only` undoes this one change and keeps later work."""
 
     dry_run: bool = False
-    paths: Annotated[list[Path], Field(min_length=1, max_length=1000)] | None = None
-    overwrite: Annotated[list[Path], Field(max_length=1000)] = Field(default_factory=list)
+    paths: Annotated[list[Path], Field(min_length=1, max_length=MOST_PATHS)] | None = None
+    overwrite: Annotated[list[Path], Field(max_length=MOST_PATHS)] = Field(default_factory=list)
     only: bool = False
 
 

@@ -15,7 +15,8 @@ from anycowork.api.schemas.roles import EnhancedShape, SystemPromptList, SystemP
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.services import Services
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.errors import Invalid, NoSuchModel
+from anycowork.domain.errors import Invalid
+from anycowork.domain.provider_errors import NoSuchModel
 from anycowork.domain.roles import Role, RoleDefinition
 from anycowork.prompts.prompt_service import PromptScope
 from anycowork.prompts.tool_selection import LOOKED_AT, opening_request

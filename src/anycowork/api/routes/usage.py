@@ -12,8 +12,8 @@ from anycowork.api.schemas.usage import ChatUsageShape
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.services import Services
 from anycowork.domain.chats import Chat
-from anycowork.domain.errors import NoSuchModel
 from anycowork.domain.model import ContextSize
+from anycowork.domain.provider_errors import NoSuchModel
 
 routes = Router(tags=["usage"])
 

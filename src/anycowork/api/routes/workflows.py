@@ -7,16 +7,16 @@ from pydantic import Field
 
 from anycowork.api.dependencies import ServicesDep
 from anycowork.api.errors import error_response
-from anycowork.api.middleware.auth import Reader, Sender
+from anycowork.api.middleware.auth import Manager, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.workflows import RunStarted, WorkflowCategories, WorkflowList, WorkflowPage
+from anycowork.api.schemas.workflows import RunStarted, WorkflowCategories, WorkflowCheck, WorkflowList, WorkflowPage
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.services import Services
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.errors import UnfittingParameters
 from anycowork.domain.messages import Json
-from anycowork.workflows.catalog import WorkflowCatalog
+from anycowork.domain.workflow_errors import UnfittingParameters
+from anycowork.workflows.catalog import FileFault, Listed, WorkflowCatalog
 
 routes = Router(tags=["workflows"])
 
@@ -29,6 +29,20 @@ class RunWorkflowRequest(Boundary):
 
     context_id: Annotated[str, Field(min_length=1, max_length=64)]
     parameters: Json = Field(default_factory=dict, examples=[{"path": "src/app.py"}])
+
+
+class WorkflowText(Boundary):
+    """A file: TOML between two lines of `+++`, a text for people, then a `## title` for each step."""
+
+    content: Annotated[str, Field(max_length=100_000)]
+
+
+class NewWorkflow(WorkflowText):
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class ChangedWorkflow(WorkflowText):
+    sha256: str | None = Field(default=None, description="Of the content that was edited: refused if it changed since.")
 
 
 @routes.get("/workflows", response_model=WorkflowList, responses=error_responses(404, 422))
@@ -56,7 +70,37 @@ async def show_workflow(
 ) -> Response:
     """With the file's whole text: what a person reads before trusting it."""
     found = (await _catalog(services, context_id, workspace)).find(name)
-    return json_response(200, {**found.to_json(), "content": found.file.text or ""})
+    return json_response(200, _page(found))
+
+
+@routes.post("/workflows", status_code=201, response_model=WorkflowPage, responses=error_responses(409, body=True))
+async def create_workflow(wanted: NewWorkflow, principal: Manager, services: ServicesDep) -> Response:
+    """Saved as a file of the data folder, for every workspace."""
+    return json_response(201, _page(await services.workflow_editor.create(principal, wanted.name, wanted.content)))
+
+
+@routes.post("/workflows/validate", response_model=WorkflowCheck, responses=error_responses(body=True))
+async def validate_workflow(wanted: NewWorkflow, principal: Manager, services: ServicesDep) -> Response:
+    """Says what is wrong, or what the workflow would be, and saves nothing."""
+    found = await services.workflow_editor.check(principal, wanted.name, wanted.content)
+    faulty = isinstance(found, FileFault)
+    return json_response(
+        200, {"fault": found.to_json() if faulty else None, "workflow": None if faulty else found.to_json()}
+    )
+
+
+@routes.put("/workflows/{name}", response_model=WorkflowPage, responses=error_responses(404, body=True))
+async def change_workflow(name: str, wanted: ChangedWorkflow, principal: Manager, services: ServicesDep) -> Response:
+    """Of the data folder only. Runs that have started keep their steps."""
+    saved = await services.workflow_editor.change(principal, name, wanted.content, shown=wanted.sha256)
+    return json_response(200, _page(saved))
+
+
+@routes.delete("/workflows/{name}", status_code=204, response_class=Response, responses=error_responses(404, 422, 507))
+async def delete_workflow(name: str, principal: Manager, services: ServicesDep) -> Response:
+    """Of the data folder only."""
+    await services.workflow_editor.delete(principal, name)
+    return Response(status_code=204)
 
 
 @routes.post(
@@ -86,3 +130,7 @@ async def _catalog(services: Services, context_id: str | None, workspace: str | 
     if context_id is not None:
         return await services.workflows.catalog((await require_chat(services.store, context_id)).workspace)
     return await services.workflows.catalog(await services.workspaces.find(workspace))
+
+
+def _page(listed: Listed) -> Json:
+    return {**listed.to_json(), "content": listed.file.text or ""}

@@ -6,11 +6,11 @@ from fastapi import Response
 from pydantic import AliasChoices, Field
 
 from anycowork.api.dependencies import ServicesDep
-from anycowork.api.middleware.auth import Manager, Reader
+from anycowork.api.middleware.auth import Decider, Manager, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.routes.workflows import OfChat, OfFolder
-from anycowork.api.schemas.workspaces import InstructionsPage, WorkspaceList, WorkspaceShape
+from anycowork.api.schemas.workspaces import InstructionsPage, WorkspaceList, WorkspaceShape, WorktreeShape
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.services import Services
 from anycowork.domain.boundary import Boundary
@@ -66,6 +66,23 @@ async def register_or_trust(wanted: WorkspaceRequest, principal: Manager, servic
     except BadWorkspace as error:
         raise BadWorkspace(error.message, param="root") from None
     return json_response(201, {"root": root, "supplies": await _supplied_files(services, root)})
+
+
+class WorktreeRequest(Boundary):
+    """A workspace with a git repository, or the chat that works in one."""
+
+    branch: Annotated[str, Field(min_length=1, max_length=200, description="The name of the new branch.")]
+    workspace: Path | None = None
+    context_id: Annotated[str | None, Field(max_length=64, description="Then it is recorded in that chat.")] = None
+
+
+@routes.post(
+    "/workspaces/worktrees", status_code=201, response_model=WorktreeShape, responses=error_responses(404, body=True)
+)
+async def create_worktree(wanted: WorktreeRequest, principal: Decider, services: ServicesDep) -> Response:
+    """Creates a branch at the last commit, and a folder beside the workspace where it is checked out: a workspace for another chat."""
+    root = await services.worktrees.create(principal, wanted.workspace, wanted.branch, chat_id=wanted.context_id)
+    return json_response(201, {"root": root, "branch": wanted.branch})
 
 
 @routes.get("/instructions", response_model=InstructionsPage, responses=error_responses(404, 422))

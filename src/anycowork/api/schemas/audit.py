@@ -1,5 +1,7 @@
 """The shape of plan against actual: each approved plan, with what was done for every step of it."""
 
+from pydantic import Field
+
 from anycowork.api.schemas.base import DescribedSchema
 from anycowork.domain.messages import Json
 
@@ -76,3 +78,15 @@ class ComparedPlanShape(DescribedSchema):
 
 class PlanAuditShape(DescribedSchema):
     plans: list[ComparedPlanShape]
+
+
+class AuditFindingShape(DescribedSchema):
+    what: str = Field(description="`chat <id>`, or the heads of all chats.")
+    holds: bool
+    seq: int | None = Field(description="The first record at which the chain is broken.")
+    reason: str | None
+
+
+class AuditVerified(DescribedSchema):
+    chains: int = Field(description="How many were verified: one for each chat, and the heads of all.")
+    broken: list[AuditFindingShape]

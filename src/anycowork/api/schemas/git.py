@@ -33,3 +33,29 @@ class CommitShape(DescribedSchema):
 
 class BranchShape(DescribedSchema):
     branch: str
+
+
+class GitCommitShape(DescribedSchema):
+    id: str
+    subject: str
+    author: str
+    created_at: str
+
+
+class PushTargetShape(DescribedSchema):
+    remote: str
+    address: str = Field(description="Without a password.")
+    refused: str | None = Field(description="Why nothing is pushed there; null if it can be.")
+    commits: list[GitCommitShape]
+    complete: bool = Field(description="False if there are more commits than are listed.")
+    new_branch: bool = Field(description="Whether the remote does not have the branch yet, as far as is known.")
+
+
+class PushOfferShape(DescribedSchema):
+    branch: str | None = Field(description="Null for a detached HEAD.")
+    head: str | None = Field(description="The last commit; null before the first one.")
+    remotes: list[PushTargetShape]
+
+
+class PushedShape(DescribedSchema):
+    pushed: str = Field(description="The commit.")

@@ -23,6 +23,19 @@ class RoleList(DescribedSchema):
     roles: list[RoleShape]
 
 
+class RolePage(RoleShape):
+    prompt: str = Field(description="What an agent in this role is told.")
+
+
+class RoleFault(DescribedSchema):
+    param: str = Field(description="The field.")
+    message: str = Field(description="What is wrong with it, as the end of a sentence that begins with the field.")
+
+
+class RoleCheck(DescribedSchema):
+    faults: list[RoleFault] = Field(description="Empty: it can be saved.")
+
+
 class SystemPromptShape(DescribedSchema):
     id: str
     name: str

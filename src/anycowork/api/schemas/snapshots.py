@@ -47,6 +47,7 @@ class RestoredCounts(Schema):
     restored: int
     deleted: int
     kept: int
+    unkept: int
 
 
 class RestoredShape(DescribedSchema):
@@ -54,6 +55,9 @@ class RestoredShape(DescribedSchema):
     deleted: list[str]
     counts: RestoredCounts
     kept: list[str] = Field(description="Folders that should have gone but hold what no recorded change put there.")
+    unkept: list[str] = Field(
+        description="Paths in folders that git ignores; they stay as they are, because their older content was not kept."
+    )
     conflicts: list[str] = Field(description="Paths that someone else changed; with a dry run, all of them.")
     reasons: dict[str, str] = Field(description="Why each of the conflicts is one.")
     undo_snapshot: str | None = Field(description="Restoring this one takes the restore back; null for a dry run.")

@@ -12,5 +12,12 @@ class ShareShape(DescribedSchema):
     setting: str | None = Field(description="The setting that is its bound.")
 
 
+class AboutShape(DescribedSchema):
+    version: str
+    python: str
+    data_dir: str
+    licence: str
+
+
 class StorageShape(DescribedSchema):
     storage: list[ShareShape]

@@ -63,6 +63,11 @@ class WorkflowPage(WorkflowShape):
     content: str = Field(description="The whole file.")
 
 
+class WorkflowCheck(DescribedSchema):
+    fault: FileFaultShape | None = Field(description="Why it cannot be saved; None if it can.")
+    workflow: WorkflowShape | None = Field(description="What it would be.")
+
+
 class RunStarted(DescribedSchema):
     run_id: str = Field(description="Also the id of the turn that it runs as.")
     message_id: str

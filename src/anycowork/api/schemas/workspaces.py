@@ -35,3 +35,8 @@ class InstructionsShape(DescribedSchema):
 
 class InstructionsPage(DescribedSchema):
     instructions: InstructionsShape | None = Field(description="Null if the folder has no such file.")
+
+
+class WorktreeShape(DescribedSchema):
+    root: str
+    branch: str

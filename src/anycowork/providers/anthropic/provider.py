@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from anycowork.domain.errors import BadKey, BrokenStream, NoSuchModel, ProviderFault
 from anycowork.domain.model import Chunk, Finished, ModelRequest, PromptMessage, ReasoningChunk, TextChunk, UsageChunk
+from anycowork.domain.provider_errors import BadKey, BrokenStream, NoSuchModel, ProviderFault
 from anycowork.providers.http.certificates import BadAuthority, context_for
 from anycowork.providers.images import shown_images
 from anycowork.providers.model_list import AUTO

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 
-from anycowork.domain.errors import ProviderFault
+from anycowork.domain.provider_errors import ProviderFault
 from anycowork.domain.values import value
 
 

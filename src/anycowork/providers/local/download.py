@@ -8,7 +8,8 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anycowork.domain.errors import Invalid, ProviderFault, Unreachable
+from anycowork.domain.errors import Invalid
+from anycowork.domain.provider_errors import ProviderFault, Unreachable
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.proxy_env import proxy_for
 from anycowork.providers.local.catalogue import LocalModel

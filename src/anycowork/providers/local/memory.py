@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from anycowork.domain.errors import ProviderFault
+from anycowork.domain.provider_errors import ProviderFault
 from anycowork.providers.local.catalogue import MIB, LocalModel
 
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")

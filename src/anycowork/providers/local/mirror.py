@@ -8,7 +8,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from anycowork.domain.errors import Unreachable
+from anycowork.domain.provider_errors import Unreachable
 from anycowork.providers.local.catalogue import Mirror
 
 PART_SECONDS = 600.0

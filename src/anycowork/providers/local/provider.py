@@ -3,8 +3,8 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 
-from anycowork.domain.errors import NoSuchModel, Unreachable
 from anycowork.domain.model import Calling, Chunk, ModelOptions, ModelRequest
+from anycowork.domain.provider_errors import NoSuchModel, Unreachable
 from anycowork.providers.config import ProviderConfig
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.retries import Backoff

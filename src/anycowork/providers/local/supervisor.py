@@ -15,7 +15,8 @@ from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 from pathlib import Path
 
-from anycowork.domain.errors import Conflict, ProviderFault, Unreachable
+from anycowork.domain.errors import Conflict
+from anycowork.domain.provider_errors import ProviderFault, Unreachable
 from anycowork.domain.values import value
 from anycowork.providers.local.folder import Weights
 from anycowork.providers.local.memory import free_memory, require_memory, threads_now

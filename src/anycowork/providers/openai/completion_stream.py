@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
-from anycowork.domain.errors import BrokenStream
 from anycowork.domain.model import Chunk, Finished, UsageChunk
+from anycowork.domain.provider_errors import BrokenStream
 from anycowork.domain.values import value
 from anycowork.providers.http.retries import TryAgain
 from anycowork.providers.http.sse import EventTooLarge, SseReader

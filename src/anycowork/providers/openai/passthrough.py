@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 
-from anycowork.domain.errors import BrokenStream, NoAnswerInTime, ProviderFault, RejectedRequest
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Price, Used, price_of
+from anycowork.domain.provider_errors import BrokenStream, NoAnswerInTime, ProviderFault, RejectedRequest
 from anycowork.providers.http.http1 import ConnectionBroken, HeaderPair, Http1Connection, Http1Pool
 from anycowork.providers.model_list import read_entries
 from anycowork.providers.on_demand import OnDemandProvider

@@ -8,9 +8,16 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from anycowork.domain.errors import BrokenStream, NoSuchModel, ProviderFault, RejectedRequest, Unreachable, Untrusted
 from anycowork.domain.messages import Json
 from anycowork.domain.model import Chunk, ModelRequest
+from anycowork.domain.provider_errors import (
+    BrokenStream,
+    NoSuchModel,
+    ProviderFault,
+    RejectedRequest,
+    Unreachable,
+    Untrusted,
+)
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.retries import Backoff, TryAgain, retry_after
 from anycowork.providers.images import openai_content

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from urllib.parse import urlsplit
 
-from anycowork.domain.errors import (
+from anycowork.domain.metering import Price
+from anycowork.domain.provider_errors import (
     BadKey,
     NoSuchModel,
     Overloaded,
@@ -15,7 +16,6 @@ from anycowork.domain.errors import (
     Unreachable,
     Untrusted,
 )
-from anycowork.domain.metering import Price
 from anycowork.domain.values import value
 from anycowork.providers.http.certificates import distrust, innermost
 from anycowork.providers.http.proxy_env import Target, UnusableProxy, target_of

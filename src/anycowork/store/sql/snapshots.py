@@ -38,7 +38,8 @@ def add(connection: SqlConnection, snapshot: Snapshot) -> None:
         ),
     )
     connection.executemany(
-        "INSERT INTO snapshot_paths (snapshot_id, path, kind, hash, mode, size, mtime, additions, deletions) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO snapshot_paths (snapshot_id, path, kind, hash, mode, size, mtime, additions, deletions, kept)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (_row(snapshot.id, image) for image in snapshot.images),
     )
 
@@ -141,7 +142,7 @@ class SqlRetention:
 
 def _needed_hashes(connection: SqlConnection) -> set[str]:
     rows = connection.execute(
-        f"SELECT hash FROM snapshot_paths JOIN snapshots ON id = snapshot_id WHERE hash IS NOT NULL AND {_NEEDED}"
+        f"SELECT hash FROM snapshot_paths JOIN snapshots ON id = snapshot_id WHERE hash IS NOT NULL AND kept = 1 AND {_NEEDED}"
         " UNION SELECT diff FROM snapshots WHERE diff IS NOT NULL AND pruned = 0"
     )
     return {row[0] for row in rows}
@@ -174,7 +175,7 @@ def _freed_by_pruning(connection: SqlConnection) -> list[tuple[int, int]]:
     return connection.execute(
         "SELECT newest, SUM(size) FROM ("
         " SELECT MAX(position) AS newest, MAX(size) AS size FROM snapshot_paths JOIN snapshots ON id = snapshot_id"
-        f" WHERE hash IS NOT NULL AND {_NEEDED} GROUP BY hash"
+        f" WHERE hash IS NOT NULL AND kept = 1 AND {_NEEDED} GROUP BY hash"
         " UNION ALL SELECT position AS newest, diff_size AS size FROM snapshots WHERE diff IS NOT NULL"
         f" UNION ALL SELECT position AS newest, files * {_RECORD_BYTES} AS size FROM snapshots WHERE pruned = 0) AS contents"
         " GROUP BY newest ORDER BY newest"
@@ -187,13 +188,16 @@ def _of_change(connection: SqlConnection, change_id: str) -> list[Snapshot]:
 
 
 def _images(connection: SqlConnection, snapshot_id: str) -> tuple[PathImage, ...]:
-    rows: Iterable[tuple[bytes, str, str | None, int, int, int, int, int]] = connection.execute(
-        "SELECT path, kind, hash, mode, size, mtime, additions, deletions FROM snapshot_paths WHERE snapshot_id = ? ORDER BY path",
+    rows: Iterable[tuple[bytes, str, str | None, int, int, int, int, int, int]] = connection.execute(
+        "SELECT path, kind, hash, mode, size, mtime, additions, deletions, kept FROM snapshot_paths WHERE snapshot_id = ?"
+        " ORDER BY path",
         (snapshot_id,),
     )
     return tuple(
-        PathImage(path.decode("utf-8", "surrogateescape"), Kind(kind), hash_, mode, size, mtime, additions, deletions)
-        for path, kind, hash_, mode, size, mtime, additions, deletions in rows
+        PathImage(
+            path.decode("utf-8", "surrogateescape"), Kind(kind), hash_, mode, size, mtime, added, deleted, bool(kept)
+        )
+        for path, kind, hash_, mode, size, mtime, added, deleted, kept in rows
     )
 
 
@@ -209,6 +213,7 @@ def _row(snapshot_id: str, image: PathImage) -> tuple[object, ...]:
         image.mtime,
         image.additions,
         image.deletions,
+        int(image.kept),
     )
 
 

@@ -9,7 +9,7 @@ from typing import assert_never
 from pydantic import JsonValue, ValidationError
 
 from anycowork.domain.errors import BadParameters, ToolFault, ToolTimedOut
-from anycowork.domain.ports import Prepared, ToolContext
+from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallError, Intent, Parameters, Status, ToolResult
 from anycowork.domain.values import replace
 from anycowork.sandbox.masks import Covered, cover

@@ -4,7 +4,8 @@ from contextlib import aclosing
 
 import pytest
 
-from anycowork.domain.errors import (
+from anycowork.domain.model import Chunk, Finished, ModelRequest, PromptMessage
+from anycowork.domain.provider_errors import (
     BadKey,
     BrokenStream,
     NoSuchModel,
@@ -13,7 +14,6 @@ from anycowork.domain.errors import (
     RateLimited,
     Unreachable,
 )
-from anycowork.domain.model import Chunk, Finished, ModelRequest, PromptMessage
 from anycowork.providers.anthropic.provider import AnthropicProvider
 from anycowork.providers.discovery import from_environment
 from anycowork.providers.openai.completion_stream import Timeouts

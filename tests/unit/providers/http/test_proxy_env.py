@@ -6,7 +6,8 @@ from contextlib import aclosing
 
 import pytest
 
-from anycowork.domain.errors import Invalid, ProviderFault, RejectedRequest, Unreachable, Untrusted
+from anycowork.domain.errors import Invalid
+from anycowork.domain.provider_errors import ProviderFault, RejectedRequest, Unreachable, Untrusted
 from anycowork.providers.anthropic.provider import AnthropicProvider
 from anycowork.providers.config import ProviderConfig
 from anycowork.providers.http.pool import HttpPool

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.domain.errors import Conflict, Unreachable
+from anycowork.domain.errors import Conflict
+from anycowork.domain.provider_errors import Unreachable
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.local.download import ModelDownload
 from anycowork.providers.local.folder import ModelFolder, ModelTooLarge

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.domain.errors import Conflict, NoSuchModel, Unreachable
+from anycowork.domain.errors import Conflict
 from anycowork.domain.model import ModelRequest, PromptMessage
+from anycowork.domain.provider_errors import NoSuchModel, Unreachable
 from anycowork.providers.config import ProviderConfig
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.local.folder import Weights

@@ -3,6 +3,9 @@ import type { Texts } from "../chat";
 import { number } from "./format";
 
 export const chat: Texts = {
+  quote: "Zitieren",
+  quoteKeys: (keys: string) => `In der Nachricht zitieren (${keys})`,
+  notRead: (names: string) => `Nicht gefunden oder nicht ohne Rückfrage lesbar: ${names}`,
   imagesToSend: "Zu sendende Bilder",
   pastedImage: "Eingefügtes Bild",
   renameThisChat: "Diesen Chat umbenennen",

@@ -25,6 +25,9 @@ export const checkpoints: Texts = {
   changedBySomeoneElse: "Von jemand anderem geändert",
   changedBySomeoneElseMeanwhile: "Inzwischen von jemand anderem geändert",
   overwrite: "Überschreiben",
+  overwriteAll: (count: number) => `Alle ${count.toLocaleString("de")} überschreiben`,
+  unkept: (count: number, first: string) =>
+    `${count === 1 ? "1 Datei" : `${count.toLocaleString("de")} Dateien`} in von Git ignorierten Ordnern bleiben, wie sie sind: Der ältere Inhalt wurde nicht aufbewahrt (${first}).`,
   whatWouldChange: "Was sich ändern würde",
   keepAsItIs: "So lassen",
   goBack: "Zurückgehen",

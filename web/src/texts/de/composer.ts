@@ -28,7 +28,10 @@ export const composer: Texts = {
   kinds: {
     "symbol:": "Eine Funktion, Klasse oder ein anderer Name im Code",
     "mcp:": "Eine Ressource eines MCP-Servers",
+    "checkpoint:": "Eine Änderung in diesem Chat",
   },
+  checkpointAbout: (at: string, files: number, added: number, removed: number, asked: string) =>
+    [at, `${files === 1 ? "1 Datei" : `${files} Dateien`}, +${added} −${removed}`, asked].filter(Boolean).join(" · "),
   attachFiles: "Dateien anhängen",
   attachFilesAbout: "Textdateien oder Bilder anhängen (oder einfügen, oder ablegen)",
   filesToSend: "Zu sendende Dateien",
@@ -55,5 +58,6 @@ export const composer: Texts = {
     ["@src/", "Der Ordner wird aufgelistet"],
     ["@symbol:Window", "Es wird nachgesehen, wo der Name definiert ist"],
     ["@mcp:server:uri", "Die Ressource wird gelesen; vielleicht werden Sie vorher gefragt"],
+    ["@checkpoint:id", "Das Modell erfährt, wann die Änderung gemacht wurde und welche Dateien sie betraf"],
   ] as readonly (readonly [string, string])[],
 };

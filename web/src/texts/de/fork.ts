@@ -10,10 +10,12 @@ export const fork: Texts = {
   files: "Dateien",
   leaveFiles: "Dateien lassen, wie sie sind",
   restoreFiles: "Dateien von damals wiederherstellen",
+  copyFiles: "Dateien von damals in einen neuen Ordner kopieren",
+  aboutTheCopy:
+    "Der neue Chat arbeitet in einem neuen Ordner neben diesem. Die Dateien hier bleiben, wie sie sind. Wird der Chat gelöscht, bleibt der Ordner.",
   nothingToRestore: "Die Dateien sind schon wie damals.",
   wouldChange: "Was sich ändern würde",
   changedSince: "Seitdem von jemand anderem geändert: Diese Änderungen gingen verloren",
-  overwrite: (path: string) => `${path} überschreiben`,
   looking: "Dateien werden geprüft…",
   fork: "Abzweigen",
   send: "Senden",

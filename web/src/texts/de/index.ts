@@ -6,6 +6,7 @@ import { chat } from "./chat";
 import { chats } from "./chats";
 import { checkpoints } from "./checkpoints";
 import { composer } from "./composer";
+import { definitions } from "./definitions";
 import { files } from "./files";
 import { fork } from "./fork";
 import { git } from "./git";
@@ -31,6 +32,7 @@ export const texts = {
   chats,
   checkpoints,
   composer,
+  definitions,
   files,
   fork,
   git,

@@ -56,6 +56,8 @@ export const settings: Texts = {
   makeAKey: "Schlüssel erstellen",
   toolCallsInATurn: "Werkzeugaufrufe pro Zug",
   workInATurn: "Zeit pro Zug",
+  toolCallsWithoutAsking: "Werkzeugaufrufe pro Zug mit Autonomie Bearbeiten oder Sandbox",
+  workWithoutAsking: "Zeit pro Zug mit Autonomie Bearbeiten oder Sandbox",
   aCommandMayRun: "Zeit pro Befehl",
   aModelMayBeSilent: "Längste Wartezeit auf ein Modell",
   whatRunsThemIsNot: (hint: string | number) => `Die Engine für lokale Modelle ist nicht installiert. ${hint}`,
@@ -145,6 +147,10 @@ export const settings: Texts = {
     },
     sandbox: { title: "Sandbox", about: "Wie Befehle der Agenten auf diesem Rechner eingeschränkt sind." },
     roles: { title: "Rollen", about: "Was ein Agent darf, hängt von seiner Rolle ab." },
+    workflows: {
+      title: "Workflows",
+      about: "Schritte, die Sie in einem Chat mit / starten. Eigene laufen in jedem Arbeitsbereich.",
+    },
     apiKeys: {
       title: "API-Schlüssel",
       about:
@@ -156,8 +162,25 @@ export const settings: Texts = {
     },
     limits: { title: "Grenzen", about: "Ein Zug, der eine Grenze erreicht, pausiert; Sie können ihn fortsetzen." },
     appearance: { title: "Darstellung", about: "In diesem Browser gespeichert." },
+    about: { title: "Über AnyCowork", about: "Der Server, zu dem diese Seite gehört." },
+    audit: {
+      title: "Audit-Kette",
+      about:
+        "Jede Entscheidung und jede Wirkung steht in einer Kette von Prüfsummen. Ein geänderter oder fehlender Eintrag bricht sie.",
+    },
     storage: { title: "Speicher", about: "Was auf dem Server Speicherplatz belegt." },
   },
+  version: "Version",
+  python: "Python",
+  licence: "Lizenz",
+  dataFolder: "Datenordner",
+  copyTheFolder: "Pfad des Datenordners kopieren",
+  checkTheChain: "Audit-Kette prüfen",
+  checkingTheChain: "Wird geprüft…",
+  chainHolds: (chains: number) =>
+    chains === 0 ? "Es gibt noch keine Aufzeichnung." : `Die Audit-Kette ist unversehrt (${chains} geprüft).`,
+  chainBroken: (what: string, seq: number | null, reason: string) =>
+    `${what}: gebrochen${seq ? ` bei Eintrag ${seq}` : ""}: ${reason}.`,
   customRole: "eigene Rolle",
   storageUnknown: "Der Server konnte nicht sagen, was Speicherplatz belegt.",
   readingStorage: "Wird gemessen…",

@@ -42,6 +42,7 @@ export const ui: Texts = {
   goToWhatWaitsFor: "Zu dem, was auf Freigabe wartet",
   goToTheNextChat: "Zum nächsten wartenden Chat",
   chooseARole: "Rolle wählen",
+  quoteTheSelection: "Auswahl zitieren, oder die Nachricht mit dem Fokus",
   showOrHideTheFiles: "Dateien ein- oder ausblenden",
   showOrHideTheChats: "Chats ein- oder ausblenden",
   showTheseShortcuts: "Diese Tastenkürzel anzeigen",

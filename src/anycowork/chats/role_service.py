@@ -1,0 +1,126 @@
+"""Lets a person create, change and delete custom roles. Each change is recorded in the chats that have the role, then takes effect."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Protocol
+
+from anycowork.chats.record_factory import RecordFactory
+from anycowork.domain.chats import Chat
+from anycowork.domain.errors import Conflict, Invalid, NotFound
+from anycowork.domain.journal import Change
+from anycowork.domain.messages import Json, Speaker
+from anycowork.domain.ports import Clock, Journal
+from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.roles import Permission, RoleDefinition
+from anycowork.domain.store_ports import ReadStore
+from anycowork.permissions.role_drafts import RoleDraft, checked_role
+from anycowork.permissions.roles import RoleRegistry
+
+log = logging.getLogger(__name__)
+_PAGE = 200
+
+
+class RoleFiles(Protocol):
+    """The custom roles as files of the data folder."""
+
+    def read_roles(self) -> Sequence[RoleDefinition]:
+        """Blocking."""
+
+    async def save_role(self, role: RoleDefinition) -> None:
+        """Raises: StorageFault."""
+
+    async def remove_role(self, name: str) -> None:
+        """Raises: NotFound, StorageFault."""
+
+
+class RoleService:
+    """One change at a time. A role's permissions apply at once: the gate looks them up for every call."""
+
+    def __init__(
+        self, *, roles: RoleRegistry, files: RoleFiles, journal: Journal, store: ReadStore, clock: Clock
+    ) -> None:
+        self._roles = roles
+        self._files = files
+        self._journal = journal
+        self._store = store
+        self._draft = RecordFactory(clock)
+        self._changing = asyncio.Lock()
+
+    def find(self, name: str) -> RoleDefinition:
+        """Raises: NotFound."""
+        found = self._roles.get(name)
+        if found is None:
+            raise NotFound("role", name[:80])
+        return found
+
+    def check(self, principal: Principal, name: str, draft: RoleDraft) -> RoleDefinition:
+        """Return the role that the draft defines, without saving it. Raises: BadRoleDraft."""
+        principal.require(Scope.MANAGE)
+        return checked_role(name, draft, [role.name for role in self._roles.all()])
+
+    async def create(self, principal: Principal, name: str, draft: RoleDraft) -> RoleDefinition:
+        """Raises: BadRoleDraft, Conflict if there is such a role, StorageFault."""
+        async with self._changing:
+            role = self.check(principal, name, draft)
+            if self._roles.get(name) is not None:
+                raise Conflict(f"There is a role '{name}' already. Choose another name.", param="name")
+            return await self._save(principal, role)
+
+    async def change(self, principal: Principal, name: str, draft: RoleDraft) -> RoleDefinition:
+        """Raises: BadRoleDraft, also for a built-in role; NotFound, StorageFault."""
+        async with self._changing:
+            role = self.check(principal, name, draft)
+            if role == self.find(name):
+                return role
+            return await self._save(principal, role)
+
+    async def delete(self, principal: Principal, name: str) -> None:
+        """Chats with the role keep its name, and have no permissions. Raises: NotFound, Invalid, StorageFault."""
+        principal.require(Scope.MANAGE)
+        async with self._changing:
+            if self.find(name).built_in:
+                raise Invalid(f"'{name}' is a built-in role and cannot be deleted.", param="name")
+            words = f"The role {name} was deleted. It has no permissions any more; choose another role to continue."
+            await self._record(principal, name, words, {"role": {"name": name, "deleted": True}})
+            await self._files.remove_role(name)
+            await self._reload()
+            log.info("%s deleted the role %s", principal.label(), name)
+
+    async def _save(self, principal: Principal, role: RoleDefinition) -> RoleDefinition:
+        may = [permission.value for permission in Permission if permission in role.permissions]
+        words = f"The role {role.name} was changed. Its permissions: {', '.join(may) or 'none'}."
+        if role.delegates:
+            words += f" It delegates to: {', '.join(role.delegates)}."
+        payload: Json = {
+            "role": {
+                "name": role.name,
+                "permissions": [*may],
+                "delegates": [*role.delegates],
+                "output": role.output.value,
+                "prompt": role.prompt,
+            }
+        }
+        await self._record(principal, role.name, words, payload)
+        await self._files.save_role(role)
+        await self._reload()
+        log.info("%s saved the role %s with: %s", principal.label(), role.name, ", ".join(may) or "no permission")
+        return role
+
+    async def _reload(self) -> None:
+        self._roles.replace_custom(await asyncio.to_thread(self._files.read_roles))
+
+    async def _record(self, principal: Principal, role: str, words: str, payload: Json) -> None:
+        """Write the change into the history and the audit chain of every chat in this role."""
+        for chat in await self._chats_in(role):
+            message = self._draft.message(chat, Speaker.SYSTEM, words, payload=payload)
+            await self._journal.write(Change(chat.id, (message,), principal=principal.label()))
+
+    async def _chats_in(self, role: str) -> list[Chat]:
+        found: list[Chat] = []
+        cursor: str | None = None
+        while True:
+            page, cursor = await self._store.chats_page(limit=_PAGE, cursor=cursor, q=None, states=())
+            found += [chat for chat in page if chat.role == role]
+            if cursor is None:
+                return found

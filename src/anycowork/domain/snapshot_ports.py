@@ -1,0 +1,110 @@
+"""Ports of checkpoints: the snapshots that are kept on disk, and their rows in the database."""
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from anycowork.domain.ports import Workspace
+from anycowork.domain.snapshots import (
+    PathImage,
+    PersonChange,
+    RecordedChange,
+    Restore,
+    Restored,
+    RestorePreview,
+    Snapshot,
+    TaskCommit,
+    Undo,
+)
+from anycowork.domain.tools import Call, PathIntent
+
+
+class SnapshotRows(Protocol):
+    """Reads the database rows of snapshots."""
+
+    async def snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot | None:
+        """Return the snapshot with its images. Snapshots of the moment `meant` are internal and never returned."""
+
+    async def snapshots_page(
+        self, chat_id: str, *, before: int | None = None, limit: int
+    ) -> tuple[list[Snapshot], int | None]:
+        """Return the newest snapshots before this position, ascending, without images; and the position of the next older page."""
+
+    async def changes_since(self, snapshot: Snapshot) -> list[RecordedChange]:
+        """Return every later change in the snapshot's workspace, of any chat, oldest first. A `before` snapshot includes its own change."""
+
+    async def changes_in(self, workspace: str) -> list[RecordedChange]:
+        """Return every recorded change in this workspace, oldest first."""
+
+    async def changes_of_turns(self, turn_ids: Sequence[str], workspace: str) -> list[RecordedChange]:
+        """Return the changes that these turns made in the workspace, oldest first."""
+
+    async def change_of(self, snapshot: Snapshot) -> RecordedChange | None: ...
+    async def before_of_call(self, call_id: str) -> Snapshot | None: ...
+    async def unfinished_restores(self) -> list[tuple[Snapshot, Snapshot]]:
+        """Return the `before` and `meant` snapshots of each restore that was started and never finished."""
+
+
+class Snapshots(Protocol):
+    """Saves the paths that a change affects, and restores them. Only used by the holder of the workspace's lease."""
+
+    async def before(
+        self, cause: Call | Restore | TaskCommit | PersonChange, workspace: Workspace, paths: Sequence[str]
+    ) -> Snapshot:
+        """Save the current state of these paths, with whole folders, without .git. Durable on return, but not yet recorded.
+
+        Raises: NotKept, OutsideWorkspace.
+        """
+
+    async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
+        """Save the same paths again, with the difference. None if they can no longer be read."""
+
+    async def before_restore(self, cause: Restore, workspace: Workspace, undos: Sequence[Undo]) -> Snapshot:
+        """Save what a restore with these previewed undos will replace or remove. Raises: as `before`."""
+
+    async def before_commit(self, cause: Call, workspace: Workspace, intents: Sequence[PathIntent]) -> Snapshot:
+        """Save what a commit with this manifest will replace or remove. What it creates is recorded as absent. Raises: as `before`."""
+
+    async def after_commit(
+        self, before: Snapshot, workspace: Workspace, intents: Sequence[PathIntent], left_alone: Collection[str]
+    ) -> Snapshot | None:
+        """Return the state that a finished commit has left, without `left_alone`, where it changed nothing."""
+
+    async def after_restore(
+        self, before: Snapshot, workspace: Workspace, targets: Sequence[PathImage], done: Restored
+    ) -> Snapshot | None:
+        """Return the state after a restore of the `targets`. None if paths that it did not write can no longer be read."""
+
+    async def difference(self, snapshot: Snapshot) -> str | None:
+        """Return the text of the difference that an `after` snapshot recorded; None if it is gone."""
+
+    async def compare(self, change: RecordedChange, paths: Collection[str], workspace: Workspace | None) -> str:
+        """Compute the difference that a change made to these paths, from what is kept and what is still in the workspace."""
+
+    async def preview(self, workspace: Workspace, undos: Sequence[Undo]) -> RestorePreview:
+        """Return what this restore would do to the current files. Raises: SnapshotDamaged."""
+
+    async def merge(self, base: PathImage, mine: PathImage, workspace: Workspace) -> PathImage | None:
+        """Merge the changes of a text file, from the kept `base` to the kept `mine`, into what the workspace has there now.
+
+        Return the merged file, with its content kept; None if both changed the same lines, or it is no text.
+        """
+
+    async def keep(self, path: str, data: bytes, *, mode: int, workspace: Workspace) -> PathImage:
+        """Keep a content that a person wants to write; return the file as it will be. Raises: NotKept."""
+
+    async def without_hunks(
+        self, base: PathImage, now: PathImage, hunks: Collection[int], workspace: Workspace
+    ) -> bytes | None:
+        """Return the file's current content with these hunks of its difference from the kept `base`, counted from 0, taken back.
+
+        None if it is not as in `now` any more, has no such hunks, or is no text.
+        """
+
+    async def contents(self, image: PathImage, workspace: Workspace | None = None) -> bytes | None:
+        """Return the kept content of a file, or its content in the workspace; None if it is gone or too large to be shown."""
+
+    def meant(self, before: Snapshot, undos: Sequence[Undo]) -> Snapshot:
+        """Return a snapshot of what a restore is about to write, to be recorded with its `before`."""
+
+    async def restore(self, workspace: Workspace, undos: Sequence[Undo]) -> Restored:
+        """Restore each file atomically; files in an unexpected state are left unchanged and reported. Finishes even if cancelled."""

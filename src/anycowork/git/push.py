@@ -1,0 +1,179 @@
+"""Pushes a commit as the person: with their credential helpers and keys, and with nothing that the repository's configuration names.
+
+Git works in a folder of our own, so `core.sshCommand`, `credential.helper`, `url.*.insteadOf` and hooks of the repository do not exist; those
+of the person's own configuration do. A remote on this machine is a repository that somebody else may have written: its hooks and programs
+are switched off too. Blocking.
+"""
+
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+
+from anycowork.domain.errors import CommandFailed, StateChanged, ToolFault, ToolTimedOut
+from anycowork.domain.git import GitCommit, PushOffer, PushTarget
+from anycowork.git.git_process import run_git
+from anycowork.git.own_git_folder import (
+    GitHead,
+    is_branch_reference,
+    own_git_folder,
+    read_head,
+    read_reference,
+    real_git_folder,
+)
+from anycowork.git.remotes import Remote, read_remotes
+from anycowork.git.repository_place import RepositoryPlace, find_repository
+from anycowork.workspace.folder import Folder
+
+SECONDS = 120.0
+MOST_COMMITS = 50
+_MOST_REPLY = 4_000
+_USUAL_BRANCHES = ("main", "master")
+_OF_PERSON = (
+    "PATH", "HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GNUPGHOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO",
+    "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "all_proxy",
+)  # fmt: skip
+_ENVIRONMENT = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",
+    "SSH_ASKPASS": "",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "GIT_ALLOW_PROTOCOL": "https:http:ssh:file",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_PAGER": "cat",
+    "LC_ALL": "C",
+}
+_SAFE = (
+    "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.pager=cat", "push.gpgSign=false", "push.followTags=false",
+    "push.recurseSubmodules=no", "gc.auto=0", "maintenance.auto=false", "protocol.ext.allow=never",
+)  # fmt: skip
+# What a repository on this machine could run when it receives: each is overruled where it is read, in its own process.
+_SAFE_RECEIVE = (
+    "core.hooksPath=/dev/null", "core.alternateRefsCommand=true", "core.fsmonitor=false", "receive.denyCurrentBranch=refuse",
+    "receive.autogc=false", "gc.auto=0", "maintenance.auto=false",
+)  # fmt: skip
+
+
+def read_push_offer(folder: Folder) -> PushOffer:
+    """Returns what could be pushed where. Talks to no remote. Raises: NoRepository, ToolFault."""
+    place = find_repository(folder)
+    head = read_head(place)
+    if head.branch is None or head.commit is None:
+        return PushOffer(head.branch, head.commit, ())
+    return PushOffer(
+        head.branch, head.commit, tuple(_target(place, head, remote, head.branch) for remote in read_remotes(place))
+    )
+
+
+def push(folder: Folder, remote_name: str, address: str, offered: GitHead, environ: Mapping[str, str]) -> None:
+    """Pushes the commit to the branch of the same name, never by force. `address` is the one that the person saw.
+
+    Raises: StateChanged if branch or address are not what the person saw; ToolFault, CommandFailed, ToolTimedOut.
+    """
+    place = find_repository(folder)
+    head = read_head(place)
+    remote = next((one for one in read_remotes(place) if one.name == remote_name), None)
+    if head != offered or remote is None or remote.shown != address:
+        raise StateChanged("The branch or the remote's address changed meanwhile. Nothing was pushed; look again.")
+    if remote.refused is not None:
+        raise ToolFault(f"Nothing was pushed. {remote.refused}")
+    if head.commit is None or head.reference is None:
+        raise ToolFault("There is no branch with a commit that could be pushed.")
+    words = ["push", "--porcelain", "--no-verify", "--no-recurse-submodules", "--no-signed"]
+    if remote.is_local:
+        options = [word for setting in _SAFE_RECEIVE for word in ("-c", setting)]
+        words.append(f"--receive-pack={shlex.join(['git', *options, 'receive-pack'])}")
+    words += ["--", remote.address, f"{head.commit}:{head.reference}"]
+    with own_git_folder(place, head) as own:
+        folders = {name: own[name] for name in ("GIT_DIR", "GIT_OBJECT_DIRECTORY")}
+        person = {name: environ[name] for name in _OF_PERSON if name in environ}
+        _run_push(words, {**person, **_ENVIRONMENT, **folders}, remote)
+    _remember(place, remote, head)
+
+
+def _target(place: RepositoryPlace, head: GitHead, remote: Remote, branch: str) -> PushTarget:
+    tracked = _tracked(place, remote, branch)
+    known = tracked or next(filter(None, (_tracked(place, remote, usual) for usual in _USUAL_BRANCHES)), None)
+    commits = _commits(place, head, known) if remote.refused is None else []
+    return PushTarget(
+        remote.name,
+        remote.shown,
+        remote.refused,
+        tuple(commits[:MOST_COMMITS]),
+        complete=len(commits) <= MOST_COMMITS,
+        is_new_branch=tracked is None,
+    )
+
+
+def _commits(place: RepositoryPlace, head: GitHead, known: str | None) -> list[GitCommit]:
+    words = ["log", "-z", f"--max-count={MOST_COMMITS + 1}", "--no-show-signature", "--format=%H%x09%aI%x09%an%x09%s"]
+    with own_git_folder(place, head) as environment:
+        try:
+            printed = run_git([*words, "HEAD", *([f"^{known}"] if known else [])], folder="/", environment=environment)
+        except CommandFailed:  # the known commit was pruned
+            printed = run_git([*words, "HEAD"], folder="/", environment=environment)
+    lines = (line.split("\t", 3) for line in printed.decode(errors="replace").split("\0") if line)
+    return [GitCommit(line[0], line[3], line[2], line[1]) for line in lines if len(line) == 4]
+
+
+def _tracked(place: RepositoryPlace, remote: Remote, branch: str) -> str | None:
+    if not is_branch_reference(f"refs/heads/{remote.name}/{branch}"):
+        return None
+    return read_reference(place, f"refs/remotes/{remote.name}/{branch}")
+
+
+def _remember(place: RepositoryPlace, remote: Remote, head: GitHead) -> None:
+    """Moves our own note of where the remote's branch is. A failure changes nothing of the push."""
+    if head.commit is None or not is_branch_reference(f"refs/heads/{remote.name}/{head.branch}"):
+        return
+    words = ("update-ref", "-m", "update by push", f"refs/remotes/{remote.name}/{head.branch}", head.commit)
+    try:
+        run_git(words, folder="/", environment=real_git_folder(place))
+    except (CommandFailed, ToolFault):
+        return
+
+
+def _run_push(words: list[str], environment: Mapping[str, str], remote: Remote) -> None:
+    options = [word for setting in _SAFE for word in ("-c", setting)]
+    with tempfile.TemporaryFile() as said:
+        try:
+            process = subprocess.Popen(
+                ["git", "--no-pager", *options, *words],
+                cwd="/",
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,  # no terminal to ask at, and one group to end
+            )
+        except FileNotFoundError:
+            raise ToolFault("Git is not installed on the server's machine.") from None
+        try:
+            code = process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            raise ToolTimedOut(f"The remote did not answer within {SECONDS:.0f} seconds.") from None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        said.seek(0)
+        if code:
+            reply = said.read(_MOST_REPLY).decode(errors="replace").replace(remote.address, remote.shown)
+            raise CommandFailed(f"Git could not push: {_reason(reply)}")
+
+
+def _reason(reply: str) -> str:
+    """The line that says most: a rejected branch, else the first error, else the last line."""
+    lines = [
+        "".join(sign for sign in line if sign.isprintable())
+        for line in reply.replace("\t", " ").splitlines()
+        if line.strip()
+    ]
+    for mark in ("!", "fatal:", "error:", "remote:"):
+        for line in lines:
+            if line.startswith(mark):
+                return line[:300]
+    return lines[-1][:300] if lines else "it said nothing"

@@ -1,0 +1,135 @@
+"""Parses git's index file: the paths that git tracks, their stored states, and the extensions. Reads bytes only, and runs no git."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+STAGE = 0x3000  # of an entry's flags: not 0 in a merge with conflicts
+_EXTENDED = 0x4000
+_FIRST = 12  # byte of the first entry
+_INCOMPLETE = frozenset({b"link", b"sdir"})  # extensions: entries are in another file, or are whole folders
+
+
+class NotAnIndex(ValueError):
+    """The bytes are not an index that this module understands."""
+
+
+class IndexEntry(NamedTuple):
+    path: bytes
+    mode: int
+    oid: bytes
+    flags: int
+    more_flags: int
+    mtime: int
+    size: int
+    stored: bytes
+    """Everything but the path, as stored in the file."""
+
+
+@dataclass(slots=True)
+class Index:
+    algorithm: str
+    entries: dict[tuple[bytes, int], IndexEntry] = field(default_factory=dict)
+    extensions: dict[bytes, bytes] = field(default_factory=dict)
+
+
+def parse_index(data: bytes) -> Index:
+    """Raises: NotAnIndex."""
+    algorithm, length = _checksum_of(data)
+    body, index = data[:-length], Index(algorithm)
+    with _translated_faults():
+        version, count = _version_and_count(body)
+        at, path = _FIRST, b""
+        for _ in range(count):
+            entry, at = _entry(body, at, length, version, path)
+            path = entry.path
+            index.entries[(path, entry.flags & STAGE)] = entry
+        index.extensions.update(_extensions(body, at))
+    if len(index.entries) != count:
+        raise NotAnIndex("an entry occurs twice")
+    return index
+
+
+def tracked_paths(data: bytes) -> Iterator[bytes]:
+    """Yields every path that git tracks, one at a time: an index may have hundreds of thousands.
+
+    Raises: NotAnIndex, at the end also if the file does not name every path (a split or a sparse index).
+    """
+    _, length = _checksum_of(data)
+    body = data[:-length]
+    with _translated_faults():
+        version, count = _version_and_count(body)
+        at, path = _FIRST, b""
+        for _ in range(count):
+            entry, at = _entry(body, at, length, version, path)
+            path = entry.path
+            yield path
+        if not _INCOMPLETE.isdisjoint(name for name, _ in _extensions(body, at)):
+            raise NotAnIndex("it does not name every path")
+
+
+def _checksum_of(data: bytes) -> tuple[str, int]:
+    for algorithm, length in (("sha1", 20), ("sha256", 32)):
+        if hashlib.new(algorithm, data[:-length], usedforsecurity=False).digest() == data[-length:]:
+            return algorithm, length
+    raise NotAnIndex("its checksum is missing or wrong")
+
+
+@contextmanager
+def _translated_faults() -> Iterator[None]:
+    try:
+        yield
+    except (IndexError, ValueError) as error:
+        raise NotAnIndex(str(error) or "it ends too early") from None
+
+
+def _version_and_count(data: bytes) -> tuple[int, int]:
+    version, count = _number(data, 4), _number(data, 8)
+    if data[:4] != b"DIRC" or version not in (2, 3, 4):
+        raise NotAnIndex(f"its version is {version}")
+    return version, count
+
+
+def _extensions(data: bytes, at: int) -> Iterator[tuple[bytes, bytes]]:
+    while at < len(data):
+        size = _number(data, at + 4)
+        if at + 8 + size > len(data):
+            raise NotAnIndex("an extension is cut off")
+        yield data[at : at + 4], data[at + 8 : at + 8 + size]
+        at += 8 + size
+
+
+def _entry(data: bytes, at: int, length: int, version: int, previous: bytes) -> tuple[IndexEntry, int]:
+    start, at = at, at + 40 + length
+    flags, more, at = int.from_bytes(data[at : at + 2]), 0, at + 2
+    if flags & _EXTENDED:
+        more, at = int.from_bytes(data[at : at + 2]), at + 2
+    fixed = data[start:at]
+    path = b""
+    if version == 4:
+        cut, at = _varint(data, at)
+        path = previous[: len(previous) - cut] if cut <= len(previous) else previous
+    end = data.index(b"\0", at)
+    path += data[at:end]
+    at = end + 1 if version == 4 else start + (end - start + 8) // 8 * 8
+    mtime, mode, size = _number(fixed, 8), _number(fixed, 24), _number(fixed, 36)
+    return IndexEntry(path, mode, fixed[40 : 40 + length], flags, more, mtime, size, fixed), at
+
+
+def _number(data: bytes, at: int) -> int:
+    if at + 4 > len(data):
+        raise NotAnIndex("it ends too early")
+    return int.from_bytes(data[at : at + 4])
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    byte, at = data[at], at + 1
+    found = byte & 127
+    while byte & 128:
+        byte, at = data[at], at + 1
+        found = ((found + 1) << 7) + (byte & 127)
+        if found > 1 << 20:
+            raise NotAnIndex("a path is too long")
+    return found, at

@@ -1,0 +1,48 @@
+"""How one server's connection is reported: by the attempt that was asked for, and at once when that is given up."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from anycowork.domain.mcp_servers import McpServerConfig
+from anycowork.mcp.connection import McpConnection
+from anycowork.mcp.stdio_transport import ServerLauncher
+from anycowork.sandbox.egress import Egress
+from anycowork.server.mcp_token_store import McpTokenStore
+
+
+@asynccontextmanager
+async def started(folder: Path, command: str, *args: str) -> AsyncIterator[McpConnection]:
+    config = McpServerConfig(name="one", command=command, args=list(args), unsandboxed=True)
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        connection = McpConnection(
+            config,
+            ServerLauncher(None, Egress(), folder),
+            tasks,
+            McpTokenStore(folder),
+            taken=frozenset,
+            tools_changed=lambda: None,
+        )
+        connection.start()
+        try:
+            yield connection
+        finally:
+            await connection.stop()
+
+
+async def test_whoever_waits_for_a_connection_is_answered_when_it_is_given_up(tmp_path: Path) -> None:
+    async with started(tmp_path, "/bin/sleep", "60") as connection:
+        waiting = asyncio.ensure_future(connection.first_outcome())
+        await asyncio.sleep(0)
+        await connection.stop()
+        assert (await waiting)["status"] == "disabled"
+
+
+async def test_the_outcome_of_an_attempt_stays_what_it_was(tmp_path: Path) -> None:
+    async with started(tmp_path, "no-such-program-here") as connection:
+        outcome = await connection.first_outcome()
+        assert outcome["status"] == "failed" and "no-such-program-here" in str(outcome["error"])
+        await connection.stop()
+        assert connection.shown()["status"] == "disabled"
+        assert await connection.first_outcome() == outcome

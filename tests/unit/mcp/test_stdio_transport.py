@@ -1,0 +1,36 @@
+"""A server's program is let go of whole, however early its session is given up: no file stays open that a collector would find."""
+
+import asyncio
+import gc
+import warnings
+from contextlib import suppress
+
+from anycowork.mcp.stdio_transport import LineLog, open_pipes, started_process
+
+MOST_STEPS = 12
+
+
+async def test_a_session_given_up_at_any_step_leaves_no_pipe_open() -> None:
+    opened = asyncio.Event()
+
+    async def use_program() -> None:
+        with started_process(["/bin/cat"], env={}, fds=()) as process:
+            async with open_pipes(process, LineLog()) as pipes:
+                pipes.writer.write(b"x" * 1_000_000)  # more than the pipe takes: some is still to be written at the end
+                opened.set()
+                await asyncio.Event().wait()
+
+    for steps in range(MOST_STEPS):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            task = asyncio.ensure_future(use_program())
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            del task
+            await asyncio.sleep(0)  # a transport closes its file in the next round of the loop
+            gc.collect()
+        assert not caught, (steps, [str(one.message) for one in caught])
+    assert opened.is_set(), "it was never given up late enough"

@@ -1,0 +1,234 @@
+// Writes a role. The server says what is wrong with each field while it is typed, and once more when it is saved.
+import { type ReactNode, useId, useState } from "react";
+import { useRoles } from "../state/queries";
+import { t } from "../texts/definitions";
+import { Button } from "../ui/Button";
+import { Field, INPUT } from "../ui/Field";
+import { say } from "../ui/toasts";
+import { Refusal } from "../wire/client";
+import { useChecked } from "./checked";
+import { COLOURS, checkRole, OUTPUTS, PERMISSIONS, type RoleValues, saveRole } from "./roleDraft";
+
+interface Props {
+  initial: RoleValues;
+  isNew: boolean;
+  onDone: () => void;
+  onCancel: () => void;
+}
+
+export function RoleForm({ initial, isNew, onDone, onCancel }: Props) {
+  const [values, setValues] = useState(initial);
+  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
+  const [refused, setRefused] = useState<Readonly<Record<string, string>>>({});
+  const [busy, setBusy] = useState(false);
+  const checked = useChecked(values, checkRole);
+  const set = (change: Partial<RoleValues>) => {
+    setValues((now) => ({ ...now, ...change }));
+    setTouched((now) => new Set([...now, ...Object.keys(change)]));
+    setRefused({});
+  };
+  const faults = { ...checked?.found, ...refused };
+  const faultAt = (field: string) => (touched.has(field) || field in refused ? faults[field] : undefined);
+  const save = async () => {
+    setBusy(true);
+    try {
+      await saveRole(values, isNew);
+      say(t.saved(values.name));
+      onDone();
+    } catch (error) {
+      const { message, param, faults: told } = error as Refusal;
+      const named = error instanceof Refusal && Object.keys(told).length === 0 && param ? { [param]: message } : told;
+      setRefused(named ?? {});
+      if (!named || Object.keys(named).length === 0) say(message, "problem");
+    }
+    setBusy(false);
+  };
+  return (
+    <form
+      aria-label={isNew ? t.newRole : t.edit(initial.name)}
+      className="space-y-4 rounded-2xl border border-line bg-surface p-4"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <div className="grid gap-4 sm:grid-cols-2">
+        <Checked label={t.name} hint={isNew ? t.nameHint : undefined} fault={faultAt("name")}>
+          {(more) => (
+            <input
+              {...more}
+              autoFocus={isNew}
+              readOnly={!isNew}
+              value={values.name}
+              onChange={({ target }) => set({ name: target.value })}
+              className={`${INPUT} font-mono read-only:bg-sunken`}
+            />
+          )}
+        </Checked>
+        <Checked label={t.colour}>
+          {(more) => (
+            <select
+              {...more}
+              value={values.colour}
+              onChange={({ target }) => set({ colour: target.value })}
+              className={INPUT}
+            >
+              {[...new Set([...COLOURS, values.colour])].map((colour) => (
+                <option key={colour} value={colour}>
+                  {t.colours[colour] ?? colour}
+                </option>
+              ))}
+            </select>
+          )}
+        </Checked>
+      </div>
+      <Checked label={t.description} hint={t.descriptionHint} fault={faultAt("tooltip")}>
+        {(more) => (
+          <input
+            {...more}
+            autoFocus={!isNew}
+            value={values.tooltip}
+            onChange={({ target }) => set({ tooltip: target.value })}
+            className={INPUT}
+          />
+        )}
+      </Checked>
+      <Choices
+        legend={t.permissions}
+        about={t.permissionsAtOnce}
+        options={PERMISSIONS.map((permission) => [permission, t.may[permission] ?? permission])}
+        chosen={values.permissions}
+        onChange={(permissions) => set({ permissions: permissions as RoleValues["permissions"] })}
+      />
+      <Checked label={t.output} fault={faultAt("output")}>
+        {(more) => (
+          <select
+            {...more}
+            value={values.output}
+            onChange={({ target }) => set({ output: target.value as RoleValues["output"] })}
+            className={INPUT}
+          >
+            {OUTPUTS.map((output) => (
+              <option key={output} value={output}>
+                {t.outputs[output]}
+              </option>
+            ))}
+          </select>
+        )}
+      </Checked>
+      {values.output === "plan" && <Delegates values={values} fault={faultAt("delegates")} onChange={set} />}
+      <Checked label={t.instructions} hint={t.instructionsHint} fault={faultAt("prompt")}>
+        {(more) => (
+          <textarea
+            {...more}
+            rows={10}
+            value={values.prompt}
+            onChange={({ target }) => set({ prompt: target.value })}
+            className={`${INPUT} min-h-40 py-2 leading-relaxed`}
+          />
+        )}
+      </Checked>
+      <div className="flex flex-wrap gap-2">
+        <Button look="primary" type="submit" disabled={busy || (checked?.current && Object.keys(faults).length > 0)}>
+          {busy ? t.saving : t.save}
+        </Button>
+        <Button look="quiet" onClick={onCancel}>
+          {t.cancel}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function Delegates({
+  values,
+  fault,
+  onChange,
+}: {
+  values: RoleValues;
+  fault: string | undefined;
+  onChange: (change: Partial<RoleValues>) => void;
+}) {
+  const others = useRoles().filter(({ name }) => name !== values.name);
+  return (
+    <>
+      <Choices
+        legend={t.delegates}
+        about={t.delegatesAbout}
+        options={others.map(({ name }) => [name, name])}
+        chosen={values.delegates}
+        onChange={(delegates) => onChange({ delegates })}
+      />
+      {fault && <p className="text-sm text-bad">{t.fault(t.delegates, fault)}</p>}
+    </>
+  );
+}
+
+interface Described {
+  "aria-invalid": boolean;
+  "aria-describedby": string | undefined;
+}
+
+/** A field, and below it what the server says is wrong with it. */
+function Checked({
+  label,
+  hint,
+  fault,
+  children,
+}: {
+  label: string;
+  hint?: string | undefined;
+  fault?: string | undefined;
+  children: (more: Described) => ReactNode;
+}) {
+  const id = useId();
+  return (
+    <div className="min-w-0">
+      <Field label={label} {...(hint ? { hint } : {})}>
+        {children({ "aria-invalid": fault !== undefined, "aria-describedby": fault ? id : undefined })}
+      </Field>
+      <p id={id} aria-live="polite" className="mt-1 text-sm text-bad empty:hidden">
+        {fault && t.fault(label, fault)}
+      </p>
+    </div>
+  );
+}
+
+function Choices({
+  legend,
+  about,
+  options,
+  chosen,
+  onChange,
+}: {
+  legend: string;
+  about: string;
+  options: readonly (readonly [value: string, label: string])[];
+  chosen: readonly string[];
+  onChange: (chosen: string[]) => void;
+}) {
+  const id = useId();
+  return (
+    <fieldset aria-describedby={id} className="min-w-0">
+      <legend className="text-sm font-medium">{legend}</legend>
+      <div className="mt-1 flex flex-wrap gap-x-5">
+        {options.map(([value, label]) => (
+          <label key={value} className="inline-flex min-h-9 items-center gap-2 text-sm thumb:min-h-11">
+            <input
+              type="checkbox"
+              checked={chosen.includes(value)}
+              onChange={({ target }) =>
+                onChange(target.checked ? [...chosen, value] : chosen.filter((one) => one !== value))
+              }
+              className="size-4 accent-current"
+            />
+            {label}
+          </label>
+        ))}
+      </div>
+      <p id={id} className="mt-0.5 text-xs text-ink-3">
+        {about}
+      </p>
+    </fieldset>
+  );
+}

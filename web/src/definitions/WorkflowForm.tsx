@@ -1,0 +1,104 @@
+// Writes a workflow as its file. The server says in which line something is wrong while it is typed.
+import { useId, useRef, useState } from "react";
+import { t } from "../texts/definitions";
+import { Button } from "../ui/Button";
+import { Field, INPUT } from "../ui/Field";
+import { attempt, say } from "../ui/toasts";
+import { useChecked } from "./checked";
+import { checkWorkflow, saveWorkflow, type WorkflowCheck, type WorkflowDraft } from "./workflowDraft";
+
+interface Props {
+  initial: WorkflowDraft;
+  onDone: () => void;
+  onCancel: () => void;
+}
+
+export function WorkflowForm({ initial, onDone, onCancel }: Props) {
+  const isNew = initial.sha256 === null;
+  const [draft, setDraft] = useState(initial);
+  const [busy, setBusy] = useState(false);
+  const area = useRef<HTMLTextAreaElement>(null);
+  const told = useId();
+  const checked = useChecked(draft, checkWorkflow);
+  const faulty = checked?.found.fault != null;
+  const save = async () => {
+    setBusy(true);
+    const saved = await attempt(saveWorkflow(draft));
+    setBusy(false);
+    if (!saved) return;
+    say(t.saved(draft.name));
+    onDone();
+  };
+  return (
+    <form
+      aria-label={isNew ? t.newWorkflow : t.edit(initial.name)}
+      className="space-y-4 rounded-2xl border border-line bg-surface p-4"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <Field label={t.name} {...(isNew ? { hint: t.nameHint } : {})}>
+        <input
+          autoFocus={isNew}
+          required
+          readOnly={!isNew}
+          value={draft.name}
+          onChange={({ target }) => setDraft({ ...draft, name: target.value })}
+          className={`${INPUT} font-mono read-only:bg-sunken`}
+        />
+      </Field>
+      <Field label={t.definition} hint={t.definitionHint}>
+        <textarea
+          ref={area}
+          autoFocus={!isNew}
+          rows={20}
+          spellCheck={false}
+          aria-invalid={faulty}
+          aria-describedby={told}
+          value={draft.content}
+          onChange={({ target }) => setDraft({ ...draft, content: target.value })}
+          className={`${INPUT} min-h-60 py-2 font-mono text-[13px] leading-relaxed`}
+        />
+      </Field>
+      <Verdict id={told} found={checked?.found ?? null} onLine={(line) => goToLine(area.current, line)} />
+      <div className="flex flex-wrap gap-2">
+        <Button look="primary" type="submit" disabled={busy || !draft.name || (checked?.current && faulty)}>
+          {busy ? t.saving : t.save}
+        </Button>
+        <Button look="quiet" onClick={onCancel}>
+          {t.cancel}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function Verdict({ id, found, onLine }: { id: string; found: WorkflowCheck | null; onLine: (line: number) => void }) {
+  const { fault, workflow } = found ?? {};
+  const line = fault?.line ?? null;
+  return (
+    <div className="flex flex-wrap items-center gap-x-3 text-sm">
+      <p id={id} aria-live="polite" className={fault ? "text-bad" : "text-ink-2"}>
+        {fault && t.problem(fault.reason)}
+        {workflow && t.fine(workflow.steps.length, workflow.needs.map((one) => t.may[one] ?? one).join(", "))}
+        {!found && t.checking}
+      </p>
+      {line !== null && (
+        <Button look="quiet" onClick={() => onLine(line)}>
+          {t.goToLine(line)}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** Selects the line, so that it is scrolled to and read out. */
+function goToLine(area: HTMLTextAreaElement | null, line: number) {
+  if (!area) return;
+  const lines = area.value.split("\n");
+  const start = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
+  area.focus();
+  area.setSelectionRange(start, start + (lines[line - 1]?.length ?? 0));
+  area.scrollTop = (line - 4) * (area.scrollHeight / lines.length);
+}
