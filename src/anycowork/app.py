@@ -32,12 +32,12 @@ from anycowork.chats.services import (
     Services,
     WorkspaceServices,
 )
-from anycowork.chats.shared_chat_locks import ChatClaims, OnlyServer, SharedChatLocks
+from anycowork.chats.shared_chat_locks import OnlyServer
 from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.turn_recovery import TurnRecovery
-from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, waiting_stages
+from anycowork.chats.turn_scheduler import TurnScheduler
 from anycowork.config.known_models import known_models
 from anycowork.config.settings import Settings
 from anycowork.domain.engine import Engine
@@ -55,11 +55,11 @@ from anycowork.providers.openai.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.egress import Egress
 from anycowork.sandbox.network import Network
-from anycowork.sandbox.stage import Staging
 from anycowork.server.agent_setup import build_rule_service, build_scheduler
 from anycowork.server.audit_check import verify_every_chain
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
+from anycowork.server.crash_recovery import recover_after_crash
 from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_data_folder
 from anycowork.server.database_setup import open_database
 from anycowork.server.definition_files import DefinitionFiles
@@ -69,7 +69,7 @@ from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
 from anycowork.server.model_connections import ModelConnections
 from anycowork.server.provider_keys import ProviderKeys
-from anycowork.server.server_peers import build_locks, follow_peers, take_over
+from anycowork.server.server_peers import build_locks, peer_watches
 from anycowork.server.shared_parts import (
     add_delegates,
     build_isolated_tasks,
@@ -133,7 +133,7 @@ async def start_services(
     stalls = StallWatch()
     try:
         async with asyncio.TaskGroup() as tasks:
-            services = await _build_services(
+            server = await _build_services(
                 settings,
                 clock,
                 token,
@@ -145,23 +145,23 @@ async def start_services(
                 egress=Egress(outside),
                 stalls=stalls,
             )
-            watches = [tasks.create_task(services.local.watch()), tasks.create_task(services.maintenance.keep_up())]
-            watches += [tasks.create_task(watch) for watch in services.peer_watches]
+            watches = [tasks.create_task(server.local.watch()), tasks.create_task(server.maintenance.keep_up())]
+            watches += [tasks.create_task(watch) for watch in server.peer_watches]
             if settings.probe_local_servers:
                 watches.append(tasks.create_task(LocalServerWatcher(providers).watch()))
             try:
                 with stalls.watching(asyncio.get_running_loop()):
-                    yield services
+                    yield server
             finally:
-                services.stopping.set()
+                server.stopping.set()
                 for watch in watches:
                     watch.cancel()
-                services.coordinator.close()
-                services.services.queue.close()
-                await services.scheduler.interrupt_all()
-                await services.engine.aclose()
-                await services.local.aclose()
-                await services.mcp.aclose()
+                server.coordinator.close()
+                server.services.queue.close()
+                await server.scheduler.interrupt_all()
+                await server.engine.aclose()
+                await server.local.aclose()
+                await server.mcp.aclose()
     finally:
         await providers.aclose()
         await database.aclose()
@@ -205,7 +205,7 @@ async def _build_services(
     engine = InProcessEngine(tasks)
     turns = TaskTurns(engine=engine, scheduler=scheduler, store=store, clock=clock, tasks=tasks)
     locks = build_locks(database, database.peers, turns) if database.peers is not None else None
-    await _recover(shared.sandbox_setup.staging, database, rollback, recovery, turns, locks or OnlyServer())
+    await recover_after_crash(shared.sandbox_setup.staging, database, rollback, recovery, turns, locks or OnlyServer())
     chat_lock = ChatLock(journal=journal, store=store, scheduler=turns, locks=locks)
     isolated = build_isolated_tasks(settings, shared, database, clock)
     coordinator = JobCoordinator(
@@ -267,6 +267,7 @@ async def _build_services(
         file_edits=file_services.edits,
         git=file_services.git,
         worktrees=file_services.worktrees,
+        pdf_texts=file_services.pdf_texts,
         symbols=SymbolService(store=store, rules=database.rules, workspaces=workspaces, toolbox=shared.toolbox),
         decisions=DecisionService(
             chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
@@ -358,38 +359,8 @@ async def _build_services(
         services,
         app,
         services.server.stopping,
-        _peer_watches(database, hub, locks, recovery, turns, on_rest),
+        peer_watches(database, hub, locks, recovery, turns, on_rest),
     )
-
-
-def _peer_watches(
-    database: Database,
-    hub: Hub,
-    locks: SharedChatLocks | None,
-    recovery: TurnRecovery,
-    turns: TaskTurns,
-    on_rest: Callable[[str], None],
-) -> tuple[Coroutine[None, None, None], ...]:
-    if database.peers is None or locks is None:
-        return ()
-    peers = database.peers
-    return (follow_peers(database, peers, hub), take_over(database, peers, locks, recovery, turns, on_rest))
-
-
-async def _recover(
-    staging: Staging,
-    database: Database,
-    rollback: RollbackService,
-    recovery: TurnRecovery,
-    turns: TaskTurns,
-    claims: ChatClaims,
-) -> None:
-    """Recovers before anybody works in a workspace again: restores, then commands, then turns."""
-    await rollback.settle_after_crash()
-    await asyncio.to_thread(staging.end_orphans)
-    left = await asyncio.to_thread(staging.left_behind)  # before an interrupted turn starts again
-    await settle_after_crash(database.store, recovery, turns, claims)
-    await asyncio.to_thread(staging.sweep, left, waiting=await waiting_stages(database.store))
 
 
 # --- serving
@@ -424,9 +395,7 @@ async def serve(
             if ready:
                 ready(info, lambda seconds: sessions.offer(seconds)[0])
 
-        async with start_services(settings, clock, token=token) as services:
+        async with start_services(settings, clock, token=token) as server:
             tune_gc()
-            known = partial(announce, services.services.access.sessions)
-            await serve_app(
-                services.app, address, stopping=services.stopping, ready=known, handle_signals=handle_signals
-            )
+            known = partial(announce, server.services.access.sessions)
+            await serve_app(server.app, address, stopping=server.stopping, ready=known, handle_signals=handle_signals)

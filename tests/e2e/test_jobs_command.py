@@ -1,11 +1,13 @@
 """`anycowork run --job` and `anycowork jobs`, as people type them."""
 
+import asyncio
 import json
 import re
 
 from support.cli_process import CommandLine, ServeProcess
-from support.jobs import plan, report, writing
+from support.jobs import SHARED, by_task, bytes_of, plan, report, twelve_answers, twelve_tasks, writing
 from support.scripted_model import ScriptedModel, call
+from support.spec import proves
 
 
 def test_job_is_planned_parked_for_approval_and_carried_out_from_the_command_line(
@@ -28,3 +30,42 @@ def test_job_is_planned_parked_for_approval_and_carried_out_from_the_command_lin
     assert "Task job-a (completed): job-a.txt is written" in done.stderr
     shown = cli.type("jobs", "show", job.group(1))
     assert "completed (claimed): job-a.txt is written" in shown.stdout
+
+
+@proves("JOB-3", "JOB-10", "PLN-5")
+def test_twelve_tasks_with_a_conflict_and_a_review_run_from_the_command_line(
+    shared: tuple[CommandLine, ServeProcess], models: ScriptedModel
+) -> None:
+    cli, server = shared
+    (cli.workspace / "shared.txt").write_text(SHARED)
+    (plan_file := cli.home / "plan.json").write_text(json.dumps(twelve_tasks()))
+    before = bytes_of(cli.workspace)
+    told = asyncio.Event()
+    told.set()
+    try:
+        for review in ("--review", None):
+            models.mind = by_task(twelve_answers(told), lambda told: "The guide is written.")
+            words = ["run", "--job", "--parallel", "4", "--approved-plan", str(plan_file), *filter(None, [review])]
+            asked = cli.type(*words)
+            assert asked.returncode == 3, asked.stderr
+            for version in ("The task's version:", "The version that is there now:", "title: by a", "title: by b"):
+                assert version in asked.stderr
+            address = re.search(r"/context/\S+/questions/\S+?/answer", asked.stderr)
+            assert address is not None
+            server.post(address.group(), {"value": "workspace"})
+            job = server.get("/jobs?limit=1")["jobs"][0]["id"]
+            done = cli.type("jobs", "follow", job)
+            table = [line.split() for line in done.stderr.splitlines()]
+            assert ["task", "agent", "status", "files", "commands", "seconds", "cost"] in table, done.stderr
+            rows = {row[0]: row[1:5] for row in table if len(row) == 7 and row[1] == "worker"}
+            assert len(rows) == 12 and rows["index"] == ["worker", "claimed", "1", "0"]
+            if review:
+                assert done.returncode == 3 and f"jobs drop {job}" in done.stderr, done.stderr
+                assert bytes_of(cli.workspace) == before
+                assert cli.type("jobs", "drop", job).returncode == 0
+                assert bytes_of(cli.workspace) == before, "dropped without a trace"
+            else:
+                assert done.returncode == 0 and done.stdout.strip() == "The guide is written."
+                assert len(bytes_of(cli.workspace)) == len(before) + 10
+    finally:
+        models.mind = None

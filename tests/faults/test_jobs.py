@@ -4,7 +4,9 @@ import asyncio
 import os
 import random
 import re
+import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import aiohttp
@@ -13,7 +15,7 @@ import pytest
 from anycowork.domain.chats import TurnState
 from support.fork_server import ForkServer
 from support.jobs import plan, report, writing
-from support.scripted_model import Body, call, serve_in_thread
+from support.scripted_model import Answer, Body, Reply, call, serve_in_thread
 from support.server import child_server
 from support.spec import proves
 from support.stored import opened
@@ -23,7 +25,18 @@ ROUNDS = int(os.environ.get("ANYCOWORK_KILL_ROUNDS", "1"))  # `make test-kills` 
 GONE = (aiohttp.ClientError, ConnectionError, TimeoutError)
 
 
-def answer(body: Body) -> str:
+def answers(asked: threading.Event, killed: threading.Event) -> Callable[[Body], Answer]:
+    """A model that keeps its first answer back until the server was killed: that task is surely at work then."""
+
+    def answer(body: Body) -> Answer:
+        first = not asked.is_set()
+        asked.set()
+        return Reply(_answer(body), hold=killed) if first else _answer(body)
+
+    return answer
+
+
+def _answer(body: Body) -> str:
     """Writes the task's file unless it is there already, then reports; closes the job in words."""
     told = "\n".join(message["content"] for message in body["messages"] if message["role"] == "user")
     task = re.search(r"^Task (t\d+): ", told, re.MULTILINE)
@@ -43,8 +56,9 @@ async def test_job_survives_kills_at_random_moments_and_no_finished_task_runs_tw
 ) -> None:
     moments = random.Random(1414 + round_)
     steps = [writing(f"t{n}", *([f"t{n - 1}"] if n % 3 else [])) for n in range(TASKS)]
+    asked, once = threading.Event(), threading.Event()
     with (
-        serve_in_thread(mind=answer) as model,
+        serve_in_thread(mind=answers(asked, once)) as model,
         child_server(fork_server, tmp_path, model_url=model.base_url) as server,
     ):
         async with server.connect() as client:
@@ -54,11 +68,13 @@ async def test_job_survives_kills_at_random_moments_and_no_finished_task_runs_tw
             )
             await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
             killed, seen_done = 0, Counter[str]()
+            assert await asyncio.to_thread(asked.wait, TIMEOUT)
             async with asyncio.timeout(TIMEOUT):
                 while killed < kills:
-                    await asyncio.sleep(moments.uniform(0.0, 0.12))  # the random moment is the point of this test
                     server.restart()
+                    once.set()
                     killed += 1
+                    await asyncio.sleep(moments.uniform(0.0, 0.12))  # the random moment is the point of this test
                     shown = await client.ask("GET", f"/jobs/{job['id']}")
                     seen_done |= Counter(t["id"] for t in shown["tasks"] if t["status"] == "completed")
                 while True:
@@ -86,7 +102,7 @@ async def test_job_survives_kills_at_random_moments_and_no_finished_task_runs_tw
             )
             started = [e["seq"] for e in events if e["type"] == "task-started" and e["task"]["id"] == task_id]
             assert max(started) < ended, "no finished task starts again"
-        assert any(task["attempt"] > 1 for task in shown["tasks"]), "the kills hit tasks at work"
+        assert any(task["attempt"] > 1 for task in shown["tasks"]), "the first kill hit a task at work"
         assert server.terminate() == 0
         assert not list(server.data.glob("**/copies/*")), "no private copy is left"
     async with opened(server.data) as database:

@@ -2,12 +2,17 @@
 
 import asyncio
 import json
+import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from support.live_server import LiveChat, LiveServer
+from support.scripted_model import Answer, Body, Reply, call
 
 TIMEOUT = 20.0
 Json = dict[str, Any]
+Answers = dict[str, list[Answer | Callable[[], Answer]]]
 
 
 def report(summary: str, status: str = "success", **more: Any) -> str:
@@ -57,3 +62,60 @@ async def until_idle(chat: LiveChat) -> None:
             if event.get("state") == "idle" and event["type"] == "job-updated":
                 return
     raise AssertionError("the stream ended")
+
+
+def by_task(answers: Answers, otherwise: Callable[[str], Answer] = lambda told: "Done.") -> Callable[[Body], Answer]:
+    """A model that answers each task from its own list, in whatever order the tasks ask; `otherwise` answers anybody else."""
+
+    def answer(body: Body) -> Answer:
+        told = "\n".join(str(message["content"]) for message in body["messages"] if message["role"] == "user")
+        task = re.search(r"^Task (\S+): ", told, re.MULTILINE)
+        if task is None:
+            return otherwise(told)
+        given = answers[task.group(1)].pop(0)
+        return given() if callable(given) else given
+
+    return answer
+
+
+# --- a job of twelve tasks, four of which write at the same time, and two of these the same line
+
+SHARED = "title: draft\n"
+
+
+def twelve_tasks() -> Json:
+    edits = [{"id": name, "action": f"set the title in {name}'s words", "paths": ["shared.txt"]} for name in ("a", "b")]
+    first = [*edits, writing("c"), writing("d")]
+    middle = [writing(f"{name}2", name) for name in "abcd"]
+    last = [writing("left", "a2", "b2"), writing("right", "c2", "d2"), writing("index", "left", "right")]
+    return {"goal": "Write the guide", "steps": [*first, *middle, *last, writing("end", "index")]}
+
+
+def twelve_answers(completed_a: asyncio.Event) -> Answers:
+    """`b` reports when `completed_a` is set: its version of the line then meets that of `a`, which is merged already."""
+    answers: Answers = {
+        step["id"]: [
+            call("create_file", path=f"{step['id']}.txt", content=f"{step['id']}\n"),
+            report(f"{step['id']} is there"),
+        ]
+        for step in twelve_tasks()["steps"]
+    }
+    edit = [{"find": "draft", "replace": "by a"}]
+    answers["a"] = [call("update_file", path="shared.txt", edits=edit), report("the title is by a")]
+    mine = call("update_file", path="shared.txt", edits=[{"find": "draft", "replace": "by b"}])
+    answers["b"] = [mine, Reply(report("the title is by b"), hold=completed_a)]
+    return answers
+
+
+async def until_task(chat: LiveChat, task_id: str) -> None:
+    """Returns once the chat's events say that this task is completed."""
+    async with asyncio.timeout(3 * TIMEOUT):
+        async for event in chat.follow():
+            if event["type"] == "task-completed" and event["task"]["id"] == task_id:
+                return
+    raise AssertionError("the stream ended")
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    """Every file with its content."""
+    return {str(one.relative_to(folder)): one.read_bytes() for one in sorted(folder.rglob("*")) if one.is_file()}

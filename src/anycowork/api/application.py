@@ -40,6 +40,7 @@ from anycowork.api.routes import (
     mcp_servers,
     messages,
     page,
+    pdf_text,
     plans,
     providers,
     questions,
@@ -96,6 +97,7 @@ NOUNS = (
     storage,
     health,
     page,
+    pdf_text,
 )
 
 

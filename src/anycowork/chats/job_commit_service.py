@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.race_candidates import Candidate, candidates_of, chosen_candidate
 from anycowork.chats.rollback_service import RollbackRequest, RollbackResult, RollbackService
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat
@@ -22,12 +23,13 @@ from anycowork.permissions.budgets import CostOf
 
 @value
 class KeepRequest:
-    """What a person keeps of a job's changes: all, those at `paths`, or those of one task of a race. `overwrite` names the paths of
-    which the job's version stays although somebody else changed them meanwhile."""
+    """What a person keeps of a job's changes: all, those at `paths`, or those of one candidate of a race, named by its agent or by one
+    of its tasks. `overwrite` names the paths of which the job's version stays although somebody else changed them meanwhile."""
 
     task_id: str | None = None
     paths: tuple[str, ...] | None = None
     overwrite: tuple[str, ...] = ()
+    agent: str | None = None
 
 
 class JobCommitService:
@@ -55,14 +57,20 @@ class JobCommitService:
         by_task = await self._store.job_usage(job_id, task_ids=[task.id for task in tasks])
         used = usage_json(await self._store.whole_job_usage(job_id), by_task, cost_of=self._cost_of)
         if not job.race:
-            merge = await self._look(job, chat, _copy_of(job, tasks, None))
-            return {"job_id": job.id, **_shown(merge), "tasks": []}
+            assert job.workspace is not None, "a job that waits for its commit has a copy"
+            merge = await self._look(chat, job.workspace)
+            return {"job_id": job.id, **_shown(merge), "tasks": [], "candidates": []}
         shown: list[Json] = []
-        for task in tasks:
-            merge = await self._look(job, chat, task.workspace) if task.workspace else Merge(())
-            known = {key: task.to_json()[key] for key in ("id", "agent", "status", "claimed", "result", "error")}
-            shown.append({**known, "usage": used.get(task.id), **_shown(merge)})
-        return {"job_id": job.id, "diff": "", "files": [], "conflicts": [], "tasks": [*shown]}
+        single: list[Json] = []
+        for one in candidates_of(job, tasks):
+            changes = _shown(await self._look(chat, one.copy) if one.copy else Merge(()))
+            shown.append({**one.to_json(used), **changes})
+            if len(one.tasks) == 1:
+                [task] = one.tasks
+                known = {key: task.to_json()[key] for key in ("id", "agent", "status", "claimed", "result", "error")}
+                single.append({**known, "usage": used.get(task.id), **changes})
+        nothing: Json = {"diff": "", "files": [], "conflicts": []}
+        return {"job_id": job.id, **nothing, "tasks": [*single], "candidates": [*shown]}
 
     async def keep(self, principal: Principal, job_id: str, request: KeepRequest) -> Job:
         """Write the changes into the workspace, all or none. Raises: NotFound, Conflict, Invalid; RestoreConflict, then nothing changed."""
@@ -71,20 +79,22 @@ class JobCommitService:
         async with self._chat_lock.exclusive(job.chat_id) as chat:
             job, _ = await self._job(job_id)
             tasks = await self._store.tasks(job_id)
-            copy, turn_id = _copy_of(job, tasks, request.task_id), _turn_of(tasks, request.task_id)
+            kept = _chosen(job, tasks, request)
+            copy = kept.copy if kept else job.workspace
+            assert copy is not None, "a job that waits for its commit has a copy"
+            turn_id = kept.turn_id if kept else None
             merge = await self._isolated.committer.commit(
                 chat.id, turn_id, copy, chat.workspace, paths=request.paths, overwrite=request.overwrite
             )
             if merge.conflicts:
                 raise RestoreConflict.over({shown_path(one.path): one.reason for one in merge.conflicts})
             status = JobStatus.FAILED if job.error and not job.race else JobStatus.COMPLETED
-            said = await self._kept_words(tasks, request.task_id) if job.race else None
+            said = await self._kept_words(kept) if kept else None
             return await self._end(principal, chat, job, tasks, status, said)
 
-    async def _kept_words(self, tasks: Sequence[JobTask], task_id: str | None) -> str:
-        words = f"Kept the work of {_agent_of(tasks, task_id)}."
-        kept = next((task for task in tasks if task.id == task_id), None)
-        if kept is not None and await self._isolated.has_commits(kept):
+    async def _kept_words(self, kept: Candidate) -> str:
+        words = f"Kept the work of {kept.agent}."
+        if await self._isolated.has_commits(kept.tasks[0]):
             return f"{words} Its files were kept; the git commits that it made in its copy were not."
         return words
 
@@ -128,7 +138,7 @@ class JobCommitService:
         await self._chat_lock.write(principal, chat.id, *done, ended, events=(event,))
         return ended
 
-    async def _look(self, job: Job, chat: Chat, copy: str) -> Merge:
+    async def _look(self, chat: Chat, copy: str) -> Merge:
         return await self._isolated.committer.look(chat.id, copy, chat.workspace)
 
     async def _job(self, job_id: str) -> tuple[Job, Chat]:
@@ -150,26 +160,10 @@ def _shown(merge: Merge) -> Json:
     }
 
 
-def _copy_of(job: Job, tasks: Sequence[JobTask], task_id: str | None) -> str:
-    """The copy whose changes are kept. Raises: Invalid, NotFound."""
-    if not job.race:
-        if task_id is not None:
-            raise Invalid("Only of a race one task is kept. Name the 'paths' to keep a part.", param="task_id")
-        assert job.workspace is not None, "a job that waits for its commit has a copy"
-        return job.workspace
-    if task_id is None:
-        raise Invalid(f"Name the task to keep: {', '.join(one.id for one in tasks)}.", param="task_id")
-    task = next((one for one in tasks if one.id == task_id), None)
-    if task is None:
-        raise NotFound("task", task_id)
-    if task.workspace is None:
-        raise Conflict(f"Task {task_id[:80]} is {task.status.value} and has no changes to keep.")
-    return task.workspace
-
-
-def _turn_of(tasks: Sequence[JobTask], task_id: str | None) -> str | None:
-    return next((task.turn_id for task in tasks if task.id == task_id), None)
-
-
-def _agent_of(tasks: Sequence[JobTask], task_id: str | None) -> str:
-    return next((task.agent or task.id for task in tasks if task.id == task_id), "nobody")
+def _chosen(job: Job, tasks: Sequence[JobTask], request: KeepRequest) -> Candidate | None:
+    """The candidate of a race; None for any other job. Raises: Invalid, NotFound, Conflict."""
+    if job.race:
+        return chosen_candidate(job, tasks, agent=request.agent, task_id=request.task_id)
+    if request.task_id is not None or request.agent is not None:
+        raise Invalid("Only of a race one candidate is kept. Name the 'paths' to keep a part.", param="task_id")
+    return None

@@ -21,6 +21,8 @@ from anycowork.domain.principals import Principal
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace, value
 
+MOST_RACED = 500  # tasks of a race
+
 
 @value
 class NewJob:
@@ -88,13 +90,18 @@ class JobDrafts:
 
 
 def race_plan(agents: Sequence[str], request: str | None, plan: Plan | None) -> Plan:
-    """The plan of a race. Raises: Invalid unless it is one task for at least two different agents."""
+    """The plan of a race. Raises: Invalid unless there are at least two different agents, or for a plan that is too large."""
     if len(agents) < 2 or len(set(agents)) != len(agents):
         raise Invalid("A race needs at least two different agents.", param="race")
+    if any(one.endswith(f"@{other}") for one in agents for other in agents):
+        raise Invalid("The names in a race must differ before and behind an '@'. Rename one of them.", param="race")
     if plan is None:  # the request is the task: every agent gets it as it is
         plan = proposed_plan({"goal": request, "steps": [{"id": "race", "action": request}]})
-    if len(plan.steps) != 1:
-        raise Invalid(f"A race is about one task, and this plan has {len(plan.steps)} steps.", param="plan")
+    if len(plan.steps) * len(agents) > MOST_RACED:
+        raise Invalid(
+            f"{len(agents)} agents with {len(plan.steps)} steps each are too many for a race: it has at most {MOST_RACED} tasks.",
+            param="race",
+        )
     return raced(plan, agents)
 
 

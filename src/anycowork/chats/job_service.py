@@ -108,7 +108,7 @@ class JobService:
         if wanted.race:
             plan = race_plan(wanted.race, wanted.request, plan)
         if plan is not None:
-            self._agents.require_known(plan)
+            self._agents.require_known(plan, wanted.race)
         async with self._chat_lock.exclusive(chat_id) as chat:
             await self._require_free(chat)
             job, writes, events = self._drafts.new(principal, chat, wanted, plan)
@@ -157,7 +157,7 @@ class JobService:
         if row is None or shown is None:
             raise NotFound("plan", plan_id)
         plan = await asyncio.to_thread(approved_plan, shown.payload or {}, edits)
-        self._agents.require_known(plan)
+        self._agents.require_known(plan, job.race)
         existing = await self._store.tasks(job.id)
         if existing:
             plan = continued(plan, await earlier_plan(self._store, existing), existing)

@@ -36,6 +36,7 @@ from anycowork.chats.server_ports import (
 from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.worktree_service import WorktreeService
+from anycowork.domain.attached_files import PdfTexts
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock
@@ -109,6 +110,7 @@ class Services:
     git: GitService
     worktrees: WorktreeService
     symbols: SymbolService
+    pdf_texts: PdfTexts
     decisions: DecisionService
     jobs: JobService
     job_commits: JobCommitService

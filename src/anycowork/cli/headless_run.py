@@ -32,6 +32,7 @@ class RunRequest:
     seconds: float | None = None
     autonomy: Autonomy = Autonomy.ASK
     as_job: bool = False
+    job_options: Json = field(default_factory=dict, hash=False)
 
 
 @dataclass(slots=True)
@@ -106,7 +107,7 @@ class HeadlessRun:
         if not self.order.as_job:
             return OutcomeTracker(await self._start(chat_id))
         wanted: Json = {"request": self.order.request} if self.order.plan is None else {"plan": self.order.plan}
-        job = await self.client.post(f"/context/{chat_id}/jobs", wanted)
+        job = await self.client.post(f"/context/{chat_id}/jobs", {**wanted, **self.order.job_options})
         self.job_id = str(job["id"])
         if self.order.plan is not None:  # naming its file is approving it
             await self.client.post(f"/jobs/{self.job_id}/approve")

@@ -27,17 +27,23 @@ class JobTracker:
             case {"type": "message", "message": {"message_type": "plan", "payload": dict(plan)}}:
                 self._plan = plan
             case {"type": "job-updated" | "job-completed", "job": dict(job)}:
-                return self._outcome(job)
+                return self.outcome(job)
         return None
 
-    def _outcome(self, job: Json) -> RunOutcome | None:
+    def outcome(self, job: Json) -> RunOutcome | None:
+        """The outcome that this status means; None while the job goes on."""
         error = job.get("error")
         why = str(error.get("message")) if isinstance(error, dict) else f"The job is {job.get('status')}."
         match job.get("status"):
             case "completed":
                 return RunOutcome(RunEnding.DONE, text=str(job.get("final_response") or ""))
             case "awaiting_approval" if not self.approved:
-                return RunOutcome(RunEnding.PARKED, error="The plan waits for your approval.", plan=self._plan)
+                return RunOutcome(
+                    RunEnding.PARKED,
+                    error="The plan waits for your approval.",
+                    plan=self._plan,
+                    code=str(job["status"]),
+                )
             case "failed" | "cancelled":
                 limit = isinstance(error, dict) and error.get("code") == "limit_reached"
                 return RunOutcome(RunEnding.LIMIT if limit else RunEnding.FAILED, error=why)
@@ -45,9 +51,8 @@ class JobTracker:
                 self.approved = False  # a new plan for the rest needs a person again
             case "awaiting_commit":
                 return RunOutcome(
-                    RunEnding.PARKED,
-                    error="The job's changes wait: keep them with `anycowork jobs commit`, or drop them.",
+                    RunEnding.PARKED, error="The job's changes wait for your review.", code=str(job["status"])
                 )
             case "paused":
-                return RunOutcome(RunEnding.PARKED, error="The job is paused.")
+                return RunOutcome(RunEnding.PARKED, error="The job is paused.", code=str(job["status"]))
         return None

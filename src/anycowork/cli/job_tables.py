@@ -45,14 +45,17 @@ def audit_lines(audit: Json) -> Iterator[str]:
 
 def diff_lines(found: Json) -> Iterator[str]:
     """The changes that wait; of a race, one part for each agent. Also what an undo did."""
-    for task in _objects(found.get("tasks")):
-        usage = task.get("usage")
+    for one in _objects(found.get("candidates")):
+        usage = one.get("usage")
         used = usage if isinstance(usage, dict) else {}
         yield (
-            f"{task.get('id')}  {task.get('status')}  {used.get('seconds', '-')} s  {_cost(used.get('cost'))}  "
-            f"{len(_list(task.get('files')))} files"
+            f"{one.get('agent')}  {one.get('status')}  {one.get('completed')} of {len(_list(one.get('task_ids')))} tasks, "
+            f"{one.get('proved')} proved  {used.get('seconds', '-')} s  {_cost(used.get('cost'))}  "
+            f"{len(_list(one.get('files')))} files"
         )
-        yield str(task.get("diff") or "")
+        if one.get("result"):
+            yield f"  {one['result']}"
+        yield str(one.get("diff") or "")
     for name in ("restored", "deleted", "kept", "unkept"):
         for path in _list(found.get(name)):
             yield f"{name}: {path}"

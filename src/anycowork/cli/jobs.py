@@ -1,5 +1,6 @@
 """`anycowork jobs`: asks the server about jobs, prints them, and follows one to its end."""
 
+import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
@@ -7,14 +8,17 @@ from contextlib import aclosing
 import msgspec
 from pydantic import JsonValue
 
+from anycowork.cli.command_errors import print_error
 from anycowork.cli.job_outcome import JobTracker
 from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines, template_lines
 from anycowork.cli.options import Invocation
-from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
+from anycowork.cli.run_advice import advice_for
+from anycowork.cli.run_outcome import EXIT_CODES, RunEnding, RunOutcome
 from anycowork.cli.run_progress import TextReporter
-from anycowork.cli.server_command import run_with_server
+from anycowork.client.connect import ServerAddress, with_server
 from anycowork.client.console import stderr, stdout, strip_controls
-from anycowork.client.http import ServerClient
+from anycowork.client.http import ServerClient, ServerRefused, ServerUnreachable
+from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
 
 
@@ -29,15 +33,30 @@ def ask_server(
 ) -> int:
     """Prints what the server answers, and with `follow` what becomes of the job; the exit code."""
 
-    async def work(client: ServerClient) -> int:
-        before = await _last_number(client, path) if follow else 0
-        found = await client.get(path) if method == "GET" else await client.post(path, msgspec.to_builtins(body or {}))
-        if not follow:
-            _print(found, as_json=as_json)
-            return EXIT_CODES[RunEnding.DONE]
-        return await _follow(client, found, after=before, as_json=as_json)
+    async def work(address: ServerAddress) -> int:
+        async with ServerClient(address.url, address.token) as client:
+            before = await _last_number(client, path) if follow else 0
+            found = (
+                await client.get(path) if method == "GET" else await client.post(path, msgspec.to_builtins(body or {}))
+            )
+            if not follow:
+                _print(found, as_json=as_json)
+                return EXIT_CODES[RunEnding.DONE]
+            outcome = await _follow(client, found, after=before)
+            if as_json:
+                _print(await client.get(f"/jobs/{found['id']}"), as_json=True)
+                return outcome.exit_code
+            chat_id, job_id = str(found["context_id"]), str(found["id"])
+            advice = advice_for(outcome, chat_id, address, settings, job_id=job_id)
+            TextReporter(stdout(), stderr()).finish(outcome, chat_id=chat_id, advice=advice)
+            await print_audit(client, job_id, outcome)
+            return outcome.exit_code
 
-    return run_with_server("jobs", invocation, work, usage_statuses=(404,))
+    try:
+        settings = invocation.settings()
+        return asyncio.run(with_server(settings, work))
+    except AnyCoworkError as error:
+        return print_error("jobs", error, usage_statuses=(404,))
 
 
 async def _last_number(client: ServerClient, path: str) -> int:
@@ -47,20 +66,40 @@ async def _last_number(client: ServerClient, path: str) -> int:
     return newest if isinstance(newest, int) else 0
 
 
-async def _follow(client: ServerClient, job: Json, *, after: int, as_json: bool) -> int:
+async def _follow(client: ServerClient, job: Json, *, after: int) -> RunOutcome:
     """To the job's end, or to where a person must decide. Without this the job goes on all the same."""
     reporter, tracker = TextReporter(stdout(), stderr()), JobTracker(str(job["id"]), approved=True)
+    if outcome := await _outcome_now(client, job, tracker):
+        return outcome
     async with aclosing(client.events(str(job["context_id"]), after=after)) as events:
         async for data in events:
             event = msgspec.json.decode(data, type=dict)
             reporter.show(data, event)
             if outcome := tracker.see(event):
-                if as_json:
-                    _print(await client.get(f"/jobs/{job['id']}"), as_json=True)
-                else:
-                    reporter.finish(outcome, chat_id=str(job["context_id"]), advice=[])
-                return outcome.exit_code
-    return EXIT_CODES[RunEnding.FAILED]
+                return outcome
+    return RunOutcome(RunEnding.FAILED, error="The event stream ended before the job did.")
+
+
+async def _outcome_now(client: ServerClient, job: Json, tracker: JobTracker) -> RunOutcome | None:
+    """The outcome of a job that is over, or that waits for a person already."""
+    if outcome := tracker.outcome(job):
+        return outcome
+    chat = await client.get(f"/context/{job['context_id']}")
+    if chat.get("state") in ("awaiting_answer", "awaiting_approval"):
+        return RunOutcome(RunEnding.PARKED, error=f"The job waits for a person: decide in chat {job['context_id']}.")
+    return None
+
+
+async def print_audit(client: ServerClient, job_id: str, outcome: RunOutcome) -> None:
+    """Prints the plan against what was done, if the work is over; a server that is gone cannot tell."""
+    if outcome.ending not in (RunEnding.DONE, RunEnding.FAILED) and outcome.code != "awaiting_commit":
+        return
+    try:
+        audit = await client.get(f"/jobs/{job_id}/audit")
+    except (ServerRefused, ServerUnreachable):
+        return
+    for line in audit_lines(audit):
+        stderr().line(strip_controls(line))
 
 
 def _print(found: Json, *, as_json: bool) -> None:

@@ -27,7 +27,7 @@ Examples:
 
 app = typer.Typer(
     help=JOBS_HELP,
-    short_help="Jobs: list, templates, show, audit, approve, pause, resume, cancel, retry, replan, diff, commit, drop, undo.",
+    short_help="Jobs: list, templates, show, audit, approve, follow, pause, resume, cancel, retry, replan, diff, commit, drop, undo.",
     no_args_is_help=True,
 )
 TaskId = Annotated[str, typer.Option("--task", help="The task's id.", metavar="TASK")]
@@ -56,6 +56,12 @@ def show_job(context: typer.Context, job: JobId, as_json: Json = False, data_dir
 def approve_job(context: typer.Context, job: JobId, as_json: Json = False, data_dir: DataDir = None) -> None:
     """Approve a job's plan as it stands, carry it out and follow it. Broken off, it goes on with the next server."""
     raise _job_summary(context, data_dir, "POST", f"/jobs/{job}/approve", as_json=as_json, follow=True)
+
+
+@app.command("follow", short_help="Follow a job to its end.")
+def follow_job(context: typer.Context, job: JobId, as_json: Json = False, data_dir: DataDir = None) -> None:
+    """Follow a job to its end, or to where it needs you. Breaking off does not stop it."""
+    raise _job_summary(context, data_dir, "GET", f"/jobs/{job}", as_json=as_json, follow=True)
 
 
 @app.command("pause", short_help="Let the task at work finish and start no other.")
@@ -112,6 +118,9 @@ def commit_job(
     context: typer.Context,
     job: JobId,
     task: Annotated[str | None, typer.Option("--task", help="Of a race: the task to keep.", metavar="TASK")] = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", help="Of a race: whose work to keep.", metavar="AGENT")
+    ] = None,
     path: Annotated[list[str] | None, typer.Option("--path", help="Keep only this path. Repeatable.")] = None,
     overwrite: Annotated[
         list[str] | None, typer.Option("--overwrite", help="A path that may be overwritten. Repeatable.")
@@ -119,9 +128,10 @@ def commit_job(
     as_json: Json = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Keep a job's changes: all, those at some paths, or those of one task of a race."""
+    """Keep a job's changes: all, those at some paths, or the work of one agent of a race."""
     body: Mapping[str, JsonValue] = {
         "task_id": task,
+        "agent": agent,
         "paths": [*path] if path else None,
         "overwrite": [*(overwrite or ())],
     }

@@ -84,6 +84,7 @@ Examples:
     anycowork run "Plan a clean-up of the notes" --role planner > plan.json
     anycowork run "Clean up the notes" --approved-plan plan.json
     anycowork run "/explain_code src/app.py"
+    anycowork run --job --parallel 4 --review "Write the guide"
     anycowork run - < request.txt
     anycowork run "List the open TODOs" --json | jq .type
 """
@@ -217,6 +218,18 @@ def run(
     timeout: Timeout = None,
     allow: Allow = None,
     job: Annotated[bool, typer.Option("--job", help="Plan it first, then carry it out task by task as a job.")] = False,
+    parallel: Annotated[
+        int | None, typer.Option("--parallel", min=1, max=64, help="Of a job: so many tasks may write at once. [1]")
+    ] = None,
+    review: Annotated[
+        bool, typer.Option("--review", help="Of a job: nothing reaches the folder before you have kept it.")
+    ] = False,
+    race: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--race", help="Of a job: an agent that does all of it in its own copy. Repeatable.", metavar="AGENT"
+        ),
+    ] = None,
     data_dir: DataDir = None,
 ) -> None:
     places: dict[str, object] = {"workspace": workspace, "model": model, "data_dir": data_dir}
@@ -228,6 +241,9 @@ def run(
         "seconds": timeout,
         "as_json": as_json,
         "as_job": job,
+        "parallel": parallel,
+        "review": review,
+        "race": race,
     }
     raise run_headless(context, request or [], places, **how)
 

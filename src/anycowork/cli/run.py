@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from anycowork.cli.headless_run import HeadlessRun, RunRequest
+from anycowork.cli.jobs import print_audit
 from anycowork.cli.run_advice import advice_for
 from anycowork.cli.run_cost import RunCost, listed_prices
 from anycowork.cli.run_outcome import RunEnding, RunOutcome
@@ -67,8 +68,10 @@ async def _run(settings: Settings, request: RunRequest, reporter: Reporter) -> R
         async with ServerClient(address.url, address.token) as client:
             headless_run = HeadlessRun(client, request, _spending(request, settings), reporter)
             outcome = await _bounded(headless_run, _time_limit(request, settings))
-        advice = advice_for(outcome, headless_run.chat_id, address, settings, job_id=headless_run.job_id)
-        reporter.finish(outcome, chat_id=headless_run.chat_id, advice=advice)
+            advice = advice_for(outcome, headless_run.chat_id, address, settings, job_id=headless_run.job_id)
+            reporter.finish(outcome, chat_id=headless_run.chat_id, advice=advice)
+            if headless_run.job_id and isinstance(reporter, TextReporter):
+                await print_audit(client, headless_run.job_id, outcome)
         return outcome
 
     return await with_server(settings, work)

@@ -23,15 +23,30 @@ def advice_for(
     if outcome.ending is not RunEnding.PARKED or chat_id is None:
         return []
     if job_id is not None and not outcome.waiting:
-        words = ["anycowork", "jobs", "approve", job_id, "--data-dir", str(settings.data_dir)]
-        return [f"Approve the plan and carry it out: {strip_controls(shlex.join(words))}"]
+        return [
+            _job_line(what, command, job_id, settings) for what, command in _JOB_COMMANDS.get(outcome.code or "", ())
+        ]
     url, start = _server(address, settings)
+    then = [] if job_id is None else [_job_line("Then follow the job", "follow", job_id, settings)]
     return [
         *(line for one in outcome.waiting for line in _asked(one)),
         *start,
         strip_controls(f"Decide at {url}/ (chat {chat_id}), or:"),
         *(_curl(one, f"{url}/context/{chat_id}", settings) for one in outcome.waiting),
+        *then,
     ]
+
+
+_JOB_COMMANDS = {
+    "awaiting_approval": (("Approve the plan and carry it out", "approve"),),
+    "awaiting_commit": (("See the changes", "diff"), ("Keep them", "commit"), ("Or drop them", "drop")),
+    "paused": (("Go on", "resume"),),
+}
+
+
+def _job_line(what: str, command: str, job_id: str, settings: Settings) -> str:
+    words = ["anycowork", "jobs", command, job_id, "--data-dir", str(settings.data_dir)]
+    return f"{what}: {strip_controls(shlex.join(words))}"
 
 
 def _continue_lines(outcome: RunOutcome, chat_id: str, address: ServerAddress, settings: Settings) -> list[str]:

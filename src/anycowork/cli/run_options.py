@@ -38,6 +38,9 @@ class RunOptions(TypedDict, total=False):
     seconds: float | None
     as_json: bool
     as_job: bool
+    parallel: int | None
+    review: bool
+    race: list[str] | None
 
 
 def run_headless(

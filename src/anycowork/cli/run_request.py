@@ -12,6 +12,7 @@ from anycowork.cli.run_progress import JsonReporter
 from anycowork.client.console import stderr, stdout
 from anycowork.domain.chats import Autonomy, role_named
 from anycowork.domain.errors import AnyCoworkError, Invalid
+from anycowork.domain.messages import Json
 from anycowork.domain.roles import Role
 
 FROM_STDIN = "-"
@@ -29,6 +30,9 @@ def read_run_request(
     seconds: float | None,
     as_json: bool,
     as_job: bool = False,
+    parallel: int | None = None,
+    review: bool = False,
+    race: Sequence[str] | None = None,
 ) -> int:
     """Runs the typed request; returns the exit code. `words` are the shell's arguments: one, if the request was quoted."""
     try:
@@ -46,6 +50,7 @@ def read_run_request(
             seconds=seconds,
             autonomy=_autonomy(allow),
             as_job=as_job,
+            job_options=_job_options(parallel, race or (), as_job=as_job, review=review),
         )
     except AnyCoworkError as error:
         return usage_error(error.message, as_json=as_json)
@@ -61,6 +66,18 @@ def _check_arguments(words: Sequence[str], role: str | None, plan_file: Path | N
         )
     if plan_file is not None and role is not None and role_named(role) != Role.ACTOR:
         raise Invalid(f"The actor executes an approved plan; --role {role} cannot. Omit --role.")
+
+
+def _job_options(parallel: int | None, race: Sequence[str], *, as_job: bool, review: bool) -> Json:
+    """Those that were given, as the API names them. Raises: Invalid without a job."""
+    given: Json = {
+        **({} if parallel is None else {"parallel": parallel}),
+        **({"commit": "job"} if review else {}),
+        **({"race": [*race]} if race else {}),
+    }
+    if given and not as_job:
+        raise Invalid("--parallel, --review and --race are options of a job. Add --job.")
+    return given
 
 
 def _autonomy(allow: str | None) -> Autonomy:

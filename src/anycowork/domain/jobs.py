@@ -64,7 +64,8 @@ class Job:
     """`message_id` is the message that asked for it, `plan_id` the message of its plan. `plan` is the plan as proposed, then as approved.
 
     `parallel` is how many tasks may write at the same time. `workspace` is the private copy that the tasks' changes are collected in
-    before a person keeps them. `race` are the agents that do the same task. `replan_id` is the message that asked for a new plan.
+    before a person keeps them. `race` are the agents or models that each do the same plan in a copy of their own. `replan_id` is the
+    message that asked for a new plan.
     `forgotten`: the plan is not offered again for similar requests.
     """
 
@@ -168,13 +169,26 @@ def tasks_of(plan: Plan, *, job_id: str, chat_id: str, at: str) -> list[JobTask]
 
 
 def raced(plan: Plan, agents: Sequence[str]) -> Plan:
-    """The plan of a race: its only step once for each agent, with the agent's name behind its id."""
-    [step] = plan.steps
-    steps = tuple(
-        step.model_copy(update={"id": f"{step.id}@{agent}", "agent": agent, "step_number": number})
-        for number, agent in enumerate(agents, 1)
+    """The plan of a race: every step once for each agent, with the agent's name behind its id. An agent's steps wait for its own."""
+    steps = [(step, agent) for agent in agents for step in plan.steps]
+    new = tuple(
+        step.model_copy(
+            update={
+                "id": f"{step.id}@{agent}",
+                "agent": agent,
+                "role": None,
+                "step_number": number,
+                "dependencies": tuple(f"{one}@{agent}" for one in step.dependencies),
+            }
+        )
+        for number, (step, agent) in enumerate(steps, 1)
     )
-    return plan.model_copy(update={"steps": steps})
+    return plan.model_copy(update={"steps": new})
+
+
+def of_candidate(tasks: Iterable[JobTask], agent: str) -> list[JobTask]:
+    """The tasks of a race that this agent does."""
+    return [task for task in tasks if task.id.endswith(f"@{agent}")]
 
 
 def continued(plan: Plan, earlier: Plan | None, tasks: Sequence[JobTask]) -> Plan:

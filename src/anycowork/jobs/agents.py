@@ -38,18 +38,21 @@ class AgentRegistry:
         return replace(named, role=role) if named else AgentSpec(PRIMARY_AGENT, role)
 
     def worker(self, step: PlanStep) -> AgentSpec:
-        """The agent that the step names, else the worker, in the role that the step names."""
+        """The agent that the step names, else the worker: in the role that the step names, or with the model that a race names."""
         agent = self.find(step.agent) if step.agent else None
         if agent is not None:
             return agent
         worker = self.find(WORKER_AGENT) or _BUILT_IN[1]
+        if step.agent is not None and is_model(step.agent):
+            return replace(worker, name=step.agent, model=step.agent)
         return replace(worker, role=step.role) if step.role else worker
 
-    def require_known(self, plan: Plan) -> None:
-        """Raises: Invalid for a step whose agent or role does not exist."""
+    def require_known(self, plan: Plan, race: Sequence[str] = ()) -> None:
+        """Raises: Invalid for a step whose agent or role does not exist. In a race a model can stand for an agent."""
         names = {agent.name for agent in self.all()}
+        models = {name for name in race if is_model(name)}
         for step in plan.steps:
-            if step.agent is not None and step.agent not in names:
+            if step.agent is not None and step.agent not in names | models:
                 raise Invalid(
                     f"Step {step.id[:80]} names the agent '{step.agent[:80]}', which does not exist. "
                     f"There are: {', '.join(sorted(names))}. Name one of them, or set it up in config.toml under [agents].",
@@ -69,3 +72,8 @@ class AgentRegistry:
         """The agent's role, cut to what the parent's role holds and may delegate."""
         role, most = self._roles.stored(agent.role), self._roles.with_delegates(self._roles.stored(parent))
         return replace(role, permissions=role.permissions & most.permissions)
+
+
+def is_model(name: str) -> bool:
+    """Whether a race names a model (PROVIDER/MODEL) instead of an agent: then the worker does it with that model."""
+    return "/" in name

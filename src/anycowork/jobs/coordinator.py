@@ -247,7 +247,7 @@ class JobCoordinator:
             changed.append(after_turn(job, task, turn, at=self._clock.now()))
             stopped = stopped or (turn is not None and turn.reason is EndReason.STOPPED)
         told = self.update_plan(state, changed)
-        cleared = {task.id: task for task in await self._isolated.without_leftovers(state.named(state.leftovers))}
+        cleared = {task.id: task for task in await self._isolated.without_leftovers(job, state.named(state.leftovers))}
         state.put(*cleared.values())
         if told or cleared:
             written = {task.id: task for task in told} | cleared

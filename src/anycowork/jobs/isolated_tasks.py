@@ -26,13 +26,17 @@ class IsolatedTasks:
             return job
         return replace(job, workspace=await self._copies.create(chat.workspace))
 
-    async def workspace_for(self, job: Job, chat: Chat, *, reads: bool) -> tuple[str | None, bool]:
+    async def workspace_for(
+        self, job: Job, chat: Chat, *, reads: bool, candidate: str | None = None
+    ) -> tuple[str | None, bool]:
         """Return where a task's turn works, None for the chat's workspace, and whether that is a copy of its own.
 
-        Raises: ToolFault, BadWorkspace.
+        `candidate` is the copy that earlier tasks of the same agent in a race worked in. Raises: ToolFault, BadWorkspace.
         """
         if reads or not job.isolates:
             return job.workspace, False
+        if candidate is not None:
+            return candidate, True
         return await self._copies.create(job.workspace or chat.workspace), True
 
     async def merge(self, job: Job, chat: Chat, task: JobTask) -> Merge | Json:
@@ -53,8 +57,13 @@ class IsolatedTasks:
         """Whether commits were made with git in the task's copy."""
         return task.workspace is not None and await self._copies.has_commits(task.workspace)
 
-    async def without_leftovers(self, tasks: Iterable[JobTask]) -> list[JobTask]:
-        """Remove the copies of attempts that did not succeed: the next one starts from a clean state. Return those tasks."""
+    async def without_leftovers(self, job: Job, tasks: Iterable[JobTask]) -> list[JobTask]:
+        """Remove the copies of attempts that did not succeed: the next one starts from a clean state. Return those tasks.
+
+        In a race the copy holds all that the agent has done, so it stays, and the next attempt is told of the last one's calls.
+        """
+        if job.race:
+            return []
         stale = [task for task in tasks if task.workspace is not None and task.status not in _AT_WORK]
         await self.remove(task.workspace for task in stale)
         return [replace(task, workspace=None, conflicts=None) for task in stale]
@@ -89,7 +98,10 @@ def conflict_words(task: JobTask, conflict: MergeConflict) -> str:
     shown = conflict.to_json()
     sides = [
         f"{title}:\n{text if text is not None else '(there is no such file)'}"
-        for title, text in (("The task's version", shown["task"]), ("The workspace's version", shown["workspace"]))
+        for title, text in (
+            ("The task's version", shown["task"]),
+            ("The version that is there now", shown["workspace"]),
+        )
     ]
     return (
         f"Task {task.id[:80]} and somebody else changed '{shown['path']}', and the two changes cannot be merged "

@@ -57,7 +57,7 @@ class JobRecords:
     def conflict_question(self, job: Job, task: JobTask, conflict: MergeConflict) -> tuple[Message, QuestionRow, Turn]:
         options = {
             "Keep the task's version": KEEP_TASK,
-            "Keep the workspace's version": KEEP_WORKSPACE,
+            "Keep the version that is there now": KEEP_WORKSPACE,
             "Run the task again on the present files": RETRY,
         }
         return self._question(job, task, conflict_words(task, conflict), options, conflict=conflict.to_json())
@@ -68,6 +68,7 @@ class JobRecords:
         payload: Json = {
             "type": "question",
             "format_version": "1.0",
+            "severity": "major",
             "question": words,
             "options": [{"label": label, "value": value} for label, value in options.items()],
             **more,

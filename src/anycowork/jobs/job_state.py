@@ -67,6 +67,13 @@ class JobState:
         """A step of this kind: all of one kind get the same worker."""
         return self._workers[kind]
 
+    def kind_of(self, task_id: str) -> Hashable:
+        return _kind_of(self.steps[task_id])
+
+    def copy_of(self, agent: str | None) -> str | None:
+        """The copy that this agent's tasks of a race work in, if one of them has started."""
+        return next((task.workspace for task in self.named(self.leftovers) if self.steps[task.id].agent == agent), None)
+
     def named(self, ids: Iterable[str]) -> list[JobTask]:
         return [self.tasks[task_id] for task_id in ids if task_id in self.tasks]
 

@@ -57,15 +57,25 @@ class TaskDispatcher:
         room = self._parallel_tasks() - len(state.at_work)
         readers = {kind for kind in state.progress.ready_kinds() if room > 0 and self._reads(state.step_of(kind), chat)}
         begun: list[DispatchedTask] = []
-        while room > 0 and (task := self.next_task(state, readers if writers >= most_writers else None)) is not None:
+        full = writers >= most_writers
+        while room > 0 and (task := self.next_task(state, self._startable(job, state, readers, full))) is not None:
             one = await self.execute_task(job, state, task, chat=chat)
             state.put(one.task)
             begun.append(one)
             if one.turn is not None:
                 room, writers = room - 1, writers + (not self._reads(state.steps[task.id], chat))
+                full = writers >= most_writers
         if begun:
             await self._write(job, state, begun)
         return bool(begun)
+
+    def _startable(
+        self, job: Job, state: JobState, readers: Collection[Hashable], full: bool
+    ) -> Collection[Hashable] | None:
+        """The kinds of tasks that may start now; None for all. In a race each agent does one task at a time, in its own copy."""
+        if not job.race:
+            return readers if full else None
+        return set(state.progress.ready_kinds()) - {state.kind_of(task_id) for task_id in state.at_work}
 
     def can_execute(self, task: JobTask, state: JobState) -> bool:
         """Whether the task has not started and all that it depends on is completed."""
@@ -88,14 +98,16 @@ class TaskDispatcher:
         step = state.steps[task.id]
         agent = self._agents.worker(step)
         try:
-            where, own = await self._isolated.workspace_for(job, chat, reads=self._reads(step, chat))
+            where, own = await self._isolated.workspace_for(
+                job, chat, reads=self._reads(step, chat), candidate=state.copy_of(step.agent) if job.race else None
+            )
         except StorageFault:
             raise
         except AnyCoworkError as error:
             said: Json = {"code": error.code, "message": error.message, "retryable": False}
             return DispatchedTask(replace(task, status=TaskStatus.FAILED, error=said, completed_at=self._clock.now()))
         before = await self._store.job_turns(job.id, task.id) if task.attempt else []
-        earlier = [call for one in before if one.workspace is None for call in await self._store.calls(one.id)]
+        earlier = [call for one in before if one.workspace in (None, where) for call in await self._store.calls(one.id)]
         begun = replace(
             task,
             status=TaskStatus.RUNNING,

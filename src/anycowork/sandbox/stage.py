@@ -213,17 +213,20 @@ class Staging:
 
     def origin_of(self, root: str) -> str | None:
         """Returns the workspace of which this folder is a private copy; None if it is none of ours."""
-        folder = Path(root).parent
-        if folder.parent not in self._copy_folders() or Path(root).name != "upper":
+        if not self._is_copy(root):
             return None
         try:
-            return os.fsdecode((folder / _ORIGIN).read_bytes())
+            return os.fsdecode((Path(root).parent / _ORIGIN).read_bytes())
         except OSError:
             return None
 
     def drop_copy(self, root: str) -> None:
-        if self.origin_of(root) is not None:
+        """Removes the copy, also one that a killed server left half removed."""
+        if self._is_copy(root):
             remove_tree(Path(root).parent)
+
+    def _is_copy(self, root: str) -> bool:
+        return Path(root).parent.parent in self._copy_folders() and Path(root).name == "upper"
 
     def copies(self) -> list[str]:
         """Returns the folders of all private copies."""

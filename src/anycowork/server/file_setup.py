@@ -12,9 +12,11 @@ from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.workspace_copy_service import WorkspaceCopyService
 from anycowork.chats.worktree_service import WorktreeService
 from anycowork.config.settings import Settings
+from anycowork.domain.attached_files import PdfTexts
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.files.browser import LocalFileBrowser
+from anycowork.files.pdf_text import LocalPdfTexts
 from anycowork.git.repositories import LocalGitRepositories
 from anycowork.sandbox.git_identity import git_identity
 from anycowork.sandbox.limits import CommandLimits
@@ -30,6 +32,7 @@ class FileServices:
     edits: FileEditService
     git: GitService
     worktrees: WorktreeService
+    pdf_texts: PdfTexts
 
 
 def build_file_services(shared: SharedParts, database: Database, clock: Clock) -> FileServices:
@@ -70,7 +73,7 @@ def build_file_services(shared: SharedParts, database: Database, clock: Clock) -
         find_workspace=shared.workspace_roots.find,
         register=_register(shared),
     )
-    return FileServices(files, edits, git, worktrees)
+    return FileServices(files, edits, git, worktrees, LocalPdfTexts())
 
 
 def build_workspace_copies(

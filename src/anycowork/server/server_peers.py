@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 
 from anycowork.chats.shared_chat_locks import SharedChatLocks
@@ -53,6 +53,21 @@ async def _take_when_free(database: Database, peers: Peers, root: str) -> int:
 def build_locks(database: Database, peers: Peers, turns: TaskTurns) -> SharedChatLocks:
     journal = database.journal
     return SharedChatLocks(peers, refresh=journal.refresh, flush=journal.flush, is_busy=turns.is_busy)
+
+
+def peer_watches(
+    database: Database,
+    hub: Hub,
+    locks: SharedChatLocks | None,
+    recovery: TurnRecovery,
+    turns: TaskTurns,
+    on_rest: Callable[[str], None],
+) -> tuple[Coroutine[None, None, None], ...]:
+    """Returns what runs beside this server: it reads the writes of the others, and takes over from one that died."""
+    if database.peers is None or locks is None:
+        return ()
+    peers = database.peers
+    return (follow_peers(database, peers, hub), take_over(database, peers, locks, recovery, turns, on_rest))
 
 
 async def follow_peers(database: Database, peers: Peers, hub: Hub) -> None:

@@ -2,32 +2,14 @@
 
 import asyncio
 import json
-import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support.jobs import approved, plan, report, until
+from support.jobs import Answers, approved, by_task, plan, report, until
 from support.live_server import LiveChat, LiveServer, RequestRefused, live_server
-from support.scripted_model import Answer, Body, Reply, call
+from support.scripted_model import Answer, Reply, call
 from support.spec import proves
-
-Answers = dict[str, list[Answer | Callable[[], Answer]]]
-
-
-def by_task(answers: Answers) -> Callable[[Body], Answer]:
-    """A model that answers each task from its own list, in whatever order the tasks ask; anybody else gets `Done.`."""
-
-    def answer(body: Body) -> Answer:
-        told = "\n".join(str(message["content"]) for message in body["messages"] if message["role"] == "user")
-        task = re.search(r"^Task (\S+): ", told, re.MULTILINE)
-        if task is None:
-            return "Done."
-        given = answers[task.group(1)].pop(0)
-        return given() if callable(given) else given
-
-    return answer
 
 
 def edit(path: str, find: str, replace: str) -> str:
@@ -220,6 +202,49 @@ async def test_race_gives_one_task_to_several_agents_and_a_person_keeps_one(tmp_
         assert (client.workspace / "out.txt").read_text() == "thorough\n"
         assert not list((tmp_path / "data").glob("**/copies/*")), "the others leave no trace"
         assert json.dumps(await client.ask("GET", f"{chat.path}/snapshots")).count('"before"') == 1
+
+
+@proves("JOB-11")
+async def test_race_gives_a_whole_plan_to_agents_and_models_and_a_person_keeps_one(tmp_path: Path) -> None:
+    racers = ["fast", "scripted/scripted", "lazy"]
+    agents = {name: {"role": "actor"} for name in ("fast", "lazy")}
+    answers: Answers = {}
+    for name in racers:
+        answers[f"a@{name}"] = [call("create_file", path="a.txt", content=f"{name}\n"), report("a")]
+        read = call("read_file", path="a.txt")
+        answers[f"b@{name}"] = [read, call("create_file", path="b.txt", content=f"{name}\n"), report(f"{name} is done")]
+    answers["b@fast"] = [report("no", "failure"), edit("a.txt", "fast", "faster"), *answers["b@fast"][1:]]
+    answers["b@lazy"] = [report("never", "failure")] * 3
+    steps = plan(
+        step("a", "a.txt"),
+        step("b", "a.txt", "b.txt", dependencies=["a"], check="test -f b.txt", commands=["test -f b.txt"]),
+    )
+    async with live_server(tmp_path, agents=agents, files={"old.txt": "old\n"}) as client:
+        client.model.mind = by_task(answers)
+        chat = await client.chat()
+        with pytest.raises(RequestRefused, match="422"):
+            await approved(client, chat, plan=steps, race=["fast", "nobody"])
+        job = await approved(client, chat, plan=steps, race=racers)
+        job = await until(client, chat, job["id"], "awaiting_commit", "failed")
+        assert [path.name for path in client.workspace.iterdir()] == ["old.txt"], "nothing is there before one is kept"
+        assert [task["id"] for task in job["tasks"]] == [f"{one}@{name}" for name in racers for one in "ab"]
+        shown = (await client.ask("GET", f"/jobs/{job['id']}/diff"))["candidates"]
+        assert [(one["agent"], one["status"], one["completed"], one["proved"]) for one in shown] == [
+            ("fast", "completed", 2, 1),
+            ("scripted/scripted", "completed", 2, 1),
+            ("lazy", "failed", 1, 0),
+        ]
+        assert [[file["path"] for file in one["files"]] for one in shown] == [["a.txt", "b.txt"]] * 2 + [["a.txt"]]
+        assert "+faster" in shown[0]["diff"] and "+scripted/scripted" in shown[1]["diff"]
+        assert all(one["usage"]["tokens"] > 0 for one in shown)
+        for wanted, why in (({}, "422"), ({"agent": "lazy"}, "409"), ({"agent": "x"}, "404")):
+            with pytest.raises(RequestRefused, match=why):
+                await client.ask("POST", f"/jobs/{job['id']}/commit", wanted, expect=200)
+        ended = await client.ask("POST", f"/jobs/{job['id']}/commit", {"agent": "fast"}, expect=200)
+        assert ended["status"] == "completed" and ended["final_response"] == "Kept the work of fast."
+        kept = {path.name: path.read_text() for path in client.workspace.iterdir()}
+        assert kept == {"old.txt": "old\n", "a.txt": "faster\n", "b.txt": "fast\n"}
+        assert not list((tmp_path / "data").glob("**/copies/*")), "the others leave no trace"
 
 
 @proves("JOB-3")

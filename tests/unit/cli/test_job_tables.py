@@ -22,9 +22,10 @@ def test_audit_has_a_row_for_each_task_and_names_what_was_not_planned() -> None:
 
 
 def test_diff_of_a_race_stands_agent_by_agent_and_garbage_is_no_fault() -> None:
-    task = {"id": "race@fast", "status": "completed", "diff": "+x", "files": [1], "usage": None}
-    lines = list(diff_lines({"tasks": [task], "conflicts": [{"path": "a", "reason": "why"}], "diff": ""}))
-    assert lines == ["race@fast  completed  - s  -  1 files", "+x", "conflict: a: why"]
-    assert list(diff_lines({"tasks": "?", "diff": None})) == [] and list(audit_lines({"steps": None}))[1:] == []
+    one = {"agent": "fast", "status": "completed", "completed": 2, "proved": 1, "task_ids": ["a@fast", "b@fast"]}
+    one |= {"diff": "+x", "files": [1], "usage": None, "result": "done"}
+    lines = list(diff_lines({"candidates": [one], "conflicts": [{"path": "a", "reason": "why"}], "diff": ""}))
+    assert lines == ["fast  completed  2 of 2 tasks, 1 proved  - s  -  1 files", "  done", "+x", "conflict: a: why"]
+    assert list(diff_lines({"candidates": "?", "diff": None})) == [] and list(audit_lines({"steps": None}))[1:] == []
     [agent] = agent_lines({"agents": [{"name": "scout", "role": "planner", "model": None}]})
     assert agent.startswith("scout ")

@@ -19,7 +19,7 @@ export function JobChanges({ job, act }: Props) {
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set()); // paths that are not kept
   const [overwrite, setOverwrite] = useState<ReadonlySet<string>>(new Set());
   if (!diff) return null;
-  const race = diff.tasks.length > 0;
+  const race = diff.candidates.length > 0;
   const conflicts = new Set(diff.conflicts.map(({ path }) => path));
   const paths = [...new Set([...diff.files.map(({ path }) => path), ...conflicts])];
   const kept = paths.filter((path) => (conflicts.has(path) ? overwrite.has(path) : !left.has(path)));
@@ -32,7 +32,10 @@ export function JobChanges({ job, act }: Props) {
       </h2>
       <p className="mt-1 text-sm text-ink-2">{race ? t.candidatesHint : t.changesHint}</p>
       {race ? (
-        <RaceCandidates tasks={diff.tasks} onKeep={(task_id) => act(commitJob(job.id, { task_id, overwrite: [] }))} />
+        <RaceCandidates
+          candidates={diff.candidates}
+          onKeep={(agent) => act(commitJob(job.id, { agent, overwrite: [] }))}
+        />
       ) : (
         <>
           {paths.length === 0 && <p className="mt-3 text-sm">{t.noChanges}</p>}

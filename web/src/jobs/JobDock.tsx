@@ -5,7 +5,7 @@ import type { ChatView } from "../state/reduce";
 import { t } from "../texts/jobs";
 import { Fold } from "../ui/Fold";
 import { JobStatusMark } from "./JobStatusMark";
-import { doneTasks, isOver, type Job, useChatJob } from "./jobs";
+import { doneTasks, howItRuns, isOver, type Job, useChatJob } from "./jobs";
 
 export function JobDock({ view }: { view: ChatView }) {
   const { data: job } = useChatJob(view.id, view.news);
@@ -27,6 +27,7 @@ export function JobProgress({ job }: { job: Job }) {
       data-colour="blue"
       className="mb-2 rounded-2xl border border-line bg-surface px-2 py-1"
     >
+      {job.status === "awaiting_approval" && <p className="px-2 pt-1 text-sm text-ink-2">{howItRuns(job)}</p>}
       <Fold
         summary={
           <span className="flex min-w-0 flex-1 items-center gap-2">
@@ -43,9 +44,6 @@ export function JobProgress({ job }: { job: Job }) {
       >
         {() => (
           <>
-            {job.status === "awaiting_approval" && job.race.length === 0 && (
-              <p className="text-sm text-ink-2">{t.sideBySide(job.parallel_tasks, job.parallel)}</p>
-            )}
             <ol className="max-h-[30vh] space-y-1.5 overflow-y-auto py-1 text-sm max-sm:max-h-[18vh]">
               {job.tasks.map((task) => (
                 <li key={task.id} className="flex items-start gap-2">

@@ -11,9 +11,21 @@ import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { attempt } from "../ui/toasts";
 import { Refusal } from "../wire/client";
+import { JobAudit } from "./JobAudit";
 import { JobChanges } from "./JobChanges";
 import { JobStatusMark } from "./JobStatusMark";
-import { cancelJob, doneTasks, isOver, JOBS, type Job, pauseJob, resumeJob, retryTask, useJob } from "./jobs";
+import {
+  cancelJob,
+  doneTasks,
+  howItRuns,
+  isOver,
+  JOBS,
+  type Job,
+  pauseJob,
+  resumeJob,
+  retryTask,
+  useJob,
+} from "./jobs";
 import { TaskDetails } from "./TaskDetails";
 import { TaskGraph } from "./TaskGraph";
 
@@ -43,7 +55,7 @@ export default function JobPage({ jobId, taskId, onSidebar }: Props) {
           )}
         </h1>
         {job && (
-          <span className="ml-auto">
+          <span className="ml-auto flex">
             <JobStatusMark status={job.status} />
           </span>
         )}
@@ -79,9 +91,7 @@ function Shown({ job, taskId }: { job: Job; taskId: string | null }) {
         <p dir="auto" className="break-words">
           <Inline text={job.request} />
         </p>
-        {!isOver(job.status) && job.race.length === 0 && (
-          <p className="mt-2 text-sm text-ink-2">{t.sideBySide(job.parallel_tasks, job.parallel)}</p>
-        )}
+        {!isOver(job.status) && <p className="mt-2 text-sm text-ink-2">{howItRuns(job)}</p>}
         <Controls job={job} act={act} />
       </section>
       {job.error && (
@@ -120,6 +130,9 @@ function Shown({ job, taskId }: { job: Job; taskId: string | null }) {
           </h2>
           <Markdown text={job.final_response} />
         </section>
+      )}
+      {job.tasks.length > 0 && (isOver(job.status) || job.status === "awaiting_commit") && (
+        <JobAudit jobId={job.id} moment={live.view?.news ?? 0} href={href} />
       )}
     </div>
   );

@@ -30,7 +30,7 @@ export default function NewJobDialog({ chatId, request, onClose, onStarted }: Pr
   const start = async () => {
     setBusy(true);
     const wanted = {
-      ...wantedPlan(race.length > 0 ? { kind: "agent" } : source, request),
+      ...wantedPlan(source, request),
       parallel: writers,
       commit: review ? ("job" as const) : ("task" as const),
       race: [...race],
@@ -60,9 +60,7 @@ export default function NewJobDialog({ chatId, request, onClose, onStarted }: Pr
         >
           {request}
         </blockquote>
-        {race.length === 0 && (
-          <PlanSource chatId={chatId} request={request} source={source} faults={faults} onChange={setSource} />
-        )}
+        <PlanSource chatId={chatId} request={request} source={source} faults={faults} onChange={setSource} />
         <label className="flex flex-wrap items-center gap-2">
           <span className="min-w-0 flex-1">{t.writers}</span>
           <input

@@ -5,39 +5,39 @@ import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
 import { seconds } from "../ui/times";
 import { JobStatusMark } from "./JobStatusMark";
-import type { JobDiff } from "./jobs";
+import { costOf, type JobDiff } from "./jobs";
 
-type Candidate = JobDiff["tasks"][number];
+type Candidate = JobDiff["candidates"][number];
 
 interface Props {
-  tasks: readonly Candidate[];
-  onKeep: (taskId: string) => void;
+  candidates: readonly Candidate[];
+  onKeep: (agent: string) => void;
 }
 
-export function RaceCandidates({ tasks, onKeep }: Props) {
+export function RaceCandidates({ candidates, onKeep }: Props) {
   return (
     <ul className="mt-3 grid gap-3 md:grid-cols-2">
-      {tasks.map((task) => (
-        <li key={task.id} className="flex min-w-0 flex-col rounded-xl border border-line px-3 py-3 text-sm">
-          <h3 className="font-semibold">{task.agent ?? task.id}</h3>
-          <Facts task={task} />
-          {task.result && <p className="mt-2 break-words whitespace-pre-wrap">{task.result}</p>}
-          {task.error && <p className="mt-2 break-words text-bad">{task.error.message}</p>}
-          {task.conflicts.length > 0 && (
-            <p className="mt-2 text-warn">{t.conflicting(task.conflicts.map(({ path }) => path).join(", "))}</p>
+      {candidates.map((one) => (
+        <li key={one.agent} className="flex min-w-0 flex-col rounded-xl border border-line px-3 py-3 text-sm">
+          <h3 className="font-semibold break-words">{one.agent}</h3>
+          <Facts one={one} />
+          {one.result && <p className="mt-2 break-words whitespace-pre-wrap">{one.result}</p>}
+          {one.error && <p className="mt-2 break-words text-bad">{one.error.message}</p>}
+          {one.conflicts.length > 0 && (
+            <p className="mt-2 text-warn">{t.conflicting(one.conflicts.map(({ path }) => path).join(", "))}</p>
           )}
-          {task.diff ? (
-            <DiffView text={task.diff} label={t.changesOf(task.agent ?? task.id)} />
+          {one.diff ? (
+            <DiffView text={one.diff} label={t.changesOf(one.agent)} />
           ) : (
             <p className="mt-2 text-ink-3">{t.noChanges}</p>
           )}
-          {task.status === "completed" && (
+          {one.status === "completed" && (
             <Button
               look="primary"
               className="mt-auto self-start"
               icon={<Check size={15} aria-hidden />}
-              aria-label={t.keepTheWorkOf(task.agent ?? task.id)}
-              onClick={() => onKeep(task.id)}
+              aria-label={t.keepTheWorkOf(one.agent)}
+              onClick={() => onKeep(one.agent)}
             >
               {t.keepThis}
             </Button>
@@ -48,17 +48,23 @@ export function RaceCandidates({ tasks, onKeep }: Props) {
   );
 }
 
-function Facts({ task: { status, claimed, usage } }: { task: Candidate }) {
+function Facts({ one: { status, completed, proved, task_ids, usage } }: { one: Candidate }) {
   return (
     <dl className="mt-1 grid grid-cols-[auto_1fr] gap-x-4 gap-y-0.5">
       <dt className="text-ink-3">{t.status}</dt>
       <dd>
         <JobStatusMark status={status} />
       </dd>
-      {status === "completed" && (
+      {task_ids.length > 1 && (
+        <>
+          <dt className="text-ink-3">{t.tasks}</dt>
+          <dd>{t.done(completed, task_ids.length)}</dd>
+        </>
+      )}
+      {completed > 0 && (
         <>
           <dt className="text-ink-3">{t.check}</dt>
-          <dd>{claimed ? t.notProved : t.proved}</dd>
+          <dd>{task_ids.length > 1 ? t.provedOf(proved, completed) : proved ? t.proved : t.notProved}</dd>
         </>
       )}
       {usage && (
@@ -68,7 +74,7 @@ function Facts({ task: { status, claimed, usage } }: { task: Candidate }) {
           <dt className="text-ink-3">{t.tokens}</dt>
           <dd className="tabular-nums">{usage.tokens.toLocaleString()}</dd>
           <dt className="text-ink-3">{t.cost}</dt>
-          <dd className="tabular-nums">{usage.cost === null ? t.unknown : `$${usage.cost.toFixed(4)}`}</dd>
+          <dd className="tabular-nums">{costOf(usage)}</dd>
         </>
       )}
     </dl>

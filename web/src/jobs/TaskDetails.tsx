@@ -13,7 +13,7 @@ import { t } from "../texts/jobs";
 import { Button, IconButton } from "../ui/Button";
 import { seconds } from "../ui/times";
 import { JobStatusMark } from "./JobStatusMark";
-import type { Task } from "./jobs";
+import { costOf, type Task } from "./jobs";
 
 interface Props {
   task: Task;
@@ -69,6 +69,12 @@ function Facts({ task, href }: { task: Task; href: (taskId: string) => string })
       <dd>
         <JobStatusMark status={task.status} />
       </dd>
+      {task.agent && (
+        <>
+          <dt className="text-ink-3">{t.agent}</dt>
+          <dd className="break-words">{task.agent}</dd>
+        </>
+      )}
       {task.dependencies.length > 0 && (
         <>
           <dt className="text-ink-3">{t.waitsFor}</dt>
@@ -94,7 +100,7 @@ function Facts({ task, href }: { task: Task; href: (taskId: string) => string })
           <dt className="text-ink-3">{t.tokens}</dt>
           <dd className="tabular-nums">{usage.tokens.toLocaleString()}</dd>
           <dt className="text-ink-3">{t.cost}</dt>
-          <dd className="tabular-nums">{usage.cost === null ? t.unknown : `$${usage.cost.toFixed(4)}`}</dd>
+          <dd className="tabular-nums">{costOf(usage)}</dd>
         </>
       )}
     </dl>

@@ -142,7 +142,14 @@ it("keeps what workers do out of the chat, but not their questions", () => {
 
 it("shows the candidates of a race side by side, and keeps the chosen one", async () => {
   const one = (agent: string, parts: object = {}) => ({
-    ...task(`race@${agent}`, "completed", { agent, usage: { tokens: 10, seconds: 2, cost: null } }),
+    agent,
+    task_ids: [`a@${agent}`, `b@${agent}`],
+    status: "completed" as const,
+    completed: 2,
+    proved: 1,
+    result: null,
+    error: null,
+    usage: { tokens: 10, seconds: 2, cost: null },
     diff: `--- /dev/null\n+++ b/${agent}.txt\n@@ -0,0 +1 @@\n+${agent}\n`,
     files: [],
     conflicts: [],
@@ -151,15 +158,20 @@ it("shows the candidates of a race side by side, and keeps the chosen one", asyn
   const keep = vi.fn();
   const { container } = show(
     <RaceCandidates
-      tasks={[one("quick"), one("careful", { claimed: true }), one("lost", { status: "failed" })]}
+      candidates={[
+        one("quick", { task_ids: ["a@quick"], completed: 1 }),
+        one("careful", { task_ids: ["a@careful"], completed: 1, proved: 0 }),
+        one("lost", { status: "failed", completed: 2 }),
+      ]}
       onKeep={keep}
     />,
   );
   expect(container.textContent).toContain("A check proved it.");
   expect(container.textContent).toContain("Not proved by a check");
+  expect(container.textContent).toContain("A check proved 1 of 2 tasks.");
   expect(screen.getAllByRole("button", { name: /Keep this one/ })).toHaveLength(2);
   await userEvent.click(screen.getByRole("button", { name: "Keep this one: the work of careful" }));
-  expect(keep).toHaveBeenCalledWith("race@careful");
+  expect(keep).toHaveBeenCalledWith("careful");
   await expectAccessible(container);
 });
 

@@ -1,5 +1,6 @@
 // Jobs over REST: what is read, and what a person can do with one.
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { t } from "../texts/jobs";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 
@@ -14,6 +15,13 @@ const POLLED_MS = 3_000; // a job of another chat tells this page nothing by its
 /** Whether nothing more happens by itself. */
 export function isOver(status: string): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
+}
+
+/** What a person should know before approving: how many tasks run side by side, and when changes reach the workspace. */
+export function howItRuns(job: Job): string {
+  if (job.race.length > 0) return t.racing(job.race.join(", "));
+  const together = t.sideBySide(job.parallel_tasks, job.parallel);
+  return job.commit === "job" ? `${together} ${t.reviewedFirst}` : together;
 }
 
 export function doneTasks(job: Job): number {
@@ -77,6 +85,23 @@ export async function cancelJob(jobId: string): Promise<void> {
 
 export async function retryTask(jobId: string, task_id: string): Promise<void> {
   await given(api.POST("/jobs/{job_id}/retry", { ...at(jobId), body: { task_id } }));
+}
+
+export type AuditedTask = Schemas["AuditedTaskShape"];
+
+/** The plan against what was done, read again with the job's news. */
+export function useJobAudit(jobId: string, moment: number) {
+  return useQuery({
+    queryKey: [...JOBS, jobId, "audit", moment],
+    queryFn: () => given(api.GET("/jobs/{job_id}/audit", at(jobId))),
+    placeholderData: (before, asked) => (asked?.queryKey[1] === jobId ? before : undefined),
+    gcTime: 10_000,
+    retry: false,
+  });
+}
+
+export function costOf({ cost }: Schemas["TaskUsageShape"]): string {
+  return cost === null ? t.unknown : `$${cost.toFixed(4)}`;
 }
 
 export type JobDiff = Schemas["JobDiffShape"];

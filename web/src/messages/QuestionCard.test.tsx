@@ -25,6 +25,22 @@ function card(standing: QuestionStanding) {
   };
 }
 
+it("shows both versions of a file that two changed, and the question without them", async () => {
+  const asked = readQuestion({
+    type: "question",
+    question: "Which version shall stay?\n\nThe task's version:\nmine",
+    options: [],
+    conflict: { path: "a.txt", task: "mine\n", workspace: null, reason: "", state: "" },
+  })!;
+  const { container } = show(
+    <QuestionCard message={message()} question={asked} standing={{ state: "open" }} onAnswer={() => {}} />,
+  );
+  expect(screen.getByText("Which version shall stay?")).toBeTruthy();
+  expect(screen.getByLabelText("The task's version").textContent).toBe("mine\n");
+  expect(screen.getByLabelText("The version that is there now").textContent).toBe("(there is no such file)");
+  await expectAccessible(container);
+});
+
 it("writes out what hides in an option", () => {
   show(
     <QuestionCard

@@ -4,9 +4,11 @@ import clsx from "clsx";
 import { Check, CircleHelp } from "lucide-react";
 import { useState } from "react";
 import type { QuestionStanding } from "../state/standing";
+import { t as jobs } from "../texts/jobs";
 import { t } from "../texts/messages";
 import { Button } from "../ui/Button";
 import type { Message, Question } from "../wire/nouns";
+import { ConflictSides } from "./ConflictSides";
 import { Inline } from "./Inline";
 import { Markdown } from "./Markdown";
 import { Says } from "./Says";
@@ -38,8 +40,11 @@ export function QuestionCard({ message, question, standing, sending = false, onA
           <SeverityMark severity={question.severity} />
         </div>
         <p className="font-medium">
-          <Inline text={question.question} />
+          <Inline text={question.conflict ? question.question.split("\n\n")[0]! : question.question} />
         </p>
+        {question.conflict && (
+          <ConflictSides conflict={question.conflict} titles={[jobs.tasksVersion, jobs.presentVersion]} />
+        )}
         {question.context && (
           <div className="mt-1.5 text-sm text-ink-2">
             <Markdown text={question.context} />

@@ -2100,6 +2100,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/attachments/pdf": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read Pdf
+         * @description The text of a PDF, read on this machine; send it as an attachment of a message. A PDF without text, locked or too large: 422.
+         */
+        post: operations["read_pdf"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/context/{chat_id}/events": {
         parameters: {
             query?: never;
@@ -3915,6 +3935,38 @@ export interface components {
             /** Cost */
             cost?: number | null;
         };
+        /** CandidateShape */
+        CandidateShape: {
+            /** Agent */
+            agent: string;
+            /** Task Ids */
+            task_ids: string[];
+            /** @description Completed when all of its tasks are; failed when one is. */
+            status: components["schemas"]["TaskStatus"];
+            /**
+             * Completed
+             * @description How many of its tasks are completed.
+             */
+            completed: number;
+            /**
+             * Proved
+             * @description How many of them a check proved.
+             */
+            proved: number;
+            /**
+             * Result
+             * @description The report of its last completed task.
+             */
+            result: string | null;
+            error: components["schemas"]["JobErrorShape"] | null;
+            usage: components["schemas"]["TaskUsageShape"] | null;
+            /** Diff */
+            diff: string;
+            /** Files */
+            files: components["schemas"]["FileDifferenceShape"][];
+            /** Conflicts */
+            conflicts: components["schemas"]["ConflictShape"][];
+        };
         /**
          * ChangeChatRequest
          * @description What is absent stays as it is; so do a title and a model that are null. A system prompt that is null becomes the default.
@@ -4775,12 +4827,14 @@ export interface components {
         };
         /**
          * JobCommitRequest
-         * @description `paths` keeps only these and what lies below them; `task_id` keeps one task of a race; `overwrite` names paths of which the
-         *     job's version stays although somebody else changed them meanwhile.
+         * @description `paths` keeps only these and what lies below them; `agent`, or one of its tasks as `task_id`, keeps one candidate of a race;
+         *     `overwrite` names paths of which the job's version stays although somebody else changed them meanwhile.
          */
         JobCommitRequest: {
             /** Task Id */
             task_id?: string | null;
+            /** Agent */
+            agent?: string | null;
             /** Paths */
             paths?: string[] | null;
             /** Overwrite */
@@ -4798,9 +4852,14 @@ export interface components {
             conflicts: components["schemas"]["ConflictShape"][];
             /**
              * Tasks
-             * @description Of a race; otherwise empty.
+             * @description Of a race of one task; otherwise empty.
              */
             tasks: components["schemas"]["RaceTaskShape"][];
+            /**
+             * Candidates
+             * @description Of a race, one for each agent; otherwise empty.
+             */
+            candidates: components["schemas"]["CandidateShape"][];
         };
         /** JobErrorShape */
         JobErrorShape: {
@@ -5159,6 +5218,7 @@ export interface components {
          *
          *     `sampling`: it may have prompts answered by the chat's model, each with a person's consent.
          *     A program (`command`) runs in the sandbox; `unsandboxed` lets it run with the server's own rights where there is none.
+         *     `module` is the plugin and the entry point of an object that runs inside this server: the settings name it, never a request.
          */
         McpServerConfig: {
             /**
@@ -5234,7 +5294,7 @@ export interface components {
              * Transport
              * @enum {string}
              */
-            transport: "stdio" | "sse" | "http";
+            transport: "stdio" | "sse" | "http" | "module";
             /** Command */
             command: string | null;
             /** Args */
@@ -5246,6 +5306,11 @@ export interface components {
             env: string[];
             /** Url */
             url: string | null;
+            /**
+             * Module
+             * @description The plugin and the entry point of a server that runs inside this one.
+             */
+            module?: string | null;
             /**
              * Headers
              * @description The names; values are never read back.
@@ -5602,7 +5667,7 @@ export interface components {
             commit: components["schemas"]["CommitMode"];
             /**
              * Race
-             * @description These agents do the same task; a person keeps one.
+             * @description These agents, or models (PROVIDER/MODEL), each do the same in a copy of their own; a person keeps one.
              */
             race?: string[];
             /** @default retry */
@@ -5673,6 +5738,19 @@ export interface components {
              * @description Without it a chat that is not idle answers 409.
              */
             when?: ("idle" | "now") | null;
+        };
+        /** NewPdf */
+        NewPdf: {
+            /**
+             * Name
+             * @example report.pdf
+             */
+            name: string;
+            /**
+             * Data
+             * @description Base64, at most 7 MB of file.
+             */
+            data: string;
         };
         /**
          * NewPlan
@@ -5851,6 +5929,15 @@ export interface components {
          * @enum {string}
          */
         ParameterType: "string" | "integer" | "number" | "boolean" | "path";
+        /** PdfTextShape */
+        PdfTextShape: {
+            /** Name */
+            name: string;
+            /** Content */
+            content: string;
+            /** Pages */
+            pages: number;
+        };
         /**
          * Permission
          * @enum {string}
@@ -31833,6 +31920,231 @@ export interface operations {
                      *       "error": {
                      *         "code": "storage_failed",
                      *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    read_pdf: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPdf"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PdfTextShape"];
+                };
+            };
+            /** @description The body is not valid JSON. Send one JSON object. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "bad_json",
+                     *         "message": "The body is not valid JSON. Send one JSON object.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive within 30 seconds. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "too_slow",
+                     *         "message": "The body did not arrive within 30 seconds.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A turn is running in this chat. Wait for its end, or stop it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "turn_running",
+                     *         "message": "A turn is running in this chat. Wait for its end, or stop it.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is larger than 10485760 bytes. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "too_large",
+                     *         "message": "The body is larger than 10485760 bytes.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The disk is full; nothing was changed. Free some space and try again. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "disk_full",
+                     *         "message": "The disk is full; nothing was changed. Free some space and try again.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }

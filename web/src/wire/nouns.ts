@@ -93,6 +93,14 @@ export interface Question {
   options: { label: string; value: string; description: string }[];
   default: string | null;
   allow_custom: boolean;
+  conflict: FileConflict | null;
+}
+
+/** Both versions of a file that a task and somebody else changed; null where there is no file. */
+export interface FileConflict {
+  path: string;
+  task: string | null;
+  workspace: string | null;
 }
 
 export interface Review {
@@ -191,7 +199,15 @@ export function readQuestion(value: unknown): Question | null {
     }),
     default: text(asked["default"]) || null,
     allow_custom: asked["allow_custom"] === true,
+    conflict: readConflict(asked["conflict"]),
   };
+}
+
+function readConflict(value: unknown): FileConflict | null {
+  const found = loose(value);
+  if (!text(found["path"])) return null;
+  const side = (one: unknown) => (typeof one === "string" ? one : null);
+  return { path: text(found["path"]), task: side(found["task"]), workspace: side(found["workspace"]) };
 }
 
 export function readReview(value: unknown): Review | null {

@@ -24,10 +24,11 @@ Paths = Annotated[list[Path], Field(min_length=1, max_length=1000)]
 
 
 class JobCommitRequest(Boundary):
-    """`paths` keeps only these and what lies below them; `task_id` keeps one task of a race; `overwrite` names paths of which the
-    job's version stays although somebody else changed them meanwhile."""
+    """`paths` keeps only these and what lies below them; `agent`, or one of its tasks as `task_id`, keeps one candidate of a race;
+    `overwrite` names paths of which the job's version stays although somebody else changed them meanwhile."""
 
     task_id: Annotated[str, Field(min_length=1)] | None = None
+    agent: Annotated[str, Field(min_length=1)] | None = None
     paths: Paths | None = None
     overwrite: Annotated[list[Path], Field(max_length=1000)] = Field(default_factory=list)
 
@@ -58,7 +59,9 @@ async def commit_job(
 ) -> Response:
     """Keeps the job's changes. What somebody else changed meanwhile is merged, or is a conflict: 409 with the list, and nothing changed."""
     given = wanted or JobCommitRequest()
-    request = KeepRequest(given.task_id, None if given.paths is None else tuple(given.paths), tuple(given.overwrite))
+    request = KeepRequest(
+        given.task_id, None if given.paths is None else tuple(given.paths), tuple(given.overwrite), given.agent
+    )
     try:
         job = await services.job_commits.keep(principal, job_id, request)
     except RestoreConflict as conflict:

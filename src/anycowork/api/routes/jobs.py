@@ -61,8 +61,11 @@ class NewJobRequest(Boundary):
         CommitMode, Field(strict=False, description="'job': nothing reaches the workspace before a person kept it.")
     ] = CommitMode.TASK
     race: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=64)]],
-        Field(max_length=8, description="These agents do the same task; a person keeps one."),
+        list[Annotated[str, Field(min_length=1, max_length=200)]],
+        Field(
+            max_length=8,
+            description="These agents, or models (PROVIDER/MODEL), each do the same in a copy of their own; a person keeps one.",
+        ),
     ] = Field(default_factory=list)
     on_failure: Annotated[OnFailure, Field(strict=False)] = OnFailure.RETRY
     limits: JobLimitsRequest = JobLimitsRequest()

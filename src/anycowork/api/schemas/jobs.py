@@ -109,12 +109,27 @@ class RaceTaskShape(DescribedSchema):
     conflicts: list[ConflictShape]
 
 
+class CandidateShape(DescribedSchema):
+    agent: str
+    task_ids: list[str]
+    status: TaskStatus = Field(description="Completed when all of its tasks are; failed when one is.")
+    completed: int = Field(description="How many of its tasks are completed.")
+    proved: int = Field(description="How many of them a check proved.")
+    result: str | None = Field(description="The report of its last completed task.")
+    error: JobErrorShape | None
+    usage: TaskUsageShape | None
+    diff: str
+    files: list[FileDifferenceShape]
+    conflicts: list[ConflictShape]
+
+
 class JobDiffShape(DescribedSchema):
     job_id: str
     diff: str
     files: list[FileDifferenceShape]
     conflicts: list[ConflictShape]
-    tasks: list[RaceTaskShape] = Field(description="Of a race; otherwise empty.")
+    tasks: list[RaceTaskShape] = Field(description="Of a race of one task; otherwise empty.")
+    candidates: list[CandidateShape] = Field(description="Of a race, one for each agent; otherwise empty.")
 
 
 class AuditedTaskShape(DescribedSchema):

@@ -49,6 +49,18 @@ export const jobs: Texts = {
   earlier: "Frühere Nachrichten lesen",
   sideBySide: (tasks, writers) =>
     `Bis zu ${tasks} Aufgaben gleichzeitig; ${writers === 1 ? "eine davon schreibt" : `${writers} davon dürfen schreiben`}.`,
+  reviewedFirst: "Nichts erreicht Ihren Arbeitsbereich, bevor Sie es geprüft haben.",
+  racing: (agents) => `Jeder in einer eigenen Kopie: ${agents}. Sie vergleichen die Ergebnisse und behalten eines.`,
+  task: "Aufgabe",
+  files: "Dateien",
+  commands: "Befehle",
+  total: "Gesamt",
+  audit: "Plan und Ergebnis",
+  auditHint:
+    "Jede geplante Aufgabe und was dafür getan wurde. Grundlage sind aufgezeichnete Aufrufe, nicht die Angaben eines Agenten.",
+  auditFailed: "Was getan wurde, konnte nicht gelesen werden.",
+  unplanned: (call) => `Außerhalb des Plans: ${call}`,
+  untouched: (path) => `Geplant, aber nicht geändert: ${path}`,
   changes: "Änderungen des Jobs",
   changesOf: (agent) => `Änderungen von ${agent}`,
   changesHint:
@@ -63,6 +75,8 @@ export const jobs: Texts = {
   back: "Zurück",
   conflictIn: (path) => `${path} wurde auch im Arbeitsbereich geändert`,
   conflicting: (paths) => `Auch im Arbeitsbereich geändert: ${paths}`,
+  presentVersion: "Die Version, die jetzt da ist",
+  tasksVersion: "Die Version der Aufgabe",
   jobsVersion: "Fassung des Jobs",
   workspacesVersion: "Fassung in Ihrem Arbeitsbereich",
   noFile: "(diese Datei gibt es nicht)",
@@ -71,6 +85,7 @@ export const jobs: Texts = {
   candidatesHint:
     "Jeder Agent hat dieselbe Aufgabe in einer eigenen Kopie erledigt. Behalten Sie die Arbeit von einem; die anderen werden verworfen.",
   check: "Prüfung",
+  provedOf: (proved, all) => `Eine Prüfung belegt ${proved} von ${all} Aufgaben.`,
   proved: "Durch eine Prüfung belegt.",
   notProved: "Nicht durch eine Prüfung belegt",
   keepThis: "Diese behalten",
@@ -94,6 +109,14 @@ export const jobs: Texts = {
   templatesFailed: "Die Vorlagen konnten nicht gelesen werden.",
   templateFault: (path, line, reason) => `${path}${line ? `, Zeile ${line}` : ""}: ${reason}`,
   start: "Starten",
+  stepStatuses: {
+    open: "nicht erledigt",
+    running: "läuft",
+    done: "erledigt",
+    claimed: "erledigt, nicht belegt",
+    failed: "gescheitert",
+    skipped: "übersprungen",
+  },
   statuses: {
     planning: "plant",
     awaiting_approval: "wartet auf Ihre Freigabe",

@@ -1,0 +1,99 @@
+"""One job from the request to the audit in a real browser: twelve tasks, four writers side by side, a conflict that a person decides."""
+
+import asyncio
+import json
+
+from playwright.async_api import Page, expect
+
+from e2e.browsing import DESKTOP, PHONE, at_the_page, read_all, violations
+from e2e.test_web_jobs import look
+from support.jobs import SHARED, by_task, bytes_of, twelve_answers, twelve_tasks, until_task
+from support.live_server import LiveChat, LiveServer
+from support.spec import proves
+
+
+@proves("JOB-3", "JOB-10", "PLN-5", "UI-4")
+async def test_job_of_twelve_tasks_is_walked_from_the_request_to_the_audit(tmp_path):
+    async with at_the_page(tmp_path, files={"shared.txt": SHARED}) as (page, client):
+        chat = await client.chat()
+        await page.goto(page.url.split("#")[0] + f"#/chat/{chat.id}")
+        before = bytes_of(client.workspace)
+        await to_the_conflict(page, client, chat)
+        await page.get_by_role("button", name="Keep the task's version").click()
+        await expect(page.get_by_role("log").get_by_text("The guide is written.")).to_be_visible()
+        await look(page, "walk-final-response")
+        await review(page)
+        await audit(page)
+        assert bytes_of(client.workspace) == before, "nothing is there before a person kept it"
+        await page.get_by_role("button", name="Drop all changes").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Drop all changes").click()
+        await expect(page.get_by_role("region", name="Changes of the job")).not_to_be_visible()
+        await expect(page.get_by_role("main").get_by_text("cancelled", exact=True)).to_be_visible()
+        assert bytes_of(client.workspace) == before, "dropped without a trace"
+
+
+async def to_the_conflict(page: Page, client: LiveServer, chat: LiveChat) -> None:
+    others_done = asyncio.Event()
+    lead = [json.dumps({"type": "plan", **twelve_tasks()}), "The guide is written."]
+    client.model.mind = by_task(twelve_answers(others_done), lambda told: lead.pop(0))
+    message = page.get_by_label("Message", exact=True)
+    await expect(message).to_be_visible()
+    await message.fill("Write the guide")
+    await page.get_by_role("button", name="Run as a job").click()
+    asked = page.get_by_role("dialog", name="Run as a job")
+    await asked.get_by_label("Tasks that may write at the same time, each in its own copy").fill("4")
+    await asked.get_by_label("Show me all changes before any of them reaches my workspace").check()
+    await asked.get_by_role("button", name="Start").click()
+    dock = page.get_by_label("Jobs", exact=True)
+    await expect(dock).to_contain_text("waits for your approval")
+    await expect(dock).to_contain_text("Up to 4 tasks at the same time; 4 of them may write.")
+    plan = page.get_by_role("region", name="Plan", exact=True).last
+    run = plan.get_by_role("button", name="Run as a job")
+    await expect(run).to_be_visible()
+    async with asyncio.timeout(30):
+        while not await run.is_enabled():
+            await read_all(page, "main section[aria-label=Plan]")
+    await look(page, "walk-approval")
+    await run.click()
+    await until_task(chat, "right")  # everything that does not wait for b is done
+    await expect(dock).to_contain_text("7 of 12 tasks done")
+    await dock.get_by_role("button", expanded=False).click()
+    await dock.get_by_role("link", name="See the job").click()
+    graph = page.get_by_role("navigation", name="Which task waits for which")
+    await expect(graph.get_by_role("link", name="running: set the title in b's words")).to_be_visible()
+    await expect(graph.get_by_role("link")).to_have_count(12)
+    assert await violations(page) == []
+    await look(page, "walk-running")
+    await page.get_by_role("link", name="Open the chat").click()
+    others_done.set()
+    question = page.get_by_role("region", name="Question").last
+    await expect(question.get_by_label("The task's version")).to_have_text("title: by b\n")
+    await expect(question.get_by_label("The version that is there now")).to_have_text("title: by a\n")
+    assert await violations(page) == []
+    await look(page, "walk-conflict")
+
+
+async def review(page: Page) -> None:
+    dock = page.get_by_label("Jobs", exact=True)
+    await expect(dock).to_contain_text("waits for your review")
+    await dock.get_by_role("button", expanded=False).click()
+    await dock.get_by_role("link", name="See the job").click()
+    changes = page.get_by_role("region", name="Changes of the job")
+    await expect(changes.get_by_label("shared.txt", exact=True)).to_be_checked()
+    await expect(changes.get_by_role("checkbox")).to_have_count(11)
+    await look(page, "walk-review")
+
+
+async def audit(page: Page) -> None:
+    table = page.get_by_role("table")
+    await expect(table.get_by_role("row")).to_have_count(14)  # the titles, twelve tasks, the total
+    row = table.get_by_role("row", name="write index.txt")
+    for words in ("worker", "done, not proved", "index.txt"):
+        await expect(row).to_contain_text(words)
+    await table.scroll_into_view_if_needed()
+    assert await violations(page) == []
+    await look(page, "walk-audit")
+    await page.set_viewport_size(PHONE)
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await look(page, "walk-audit-phone")
+    await page.set_viewport_size(DESKTOP)
