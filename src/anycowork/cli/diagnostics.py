@@ -46,6 +46,7 @@ def run_checks(settings: Settings, environ: Mapping[str, str]) -> list[Diagnosis
     return [
         _python(),
         _database(settings),
+        *_workers(settings),
         _data_folder(settings.data_dir),
         _disk_space(settings.data_dir),
         _storage(settings),
@@ -84,6 +85,28 @@ def _postgres(url: str) -> Diagnosis:
     except AnyCoworkError as error:
         reason, _, way_out = error.message.partition(". ")
         return Diagnosis("PostgreSQL", False, True, reason, way_out)
+
+
+def _workers(settings: Settings) -> list[Diagnosis]:
+    """Nothing for SQLite, or for a database that cannot be asked: that is told already."""
+    if settings.database_url is None:
+        return []
+    from anycowork.store.postgres.worker_report import living_workers
+
+    try:
+        found = living_workers(settings.database_url.get_secret_value())
+    except AnyCoworkError:
+        return []
+    named = [
+        f"{one.host} (pid {one.pid}, since {one.joined_at}, {_plural(len(one.jobs), 'job')}"
+        f"{f', refused {len(one.refused)}' if one.refused else ''})"
+        for one in found
+    ]
+    return [Diagnosis("workers", True, False, ", ".join(named) or "none; servers run their jobs themselves")]
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _sqlite() -> Diagnosis:

@@ -11,6 +11,19 @@ Examples:
     ANYCOWORK_DATABASE_URL=postgresql://… anycowork serve
 """
 
+WORKER_HELP = """Join a PostgreSQL database and run jobs of its chats, without a web page.
+
+Start it on as many machines as you like. Workspaces must have the same path there as on the servers (a shared file system), and
+config.toml and the folder of roles must be the same; jobs that do not fit are left to others. Ctrl-C lets it leave.
+
+Examples:
+
+\b
+    ANYCOWORK_DATABASE_URL=postgresql://… anycowork worker
+    anycowork worker --db postgresql://anycowork@db.example/anycowork --jobs 2
+    anycowork jobs workers
+"""
+
 RUN_HELP = """Run one request headless, for scripts and CI.
 
 The answer goes to stdout, progress to stderr. It never hangs, and never approves anything for you:

@@ -20,10 +20,12 @@ from anycowork.cli.help_texts import (
     RUN_HELP,
     SEARCH_HELP,
     SERVE_HELP,
+    WORKER_HELP,
 )
 from anycowork.cli.options import (
     Allow,
     DatabaseUrl,
+    DatabaseWithoutPassword,
     DataDir,
     Events,
     Host,
@@ -106,6 +108,25 @@ def serve(
     flags = {"host": host, "port": port, "data_dir": data_dir, "workspace": workspace, "token": token, "model": model}
     flags["database_url"] = database_url
     raise typer.Exit(_serve(invoked(context, **flags, open_browser=False if no_open else None)))
+
+
+@app.command(help=WORKER_HELP, short_help="Run jobs of a shared database.")
+def worker(
+    context: typer.Context,
+    database: DatabaseWithoutPassword = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=100, help="How many jobs run at the same time.")] = 4,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.domain.errors import AnyCoworkError, Invalid
+
+    try:
+        settings = invoked(context, database_url=database, data_dir=data_dir).settings()
+        from anycowork.cli.worker import run_worker
+
+        raise typer.Exit(run_worker(settings, most_jobs=jobs))
+    except AnyCoworkError as error:
+        typer.echo(f"anycowork worker: {error.message}", err=True)
+        raise typer.Exit(2 if isinstance(error, Invalid) else 1) from None
 
 
 @app.command(help=RUN_HELP, cls=JsonErrorCommand)
