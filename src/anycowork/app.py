@@ -149,7 +149,7 @@ async def start_services(
     hub = Hub(heartbeat_seconds=settings.heartbeat_seconds)
     is_worker = worker_jobs is not None
     database = await open_database(settings, clock, hub.publish, hub.chats_changed, is_worker=is_worker)
-    keys = ProviderKeys(settings.data_dir)
+    keys = await asyncio.to_thread(ProviderKeys, settings.data_dir)
     providers = ProviderRegistry(
         provider_configs(settings),
         default=settings.model,

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
+from functools import partial
 
 import msgspec
 from pydantic import JsonValue
@@ -18,6 +19,7 @@ from anycowork.cli.run_progress import TextReporter
 from anycowork.client.connect import ServerAddress, with_server
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient, ServerRefused, ServerUnreachable
+from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
 
@@ -33,7 +35,7 @@ def ask_server(
 ) -> int:
     """Prints what the server answers, and with `follow` what becomes of the job; the exit code."""
 
-    async def work(address: ServerAddress) -> int:
+    async def work(settings: Settings, address: ServerAddress) -> int:
         async with ServerClient(address.url, address.token) as client:
             before = await _last_number(client, path) if follow else 0
             found = (
@@ -52,11 +54,14 @@ def ask_server(
             await print_audit(client, job_id, outcome)
             return outcome.exit_code
 
-    try:
+    async def run() -> int:
         settings = invocation.settings()
-        return asyncio.run(with_server(settings, work))
+        return await with_server(settings, partial(work, settings))
+
+    try:
+        return asyncio.run(run())
     except AnyCoworkError as error:
-        return print_error("jobs", error, usage_statuses=(404,))
+        return print_error("jobs", error, (404,))
 
 
 async def _last_number(client: ServerClient, path: str) -> int:
