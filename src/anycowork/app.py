@@ -81,6 +81,7 @@ from anycowork.server.server_peers import (
     TAKEOVER_SECONDS,
     answer_requests,
     build_locks,
+    end_hung_workers,
     follow_peers,
     pull_jobs,
     take_over,
@@ -460,12 +461,14 @@ def _peer_watches(
             follow_peers(database, peers, hub),
             take_over(database, peers, locks, recovery, turns, on_rest, takes),
             pull_jobs(peers, coordinator, most=None, seconds=TAKEOVER_SECONDS),
+            end_hung_workers(peers),
         )
     return (
         watch_session(database, peers, hub, lost),
         take_over(database, peers, locks, recovery, turns, on_rest, takes, PULL_SECONDS),
         pull_jobs(peers, coordinator, most=worker_jobs, seconds=PULL_SECONDS),
         answer_requests(peers, partial(answer_here, app)),
+        end_hung_workers(peers),
     )
 
 

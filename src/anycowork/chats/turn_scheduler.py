@@ -72,6 +72,7 @@ class TurnScheduler:
         self._tasks = tasks
         self._find_workspace = find_workspace
         self._sleep = sleep
+        self._ending = False
         self._running: dict[_Line, asyncio.Task[None]] = {}
 
     def start(self, turn: Turn) -> None:
@@ -114,6 +115,7 @@ class TurnScheduler:
 
     async def interrupt_all(self) -> None:
         """Shut down cleanly: running turns end as interrupted; parked turns stay parked."""
+        self._ending = True
         chat_ids = {chat_id for chat_id, _ in self._running}  # before they end: what has ended is forgotten
         for running in self._running.values():
             running.cancel()
@@ -196,6 +198,8 @@ class TurnScheduler:
                 return
             except StorageFault as again:
                 log.error("turn %s: still cannot be settled: %s", turn.id, again.message)
+                if self._ending:  # its cancellation may have been lost to this fault
+                    return
                 await self._sleep(wait)
                 wait = min(30.0, wait * 2)
 

@@ -26,6 +26,7 @@ RETRY_SECONDS = 0.1
 TAKEOVER_SECONDS = 2.0
 PULL_SECONDS = 0.5
 REQUEST_SECONDS = 0.1
+HUNG_CHECK_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +92,6 @@ async def take_over(
     while True:
         await asyncio.sleep(seconds or TAKEOVER_SECONDS)
         try:
-            await peers.table.remove_dead()
             await database.leases.end_of_owners([o for o in await database.leases.owners() if not await peers.lives(o)])
             for chat_id in await settle_after_crash(database.store, recovery, turns, locks, takes):
                 on_rest(chat_id)
@@ -112,6 +112,16 @@ async def pull_jobs(peers: Peers, coordinator: JobCoordinator, *, most: int | No
                     room -= 1
         except AnyCoworkError as error:
             log.warning("jobs that wait cannot be looked for yet: %s", error.message)
+
+
+async def end_hung_workers(peers: Peers) -> None:
+    """Ends workers that hang, until it is cancelled. It writes nothing: a worker that was stopped may hold the lock of writers."""
+    while True:
+        await asyncio.sleep(HUNG_CHECK_SECONDS)
+        try:
+            await peers.table.remove_dead()
+        except AnyCoworkError as error:
+            log.warning("workers that hang cannot be looked for yet: %s", error.message)
 
 
 async def answer_requests(peers: Peers, handle: Callable[[ForwardedRequest], Awaitable[ForwardedAnswer]]) -> None:

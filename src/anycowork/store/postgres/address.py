@@ -15,6 +15,8 @@ class DatabaseAddress:
     url: str
     shown: str
     secrets: tuple[str, ...]
+    session_name: str = "anycowork"
+    """How PostgreSQL lists the sessions of this process."""
 
     def without_secrets(self, text: str) -> str:
         for secret in self.secrets:

@@ -48,10 +48,15 @@ class PostgresConnection:
 
     dialect: ClassVar[Dialect] = PostgresDialect()
 
-    def __init__(self, address: DatabaseAddress, *, outage_seconds: float = OUTAGE_SECONDS) -> None:
-        """Connects at the first use."""
+    def __init__(
+        self, address: DatabaseAddress, *, outage_seconds: float = OUTAGE_SECONDS, connects_again: bool = True
+    ) -> None:
+        """Connects at the first use. Without `connects_again` it is of no use once its session is lost (`is_broken`): others may have
+        taken over what it was used for."""
         self._address = address
         self._outage_seconds = outage_seconds
+        self._connects_again = connects_again
+        self.is_broken = False
         self._loop = asyncio.new_event_loop()
         self._session: asyncpg.Connection | None = None
         self._statements: dict[str, Any] = {}
@@ -201,6 +206,9 @@ class PostgresConnection:
         self._session = self._loop.run_until_complete(open_session(self._address))
 
     def _connect_again(self) -> bool:
+        if not self._connects_again:
+            self.is_broken = True
+            return False
         until = time.monotonic() + self._outage_seconds
         while not self._closing.is_set():
             try:
@@ -245,7 +253,7 @@ async def open_session(address: DatabaseAddress) -> asyncpg.Connection:
         timeout=CONNECT_SECONDS,
         command_timeout=COMMAND_SECONDS,
         statement_cache_size=0,
-        server_settings={"application_name": "anycowork", "timezone": "UTC", **_PROBES},
+        server_settings={"application_name": address.session_name, "timezone": "UTC", **_PROBES},
     )
     # Sums of whole numbers come as numerics.
     await session.set_type_codec("numeric", schema="pg_catalog", encoder=str, decoder=int, format="text")

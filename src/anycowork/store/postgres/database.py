@@ -6,8 +6,10 @@ from pathlib import Path
 
 from anycowork.domain.events import Record
 from anycowork.domain.ports import Clock
+from anycowork.domain.values import replace
 from anycowork.store.postgres.address import DatabaseAddress, read_address
 from anycowork.store.postgres.connection import OUTAGE_SECONDS, PostgresConnection, unreachable
+from anycowork.store.postgres.peer_table import session_name
 from anycowork.store.postgres.peers import PostgresPeers, notifier
 from anycowork.store.postgres.reader import PostgresReader
 from anycowork.store.postgres.schema import migrate
@@ -26,11 +28,14 @@ async def open_postgres(
     is_worker: bool = False,
 ) -> Database:
     """Opens the database. Raises: StorageFault if it cannot be reached, or belongs to a newer release."""
-    address = read_address(url)
-    peers = PostgresPeers(address, clock.new_id(), is_worker=is_worker)
+    server_id = clock.new_id()
+    address = replace(read_address(url), session_name=session_name(server_id))
+    peers = PostgresPeers(address, server_id, is_worker=is_worker)
     try:
         alone = await peers.join()
-        connection, heads, clean = await asyncio.to_thread(_open, address, heads_file, clock, outage_seconds, alone)
+        connection = PostgresConnection(address, outage_seconds=outage_seconds, connects_again=not is_worker)
+        peers.is_broken = lambda: connection.is_broken
+        heads, clean = await asyncio.to_thread(_open, connection, address, heads_file, clock, alone)
         if alone:
             await peers.settled()
     except BaseException:
@@ -59,14 +64,13 @@ async def open_postgres(
 
 
 def _open(
-    address: DatabaseAddress, heads_file: Path, clock: Clock, outage_seconds: float, alone: bool
-) -> tuple[PostgresConnection, AuditHeads, bool]:
-    connection = PostgresConnection(address, outage_seconds=outage_seconds)
+    connection: PostgresConnection, address: DatabaseAddress, heads_file: Path, clock: Clock, alone: bool
+) -> tuple[AuditHeads, bool]:
     try:
         connection.connect()
         migrate(connection, address)
         clean = mark_open(connection, clock.now(), alone=alone)
-        return connection, AuditHeads(heads_file, connection, clock, shared=True), clean
+        return AuditHeads(heads_file, connection, clock, shared=True), clean
     except connection.dialect.errors as error:
         connection.close()
         raise unreachable(address, error) from None

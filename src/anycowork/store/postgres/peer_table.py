@@ -19,6 +19,11 @@ _LOCKS = (
 )
 
 
+def session_name(peer_id: str) -> str:
+    """Returns how PostgreSQL lists the sessions of a process, by which all of them are ended if it hangs."""
+    return f"anycowork {peer_id}"
+
+
 def _holder_of(name: str) -> str:
     """The FROM and WHERE of the lock with this name; `name` is SQL."""
     return f"{_LOCKS} = hashtextextended({name} || ' ' || current_schema(), 0)"
@@ -54,9 +59,9 @@ _HELD_BY_WORKER = f"""
 SELECT EXISTS (SELECT 1 FROM peers p WHERE p.kind = 'worker'
   AND (SELECT l.pid FROM {_holder_of(_OF_PEER)}) = (SELECT l.pid FROM {_holder_of("'anycowork chat ' || $1")}))
 """
-_END_HUNG = f"""
-SELECT pg_terminate_backend((SELECT l.pid FROM {_holder_of(_OF_PEER)})) FROM peers p
-WHERE p.kind = 'worker' AND p.id <> $1 AND p.seen_at < now() - make_interval(secs => $2)
+_END_HUNG = """
+SELECT pg_terminate_backend(a.pid) FROM peers p JOIN pg_stat_activity a ON a.application_name = 'anycowork ' || p.id
+WHERE a.datname = current_database() AND p.kind = 'worker' AND p.id <> $1 AND p.seen_at < now() - make_interval(secs => $2)
 """
 _REMOVE_DEAD = f"DELETE FROM peers p WHERE p.id <> $1 AND NOT EXISTS (SELECT 1 FROM {_holder_of(_OF_PEER)})"
 Fetch = Callable[..., Awaitable[Sequence[Any]]]
@@ -96,7 +101,7 @@ class PeerTable:
         await self._fetch(_SEEN, self._id, *row)
 
     async def remove_dead(self) -> None:
-        """Ends the sessions of hung workers, which frees their locks, and removes the rows of those that are gone."""
+        """Ends all sessions of hung workers, which frees their locks, also that of writers, and removes the rows of those that are gone."""
         await self._fetch(_END_HUNG, self._id, HUNG_SECONDS)
         await self._fetch(_REMOVE_DEAD, self._id)
 

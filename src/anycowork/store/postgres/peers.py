@@ -69,6 +69,8 @@ class PostgresPeers:
         self.table = PeerTable(self._fetch, server_id)
         self.requests = ForwardedRequests(self._fetch, server_id, held_by_worker=self.held_by_worker)
         self._is_worker = is_worker
+        self.is_broken: Callable[[], bool] = lambda: False
+        """Tells whether the session of this process that writes is lost."""
         self._lost: StorageFault | None = None
         self._failed = asyncio.Event()
         self._answer_seconds = WORKER_ANSWER_SECONDS if is_worker else ANSWER_SECONDS
@@ -153,6 +155,8 @@ class PostgresPeers:
     async def _until_lost(self) -> None:
         """Raises: StorageFault as soon as one statement of the session, whosever it was, got no answer."""
         while self._lost is None:
+            if self.is_broken():
+                raise StorageFault("The session that writes was ended.")
             await self.table.see()
             with suppress(TimeoutError):
                 async with asyncio.timeout(WORKER_PING_SECONDS):
