@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from anycowork.domain.messages import Message, Speaker
 from anycowork.domain.model import Chunk, Finished, ModelOptions, ModelRequest, Provider, TextChunk, UsageChunk
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.roles import Permission
-from anycowork.domain.tool_ports import Prepared, ToolContext
+from anycowork.domain.tool_ports import Prepared, Tool, ToolContext
 from anycowork.domain.tools import Parameters, Status, ToolResult, ToolSpec
 from anycowork.events.hub import Hub
 from anycowork.jobs.agents import AgentRegistry
@@ -177,7 +177,12 @@ class Resting:
 
 @asynccontextmanager
 async def open_workplace(
-    folder: Path, provider: Provider, *, steps: int = 100, sandbox: Sandbox | None = None
+    folder: Path,
+    provider: Provider,
+    *,
+    steps: int = 100,
+    sandbox: Sandbox | None = None,
+    more_tools: Sequence[Tool] = (),
 ) -> AsyncIterator[Workplace]:
     """With a `sandbox`, commands run in it, and chats may be given the autonomy 'sandboxed'."""
     workspace = folder / "workspace"
@@ -187,7 +192,8 @@ async def open_workplace(
     resting = Resting(hub)
     database = open_store(folder / "anycowork.db", clock, resting.publish)
     built_in = built_in_tools(None, 600.0, sandbox)
-    toolbox = ToolRegistry([LookUp(), *(tool for spec in built_in.specs() if (tool := built_in.find(spec.name)))])
+    found = (tool for spec in built_in.specs() if (tool := built_in.find(spec.name)))
+    toolbox = ToolRegistry([LookUp(), *more_tools, *found])
     journal, store, roles = database.journal, database.store, RoleRegistry([])
     prompts = PromptService(database.system_prompts, toolbox)
     staging = sandbox.staging if sandbox else None

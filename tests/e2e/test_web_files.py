@@ -9,6 +9,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from e2e.browsing import PHONE, at_the_page, start_chat, violations
+from support.pdf_files import pdf
 from support.scripted_model import call
 from support.spec import proves
 
@@ -188,3 +189,6 @@ async def test_a_person_commits_branches_pushes_and_opens_a_worktree_beside_the_
         await dialog.get_by_role("button", name="Create worktree").click()
         await expect(page).not_to_have_url(first, timeout=30_000)
         assert (folder.parent / f"{folder.name}-tiger" / "README.md").read_text() == "# Lion\n"
+        lion = {"name": "lion.pdf", "mimeType": "application/pdf", "buffer": pdf()}
+        await page.get_by_test_id("files").set_input_files([lion])
+        await expect(page.get_by_role("list", name="Files to send")).to_contain_text("lion.pdf", timeout=30_000)

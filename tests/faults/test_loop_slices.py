@@ -15,15 +15,19 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.agent.expected_actions import asks_only, not_made, paths_in
+from anycowork.agent.mentions import Mention, MentionKind, mentions_in
 from anycowork.api.application import create_api
 from anycowork.app import start_services
 from anycowork.config.settings import ProviderEntry, Settings
+from anycowork.mcp.message_size import has_too_many_values
 from support.asgi import Client
 from support.scripted_model import Answer, Reply, ScriptedModel, call, serve_in_thread
 from support.stored import put_fresh_database
 
 TOKEN = "a-token-for-tests-0123456789abcdef"
 TIMES = 4
+JSON = {"content-type": "application/json"}
 RESTS = (b"event: turn-ended", b"event: permission-request")
 
 
@@ -179,3 +183,87 @@ async def test_nothing_of_hostile_size_holds_the_event_loop(slices: LoopSlices, 
     await _run_plan(visitor, 6_000)
     found["a plan of 6,000 steps"] = slices.take()
     assert {name: times for name, times in found.items() if times > TIMES} == {}, found
+
+
+async def test_no_attachment_file_difference_template_or_export_of_hostile_size_holds_the_event_loop(
+    slices: LoopSlices, visitor: Visitor, folder: Path, tmp_path: Path
+) -> None:
+    """What people attach, name, edit, compare and take with them."""
+    lines = "".join(f"line {number} `{{x}}` <b> @f{number}\n" for number in range(5_000))
+    (folder / "old.txt").write_text(lines * 5)
+    templates = tmp_path / "data" / "templates"
+    templates.mkdir(parents=True, exist_ok=True)
+    for number in range(50):
+        steps = "".join(f'[[steps]]\nid = "s{at}"\naction = "Do {at} {{{{word}}}}"\n' for at in range(400))
+        (templates / f"t{number}.toml").write_text(f'description = "d"\n[[parameters]]\nname = "word"\n{steps}')
+    attached = [{"name": f"{number}.md", "content": "`" * 999 + lines[:180_000]} for number in range(2)]
+    client, found = visitor.client, {}
+    chat = await visitor.chat()
+    await visitor.turn(chat, "/messages", _message("hello"), "Yes.")
+    for path in (f"/context/{chat}/export", "/job-templates", f"/context/{chat}/changes"):
+        assert (await client.get(path)).status == 200
+    slices.take()
+
+    await visitor.turn(await visitor.chat(), "/messages", _message("@old.txt " + "@a/b.txt " * 50_000), "Yes.")
+    found["mentions"] = slices.take()
+    chat = await visitor.chat()
+    body = json.dumps({"content": "look", "attachments": attached}).encode()
+    await visitor.turn(chat, "/messages", body, "Yes.")
+    found["attachments"] = slices.take()
+    shown = (await client.get(f"/context/{chat}/file?path=old.txt")).json()
+    found["a file in the pane"] = slices.take()
+    saved = json.dumps(
+        {"path": "old.txt", "text": (lines * 5).replace("line", "word"), "sha256": shown["sha256"]}
+    ).encode()
+    assert (await client.put(f"/context/{chat}/file", raw=saved, headers=JSON)).status == 200
+    found["a saved file"] = slices.take()
+    assert (await client.get(f"/context/{chat}/changes/file?path=old.txt")).status == 200
+    found["a net difference"] = slices.take()
+    assert (await client.get("/job-templates")).status == 200
+    found["templates"] = slices.take()
+    for form in ("json", "markdown", "html"):
+        assert (await client.get(f"/context/{chat}/export?format={form}")).status == 200
+        found[f"export as {form}"] = slices.take()
+    assert (await client.get(f"/context/{chat}/messages")).status == 200
+    found["messages"] = slices.take()
+    assert {name: times for name, times in found.items() if times > TIMES} == {}, found
+
+
+def test_what_a_hostile_request_names_is_found_within_a_slice() -> None:
+    """For small models the request's words are searched too."""
+    requests = {
+        "one mention at the end": "x y\n" * 500_000 + "@a",
+        "signs": "@" * 2_000_000,
+        "open quotes": '@"' * 900_000,
+        "one file again and again": "@a " * 600_000,
+        "many files": " ".join(f"@a{number}" for number in range(250_000)),
+        "resources": "@mcp:" * 400_000,
+        "verbs": "make a.txt " * 180_000,
+    }
+    reference = min(_cpu_of_reference() for _ in range(5))
+    slow = {}
+    for name, text in requests.items():
+        for look in (mentions_in, paths_in, asks_only, lambda request: not_made(request, lambda _: True)):
+            began = time.thread_time()
+            look(text)
+            if (times := (time.thread_time() - began) / reference) > TIMES:
+                slow[name, look.__name__] = round(times, 1)
+    assert slow == {}
+    assert mentions_in(requests["one mention at the end"]) == [Mention(MentionKind.FILE, "a")]
+
+
+def test_dense_messages_of_mcp_servers_are_told_apart_within_a_slice() -> None:
+    table = "a,[b],{c}," * 300_000
+    lines = {
+        "a table as text": (json.dumps({"result": {"text": table}}), False),
+        "quotes as text": (json.dumps({"result": {"text": '"\\",' * 400_000}}), False),
+        "lists": (json.dumps({"result": [[]] * 1_000_000}), True),
+        "strings": (json.dumps({"result": ["x"] * 700_000}), True),
+        "fields": (json.dumps({"result": {f"p{number}": "x" for number in range(200_000)}}), True),
+    }
+    reference = min(_cpu_of_reference() for _ in range(5))
+    for name, (line, dense) in lines.items():
+        encoded = line.encode()
+        began = time.thread_time()
+        assert has_too_many_values(encoded) is dense, name
+        assert (time.thread_time() - began) / reference <= TIMES, name

@@ -12,7 +12,15 @@ from support.tool_workspace import ToolWorkspace
 HEAD = "from anycowork.plugins import ToolError, tool\n"
 
 
-def install(folder: Path, name: str, code: str, *, entries: dict[str, str] | None = None, version: str = "1.0") -> None:
+def install(
+    folder: Path,
+    name: str,
+    code: str,
+    *,
+    entries: dict[str, str] | None = None,
+    version: str = "1.0",
+    group: str = "anycowork.tools",
+) -> None:
     """`code` is the module's text, decorated functions and all; without `entries` the module's list `tools` is the one entry point."""
     module = name.replace("-", "_")
     folder.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -21,7 +29,7 @@ def install(folder: Path, name: str, code: str, *, entries: dict[str, str] | Non
     metadata.mkdir(exist_ok=True)
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     lines = [f"{key} = {value}" for key, value in (entries or {"all": f"{module}:tools"}).items()]
-    (metadata / "entry_points.txt").write_text("\n".join(["[anycowork.tools]", *lines, ""]))
+    (metadata / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
 
 
 class PluginBench(ToolWorkspace):

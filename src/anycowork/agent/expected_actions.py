@@ -31,6 +31,7 @@ _EMPTY = re.compile(r"\bempty\b", re.I)
 _PATH = re.compile(r"(?<![\w/.-])(?:[\w-]+/)*(?:[\w-]{2,}\.[a-zA-Z]|[\w-]\.[a-zA-Z]\w)\w{0,4}(?![\w/(-])")  # not `e.g`
 # A tool or a permission, as plans name them.
 _WRITES = re.compile(r"(write|create|delete|update|edit|modify|move)", re.I)
+_LONGEST_READ = 20_000  # characters of a request: what follows is text that somebody pasted
 _MAY_CHANGE = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES, Permission.EXECUTE_COMMANDS}
 
 
@@ -44,6 +45,7 @@ class ExpectedAction(Enum):
 
 def asks_only(request: str) -> bool:
     """Whether the request is a plain question or forbids changes. `Can you …?` asks for an action."""
+    request = request[:_LONGEST_READ]
     return bool(_CHANGE_NOTHING.search(request) or (_ASKS.match(request) and not _CHANGES.search(request)))
 
 
@@ -52,6 +54,7 @@ def not_tried(request: str, *, ran: bool, changed: bool, role: RoleDefinition) -
 
     A question asks for no action, unless the role exists to try things.
     """
+    request = request[:_LONGEST_READ]
     if _TRIES.search(request) and not ran and _only_runs(role):
         return ExpectedAction.RUN  # a role that only runs commands has not run any, however the request was worded
     if _PLANS.match(request) and role.output is OutputFormat.PLAN:
@@ -81,6 +84,7 @@ def not_begun(plan: Plan, *, ran: bool, changed: bool, role: RoleDefinition) -> 
 
 def not_made(request: str, is_there: Callable[[str], bool]) -> list[str]:
     """Return the files that the request asks to create by name and that `is_there` does not find."""
+    request = request[:_LONGEST_READ]
     if _QUESTION.match(request) or asks_only(request) or not _MAKES.search(request) or _EMPTY.search(request):
         return []
     return [path for path in paths_in(request) if not is_there(path)]
@@ -88,4 +92,4 @@ def not_made(request: str, is_there: Callable[[str], bool]) -> list[str]:
 
 def paths_in(request: str) -> list[str]:
     """Return everything that looks like a file name or path, each once."""
-    return list(dict.fromkeys(found[0] for found in _PATH.finditer(request)))
+    return list(dict.fromkeys(found[0] for found in _PATH.finditer(request, 0, _LONGEST_READ)))

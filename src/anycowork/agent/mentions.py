@@ -19,6 +19,7 @@ from anycowork.domain.values import value
 
 MOST_MENTIONS = 8
 MOST_FOR_A_SMALL_MODEL = 3
+_MOST_SIGNS = 2_000  # of one message that are looked at
 _MENTION = re.compile(
     r'(?<![\w@/.])@(?:(symbol|mcp|checkpoint):(?:"([^"\n]{1,1000})"|([^\s"]{1,1000}))|"([^"\n]{1,1000})"|([\w.][\w./-]{0,999}))'
 )
@@ -122,10 +123,16 @@ class Mentions:
 
 def mentions_in(text: str) -> list[Mention]:
     """Return the first things named in this text, each once. Punctuation at the end of a sentence is not part of a name."""
-    if "@" not in text:
-        return []
-    found = [_mention(*groups) for groups in _MENTION.findall(text)]
-    return list(dict.fromkeys(one for one in found if one is not None))[:MOST_MENTIONS]
+    found: dict[Mention, None] = {}
+    place = text.find("@")
+    for _ in range(_MOST_SIGNS):
+        if place < 0 or len(found) == MOST_MENTIONS:
+            break
+        matched = _MENTION.match(text, place)
+        if matched and (mention := _mention(*(group or "" for group in matched.groups()))):
+            found[mention] = None
+        place = text.find("@", matched.end() if matched else place + 1)
+    return list(found)
 
 
 def _mention(prefix: str, quoted_name: str, bare_name: str, quoted_path: str, bare_path: str) -> Mention | None:

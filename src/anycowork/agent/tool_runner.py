@@ -9,14 +9,13 @@ from itertools import groupby
 from pydantic import JsonValue
 
 from anycowork.agent.call_authorizer import CallAuthorizer
-from anycowork.agent.error_results import failed_result, result_of_held
+from anycowork.agent.call_recorder import CallRecorder
+from anycowork.agent.error_results import failed_result
 from anycowork.agent.live_output import LiveOutput
 from anycowork.agent.live_questions import LiveQuestions
 from anycowork.agent.prompt_sampler import PromptSampler
 from anycowork.agent.turn_context import TurnContext
-from anycowork.domain import event_factory
 from anycowork.domain.approvals import Approval
-from anycowork.domain.chats import ChatState, TurnState
 from anycowork.domain.errors import (
     AnyCoworkError,
     Refusal,
@@ -24,9 +23,6 @@ from anycowork.domain.errors import (
     StateChanged,
     ToolFault,
 )
-from anycowork.domain.events import NewEvent
-from anycowork.domain.journal import Change, RequireLease, RequireNoDenial, SetChat, Write
-from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.model import SampledReply, SamplingPrompt
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Journal, Store, Workspaces, names_nothing
@@ -90,8 +86,8 @@ class ToolRunner:
         self._authorizer = CallAuthorizer(
             gate=gate, journal=journal, store=store, roles=roles, clock=clock, cost_of=cost_of
         )
+        self._recorder = CallRecorder(journal=journal, store=store, workspaces=workspaces, clock=clock)
         self._journal = journal
-        self._store = store
         self._toolbox = toolbox
         self._workspaces = workspaces
         self._snapshots = snapshots
@@ -121,14 +117,14 @@ class ToolRunner:
         verdict = await self._authorizer.authorize(context, call)
         if isinstance(verdict, MustAsk):
             await context.write_buffer.write(self._journal)
-            await self._park(context, [verdict.approval])
+            await self._recorder.park(context, [verdict.approval])
             return CallsParked()
         result = (
             failed_result(verdict)
             if isinstance(verdict, AnyCoworkError)
             else await self._effect(context, verdict, call)
         )
-        settled, message, event = self._settled(context, call, result)
+        settled, message, event = self._recorder.settled(context, call, result)
         context.pending += (settled, message)
         context.announcements += (event, *context.plan_events(settled))
         context.update_call(settled)
@@ -148,9 +144,9 @@ class ToolRunner:
             if isinstance(verdict, MustAsk):
                 approvals.append(verdict.approval)
             elif isinstance(verdict, Refusal):
-                await self._settle(context, call, failed_result(verdict))
+                await self._recorder.settle(context, call, failed_result(verdict))
         if approvals:
-            await self._park(context, approvals)
+            await self._recorder.park(context, approvals)
         return bool(approvals)
 
     async def _run_group(self, context: TurnContext, group: list[Call]) -> list[MustAsk | None]:
@@ -173,27 +169,27 @@ class ToolRunner:
     async def _run_now(self, context: TurnContext, call: Call, *, epoch: int | None) -> MustAsk | None:
         verdict = await self._authorizer.authorize(context, call)
         if isinstance(verdict, MustAsk):
-            await self._park(context, [verdict.approval])
+            await self._recorder.park(context, [verdict.approval])
             return verdict
         if isinstance(verdict, AnyCoworkError):
-            await self._settle(context, call, failed_result(verdict))
+            await self._recorder.settle(context, call, failed_result(verdict))
             return None
         if verdict.tool.spec.read_only:
-            await self._settle(context, call, await self._effect(context, verdict, call))
+            await self._recorder.settle(context, call, await self._effect(context, verdict, call))
             return None
         if epoch is None and verdict.tool.spec.needs_lease:
-            await self._settle(context, call, ToolResult.failed(_tools_changed()))
+            await self._recorder.settle(context, call, ToolResult.failed(_tools_changed()))
             return None
         try:
             before = await self._images(context, call, verdict.prepared.touched)
         except (ToolFault, Refusal) as error:
-            await self._settle(context, call, ToolResult.failed(error))
+            await self._recorder.settle(context, call, ToolResult.failed(error))
             return None
         try:
             if call.held is None:  # held changes are only committed, and the commit records its own intent
                 await self._intend(context, call, verdict, epoch, before)
         except RejectedByUser as denied:
-            await self._settle(context, call, failed_result(denied))
+            await self._recorder.settle(context, call, failed_result(denied))
             return None
         waiting: list[Intent] = []
         commit = _Commit()
@@ -217,7 +213,7 @@ class ToolRunner:
         result = replace(result, facts={**result.facts, "allowed_by": verdict.allowed_by, **_unkept_fact(before)})
         after = [await self._state_after(each, context, commit) for each in before]
         taken = [each for each in after if each]
-        await self._settle(context, context.call(call.id), result, taken, message_id=message_id)
+        await self._recorder.settle(context, context.call(call.id), result, taken, message_id=message_id)
         return None
 
     async def _wait(self, context: TurnContext, call: Call) -> MustAsk | None:
@@ -225,10 +221,10 @@ class ToolRunner:
         context.update_call(call)
         verdict = await self._authorizer.authorize(context, call)
         if isinstance(verdict, MustAsk):
-            await self._park(context, [verdict.approval])
+            await self._recorder.park(context, [verdict.approval])
             return verdict
         fault = verdict if isinstance(verdict, AnyCoworkError) else StateChanged("Nobody has seen these changes yet.")
-        await self._settle(context, call, failed_result(fault))
+        await self._recorder.settle(context, call, failed_result(fault))
         return None
 
     async def _images(self, context: TurnContext, call: Call, paths: Sequence[str]) -> list[Snapshot]:
@@ -246,7 +242,7 @@ class ToolRunner:
         """Record the intent before the effect: the state before, and the intended state."""
         step = call.plan_step or admitted.plan_step
         intended = replace(call, state=CallState.INTENT, intent=admitted.prepared.intent, plan_step=step)
-        await self._make_durable(context, intended, epoch, before)
+        await self._recorder.make_durable(context, intended, epoch, before)
 
     def _commit_intent(
         self, context: TurnContext, call_id: str, epoch: int | None, before: list[Snapshot], commit: "_Commit"
@@ -256,26 +252,14 @@ class ToolRunner:
         async def intend(intent: Intent) -> None:
             intended = replace(context.call(call_id), state=CallState.INTENT, intent=intent)
             if not intent.paths:
-                await self._make_durable(context, intended, epoch, [])
+                await self._recorder.make_durable(context, intended, epoch, [])
                 return
             taken = await self._snapshots.before_commit(intended, context.workspace, intent.paths)
-            await self._make_durable(context, intended, epoch, [taken])
+            await self._recorder.make_durable(context, intended, epoch, [taken])
             before.append(taken)
             commit.before, commit.paths = taken, intent.paths
 
         return intend
-
-    async def _make_durable(
-        self, context: TurnContext, intended: Call, epoch: int | None, taken: list[Snapshot]
-    ) -> None:
-        required: list[Write] = [] if epoch is None else [RequireLease(context.workspace.root, epoch)]
-        if context.call(intended.id).state is CallState.ASKING:
-            required.append(
-                RequireNoDenial(intended.id)
-            )  # the last check, in the transaction directly before the effect
-        events = tuple(event_factory.snapshot(each) for each in taken)
-        await self._journal.write(Change(intended.chat_id, (*required, intended, *taken), events))
-        context.update_call(intended)
 
     async def _effect(
         self,
@@ -325,50 +309,6 @@ class ToolRunner:
         sampling = self._sampling
         return None if sampling is None else lambda prompt: sampling.sample(context, prompt)
 
-    async def _settle(
-        self,
-        context: TurnContext,
-        call: Call,
-        result: ToolResult,
-        taken: Sequence[Snapshot] = (),
-        *,
-        message_id: str | None = None,
-    ) -> None:
-        """Write result, message, snapshots and events in one transaction."""
-        if call.held is not None:
-            result = result_of_held(call.held, result)
-            await asyncio.to_thread(self._workspaces.let_go, call.held, keep=False)
-        settled, message, event = self._settled(context, call, result, message_id)
-        events = (event, *(event_factory.snapshot(each) for each in taken), *context.plan_events(settled))
-        await self._journal.write(Change(call.chat_id, (settled, message, *taken), events))
-        context.update_call(settled)
-        context.history.append(message)
-
-    def _settled(
-        self, context: TurnContext, call: Call, result: ToolResult, message_id: str | None = None
-    ) -> tuple[Call, Message, NewEvent]:
-        settled = replace(call, state=CallState.SETTLED, result=result)
-        message = result_message(
-            settled, result, message_id=message_id or self._clock.new_id(), at=self._clock.now(), role=context.role.name
-        )
-        return settled, message, event_factory.tool_result(settled, result)
-
-    async def _park(self, context: TurnContext, approvals: list[Approval]) -> None:
-        """Write the approvals, the parked turn and the chat's state in one transaction."""
-        asked = {approval.tool_call_id: approval for approval in approvals}
-        known = {approval.id for approval in await self._store.approvals(context.chat.id)}
-        new = [approval for approval in approvals if approval.id not in known]
-        calls = [replace(call, state=CallState.ASKING) for call in context.open_calls() if call.id in asked]
-        context.turn = replace(
-            context.turn, state=TurnState.PARKED, seconds=context.seconds_at(self._clock.monotonic())
-        )
-        writes: list[Write] = [*calls, *new, context.turn, SetChat(state=ChatState.AWAITING_APPROVAL)]
-        await self._journal.write(
-            Change(context.chat.id, tuple(writes), tuple(event_factory.permission_request(a) for a in new))
-        )
-        for call in calls:
-            context.update_call(call)
-
     def _only_reads(self, call: Call) -> bool:
         tool = self._toolbox.find(call.tool)
         return tool is None or tool.spec.read_only
@@ -376,20 +316,6 @@ class ToolRunner:
     def _needs_lease(self, call: Call) -> bool:
         tool = self._toolbox.find(call.tool)
         return tool is not None and tool.spec.needs_lease
-
-
-def result_message(call: Call, result: ToolResult, *, message_id: str, at: str, role: str) -> Message:
-    return Message(
-        id=message_id,
-        chat_id=call.chat_id,
-        role=Speaker.TOOL,
-        content=result.content,
-        message_type=MessageType.TOOL_RESULT,
-        payload=event_factory.result_json(call, result),
-        agent_role=role,
-        turn_id=call.turn_id,
-        created_at=at,
-    )
 
 
 def _side_by_side(calls: list[Call], reads: Callable[[Call], bool]) -> Iterator[list[Call]]:

@@ -55,6 +55,7 @@ _NOUN_OF: dict[EventType, str] = {
     EventType.ROLE_CHANGED: "role",
     EventType.QUEUE_UPDATED: "queued",
     EventType.SNAPSHOT: "snapshot",
+    EventType.RESTORE_PROGRESS: "restore",
     EventType.USAGE: "usage",
     EventType.ERROR: "error",
 }
@@ -71,6 +72,16 @@ _PROGRESS: Schema = {
         "error": {"type": "object"},
     },
     "required": ["run_id", "name", "step", "of", "status", "title"],
+}
+_RESTORE: Schema = {
+    "type": "object",
+    "description": "Sent while a restore runs, and not stored.",
+    "properties": {
+        "snapshot": {"type": "string", "description": "The snapshot that is restored."},
+        "done": {"type": "integer"},
+        "total": {"type": "integer", "description": "How many paths it restores."},
+    },
+    "required": ["snapshot", "done", "total"],
 }
 _STREAM = "Server-sent events that stay open: `id: <number>`, `event: <type>`, `data: <the envelope, as described>`."
 _HINT = "A comment `: chats` says that the list of chats should be read again: one came, went, or has another title"
@@ -95,9 +106,9 @@ def describe(app: FastAPI, role_names: Iterable[str]) -> Schema:
     )
     _add_events(document)
     _add_passthrough(document)
-    _name_roles(document, sorted({*role_names, "plan", "act"}))
-    _say_who_may_ask(document)
-    _offer_idempotency(document)
+    _add_role_names(document, sorted({*role_names, "plan", "act"}))
+    _add_security(document)
+    _add_idempotency_key(document)
     return document
 
 
@@ -145,6 +156,8 @@ def _noun_schema(event: EventType) -> Schema:
     }.get(event)
     if event is EventType.WORKFLOW_PROGRESS:
         return _PROGRESS
+    if event is EventType.RESTORE_PROGRESS:
+        return _RESTORE
     return {"$ref": f"#/components/schemas/{shape}"} if shape else {"type": "object"}
 
 
@@ -235,7 +248,7 @@ def _passed_on(path: str, asked: Schema) -> Schema:
 # --- roles, credentials, repeated requests
 
 
-def _name_roles(document: Schema, names: list[str]) -> None:
+def _add_role_names(document: Schema, names: list[str]) -> None:
     """Puts the enum where a role is asked for, in a body or in the address."""
     schemas = document["components"]["schemas"]
     schemas["RoleName"] = {"type": "string", "enum": names}
@@ -258,7 +271,7 @@ def _is_role(field: Schema) -> bool:
     return ROLE_MARK in field or any(ROLE_MARK in option for option in field.get("anyOf", ()))
 
 
-def _say_who_may_ask(document: Schema) -> None:
+def _add_security(document: Schema) -> None:
     document["components"]["securitySchemes"] = {
         "token": {
             "type": "http",
@@ -270,7 +283,7 @@ def _say_who_may_ask(document: Schema) -> None:
         operation["security"] = [] if path in _OPEN else [{"token": []}]
 
 
-def _offer_idempotency(document: Schema) -> None:
+def _add_idempotency_key(document: Schema) -> None:
     key = {
         "name": "Idempotency-Key",
         "in": "header",

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.record_factory import IDLE, RecordFactory, require_idle
+from anycowork.chats.running_restores import RunningRestores
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import (
@@ -97,6 +98,7 @@ class RollbackResult:
             "counts": counts,
             "conflicts": [shown_path(path) for path in sorted(reasons)],
             "reasons": {shown_path(path): reason for path, reason in reasons.items()},
+            "left": done.left,
             "undo_snapshot": self.undo_snapshot,
             "diff": self.preview.diff,
             "files": [file.to_json() for file in self.preview.files[:MOST_LISTED]],
@@ -121,6 +123,7 @@ class RollbackService:
         self._snapshots = snapshots
         self._clock = clock
         self._draft = RecordFactory(clock)
+        self._running = RunningRestores(journal)
 
     async def page(self, chat_id: str, *, before: int | None, limit: int) -> tuple[list[Snapshot], int | None]:
         await require_chat(self._store, chat_id)
@@ -196,11 +199,20 @@ class RollbackService:
         epoch: int,
     ) -> RollbackResult:
         _require_no_conflicts(preview, request.overwrite)
-        before = await self._begin(principal, chat, snapshot, preview, workspace, epoch)
-        done = replace(await self._snapshots.restore(workspace, preview.undos), unkept=preview.unkept)
+        with self._running.running(chat.id, snapshot.id) as control:
+            before = await self._begin(principal, chat, snapshot, preview, workspace, epoch)
+            done = await self._snapshots.restore(workspace, preview.undos, control)
+        done = replace(done, unkept=preview.unkept)
         targets = [undo.target for undo in preview.undos]
         await self._finish(principal.label(), chat, before, targets, done, workspace)
         return RollbackResult(done, preview, undo_snapshot=before.id)
+
+    def stop(self, principal: Principal, chat_id: str) -> bool:
+        """Stop the restores that run in the chat, and return whether there were any. Only who may restore stops one.
+
+        What they have restored is recorded and can be undone; restoring again goes on.
+        """
+        return Scope.DECIDE in principal.scopes and self._running.stop(chat_id)
 
     async def undos_since(self, chat_id: str, snapshot_id: str) -> list[Undo]:
         """Return what undoes every change since before that snapshot. Raises: NotFound, SnapshotPruned."""
@@ -325,7 +337,7 @@ class RollbackService:
         return snapshot
 
 
-_RECORDED = ("restored", "deleted", "kept", "unkept", "counts", "conflicts", "reasons", "undo_snapshot")
+_RECORDED = ("restored", "deleted", "kept", "unkept", "counts", "left", "conflicts", "reasons", "undo_snapshot")
 
 
 def _pruned(snapshot_id: str) -> SnapshotPruned:
@@ -386,4 +398,6 @@ def _words(done: Restored) -> str:
     if done.conflicts:
         first, reason = min(done.conflicts.items())
         parts.append(f"{len(done.conflicts)} left unchanged ('{shown_path(first)}': {reason.rstrip('.')})")
+    if done.left:
+        parts.append(f"{done.left} not reached because it was stopped (restore again to go on)")
     return f"Files were restored to an earlier state: {', '.join(parts)}."

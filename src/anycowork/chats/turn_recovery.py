@@ -10,8 +10,8 @@ from enum import Enum, auto
 
 from pydantic import JsonValue
 
+from anycowork.agent.call_recorder import result_message
 from anycowork.agent.plan_progress import plan_ended
-from anycowork.agent.tool_runner import result_message
 from anycowork.chats.lookup import progress_of
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import ApprovalState, QuestionState

@@ -9,13 +9,14 @@ import secrets
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 from anycowork.checkpoints.capture import ImageReader, path_of
 from anycowork.checkpoints.pack import Damaged, Pack
 from anycowork.domain.control_files import fold_name
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
-from anycowork.domain.snapshots import Kind, PathImage, Restored, SeenEntry, Undo
-from anycowork.domain.values import leaf_value
+from anycowork.domain.snapshots import Kind, PathImage, RestoreControl, Restored, SeenEntry, Undo
+from anycowork.domain.values import leaf_value, replace
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import give_to_owner_of, translate_os_errors
 from anycowork.workspace.last_folder import LastFolder
@@ -33,18 +34,29 @@ _CLOCK_STEP = (
 )
 
 Step = Callable[[WorkspacePath, Undo], None]
-Progress = Callable[[int, int], None]
-"""Told how many of all paths are done."""
 
 
-def bring_back(
-    folder: Folder, pack: Pack, undos: Sequence[Undo], progress: Progress = lambda done, total: None
-) -> Restored:
+class _Uncontrolled:
+    """Of a restore that nobody watches or stops."""
+
+    def is_stopped(self) -> bool:
+        return False
+
+    def report(self, done: int, total: int) -> None:
+        pass
+
+
+def bring_back(folder: Folder, pack: Pack, undos: Sequence[Undo], control: RestoreControl | None = None) -> Restored:
     """Restores paths. `expected` of each undo is the state seen just before: a path in any other state is left alone and reported.
 
-    Order: removes what is in the way, deepest first; then creates folders, then files and links; sets folder modes last.
+    Order: removes what is in the way, deepest first; then creates folders, then files and links; sets folder modes last. A stop is obeyed
+    before the first change and between batches of contents, once everything that had something in its way is there.
     """
+    control = control or _Uncontrolled()
     ordered = sorted(undos, key=lambda undo: path_of(undo.path).parts)
+    control.report(0, len(ordered))
+    if control.is_stopped():
+        return Restored(left=len(ordered))
     with _RestoreRun(folder, pack) as run:
         for undo in reversed(ordered):
             if undo.target.kind is Kind.ABSENT or _in_the_way(undo):
@@ -52,19 +64,27 @@ def bring_back(
         for undo in ordered:
             if undo.target.kind is Kind.FOLDER:
                 run.attempt(undo, run.make_folder)
-        done = len(ordered)
-        contents = sorted((undo for undo in ordered if undo.target.has_content), key=_folder_of)
-        done -= len(contents)
-        for batch in _batches(contents):
-            progress(done, len(ordered))
-            run.put_all(batch)
-            done += len(batch)
+        left = _put_contents(run, [undo for undo in ordered if undo.target.has_content], len(ordered), control)
         for undo in reversed(ordered):
             if undo.target.kind is Kind.FOLDER:
                 run.attempt(undo, run.set_folder_mode)
         run.sync()
-        progress(done, len(ordered))
-        return run.result()
+        control.report(len(ordered) - left, len(ordered))
+        return replace(run.result(), left=left)
+
+
+def _put_contents(run: "_RestoreRun", undos: Sequence[Undo], total: int, control: RestoreControl) -> int:
+    """Returns how many were left because of a stop. Contents whose old entry was removed come first: they must not be left."""
+    required = [undo for undo in undos if _in_the_way(undo)]
+    others = sorted((undo for undo in undos if not _in_the_way(undo)), key=_folder_of)
+    left = len(undos)
+    for batch in chain(_batches(sorted(required, key=_folder_of)), _batches(others)):
+        if control.is_stopped() and left <= len(others):
+            return left
+        run.put_all(batch)
+        left -= len(batch)
+        control.report(total - left, total)
+    return 0
 
 
 def clear_leftovers(folder: Folder, paths: Iterable[str]) -> None:

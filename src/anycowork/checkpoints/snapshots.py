@@ -28,6 +28,7 @@ from anycowork.domain.snapshots import (
     PersonChange,
     RecordedChange,
     Restore,
+    RestoreControl,
     Restored,
     RestorePreview,
     Snapshot,
@@ -232,12 +233,14 @@ class PackedSnapshots:
         folder = _folder(workspace)
         return await asyncio.to_thread(lambda: live_content(folder, image_at(folder, path_of(image.path))))
 
-    async def restore(self, workspace: Workspace, undos: Sequence[Undo]) -> Restored:
+    async def restore(
+        self, workspace: Workspace, undos: Sequence[Undo], control: RestoreControl | None = None
+    ) -> Restored:
         folder = _folder(workspace)
 
         def work() -> Restored:
             clear_leftovers(folder, (undo.path for undo in undos))
-            return bring_back(folder, self._pack, undos)
+            return bring_back(folder, self._pack, undos, control)
 
         return await run_uncancellable(work)
 

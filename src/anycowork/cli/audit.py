@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation
-from anycowork.cli.server_command import print_error
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.domain.audit import BrokenChain, Link
 from anycowork.domain.audit import verify as verify_links

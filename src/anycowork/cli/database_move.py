@@ -1,7 +1,7 @@
 """`anycowork database move`: copies the chats of a data folder from SQLite to PostgreSQL, while no server runs."""
 
+from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation
-from anycowork.cli.server_command import print_error
 from anycowork.client.console import Console, stderr, stdout
 from anycowork.config.settings import BadSettings
 from anycowork.domain.errors import AnyCoworkError

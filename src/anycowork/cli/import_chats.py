@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation
-from anycowork.cli.server_command import print_error
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError, BadWorkspace

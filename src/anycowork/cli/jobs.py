@@ -9,13 +9,13 @@ from functools import partial
 import msgspec
 from pydantic import JsonValue
 
+from anycowork.cli.command_errors import print_error
 from anycowork.cli.job_outcome import JobTracker
-from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines, template_lines
+from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines, template_lines, worker_lines
 from anycowork.cli.options import Invocation
 from anycowork.cli.run_advice import advice_for
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding, RunOutcome
 from anycowork.cli.run_progress import TextReporter
-from anycowork.cli.server_command import print_error
 from anycowork.client.connect import ServerAddress, with_server
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient, ServerRefused, ServerUnreachable
@@ -115,6 +115,9 @@ def _print(found: Json, *, as_json: bool) -> None:
         stdout().line(strip_controls(line))
 
 
+_TABLES = {"templates": template_lines, "workers": worker_lines, "agents": agent_lines}
+
+
 def _lines(found: Json) -> Iterator[str]:
     jobs = found.get("jobs")
     if isinstance(jobs, list):
@@ -122,12 +125,10 @@ def _lines(found: Json) -> Iterator[str]:
             if isinstance(job, dict):
                 yield f"{job['id']}  {job['status']!s:<18} {str(job['request'])[:80]}"
         return
-    if "templates" in found:
-        yield from template_lines(found)
-        return
-    if "agents" in found:
-        yield from agent_lines(found)
-        return
+    for name, lines in _TABLES.items():
+        if name in found:
+            yield from lines(found)
+            return
     if "steps" in found and "request" not in found:
         yield from audit_lines(found)
         return

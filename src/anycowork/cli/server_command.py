@@ -1,14 +1,17 @@
-"""What commands that need a server share: connecting to one, reporting an error, and the exit code."""
+"""The way that commands which need a server share: connect to one, work, report an error, return an exit code."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
+from typing import TypeVar
 
+from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation
-from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
-from anycowork.client.connect import with_client
-from anycowork.client.console import stderr, strip_controls
-from anycowork.client.http import REQUEST_SECONDS, ServerClient, ServerRefused
-from anycowork.domain.errors import AnyCoworkError, Invalid
+from anycowork.client.connect import ServerAddress, with_server
+from anycowork.client.http import REQUEST_SECONDS, ServerClient
+from anycowork.config.settings import Settings
+from anycowork.domain.errors import AnyCoworkError
+
+Found = TypeVar("Found")
 
 
 def run_with_server(
@@ -30,8 +33,13 @@ def run_with_server(
         return print_error(command, error, usage_statuses)
 
 
-def print_error(command: str, error: AnyCoworkError, usage_statuses: Collection[int] = ()) -> int:
-    """Prints why the command failed; returns the exit code. A refusal with one of these statuses is a mistake in the arguments."""
-    stderr().line(f"anycowork {command}: {strip_controls(error.message)}")
-    mistyped = isinstance(error, Invalid) or (isinstance(error, ServerRefused) and error.status in usage_statuses)
-    return EXIT_CODES[RunEnding.USAGE if mistyped else RunEnding.FAILED]
+async def with_client(
+    settings: Settings, work: Callable[[ServerClient], Awaitable[Found]], *, request_seconds: float = REQUEST_SECONDS
+) -> Found:
+    """Runs the work with a client of a running or a temporary server. Raises: AlreadyRunning, StorageFault."""
+
+    async def connected(address: ServerAddress) -> Found:
+        async with ServerClient(address.url, address.token, request_seconds=request_seconds) as client:
+            return await work(client)
+
+    return await with_server(settings, connected)

@@ -7,7 +7,6 @@ from typing import TypeVar
 from pydantic import SecretStr
 
 from anycowork.client.console import stderr
-from anycowork.client.http import REQUEST_SECONDS, ServerClient
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError, StorageFault
 from anycowork.domain.values import value
@@ -42,21 +41,6 @@ async def with_server(settings: Settings, work: Callable[[ServerAddress], Awaita
         if (running := await _daemon_or_none(settings)) is None:
             raise
         return await work(_address(running, settings, lasting=True))
-
-
-async def with_client(
-    settings: Settings,
-    work: Callable[[ServerClient], Awaitable[Found]],
-    *,
-    request_seconds: float = REQUEST_SECONDS,
-) -> Found:
-    """Runs the work with a client of a server. Raises: as `with_server`."""
-
-    async def connected(address: ServerAddress) -> Found:
-        async with ServerClient(address.url, address.token, request_seconds=request_seconds) as client:
-            return await work(client)
-
-    return await with_server(settings, connected)
 
 
 async def running_address(settings: Settings) -> ServerAddress:

@@ -4,7 +4,7 @@ from anycowork.domain.errors import AnyCoworkError
 
 
 class ServerRefused(AnyCoworkError):
-    """The house answered a request with an error. `specific` is its code, `status` the HTTP status."""
+    """The server answered a request with an error. `specific` is its code, `status` the HTTP status."""
 
     code = "house_answered"
 

@@ -184,6 +184,10 @@ class Settings(BaseModel):
     plugins: Annotated[
         tuple[Word, ...], SettingSpec("names of installed plugins whose tools may be used", changeable=True)
     ] = ()
+    mcp_modules: Annotated[
+        tuple[Word, ...],
+        SettingSpec("names of installed plugins whose MCP servers run inside this server, with all its rights"),
+    ] = ()
 
     # behaviour
     log_level: Annotated[Literal["debug", "info", "warning", "error"], SettingSpec(changeable=True)] = "info"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -13,6 +14,7 @@ MAX_FILES = 8  # in one message
 MAX_BYTES = 200 * 1024  # of one file, in UTF-8
 MAX_TOTAL_BYTES = 400 * 1024  # of all files of one message
 LONGEST_NAME = 100
+MAX_PDF_BYTES = 7 << 20  # a request takes 10 MB, and base64 adds a third
 ATTACHED = "[Attached file "  # begins the line before each quoted file
 
 _FIELD = "attachments"
@@ -20,6 +22,19 @@ _TEXT_CONTROLS = "\t\n\r\f\x85"
 _BINARY = frozenset(map(chr, (*range(0x20), *range(0x7F, 0xA0)))) - frozenset(_TEXT_CONTROLS)
 _BACKTICKS = re.compile(r"`+")
 _NAME_SIGNS = str.maketrans('"[]`', "'()'")  # these would end the name or the line that says it
+
+
+@value
+class PdfText:
+    """The text of a PDF that is to be attached."""
+
+    content: str
+    pages: int
+
+
+class PdfTexts(Protocol):
+    async def read(self, name: str, data: bytes) -> PdfText:
+        """Return the text that a PDF holds. Raises: Invalid if it has none, is damaged, locked or too costly."""
 
 
 @value

@@ -36,6 +36,10 @@ def turn_ended(turn: Turn, state: ChatState = ChatState.IDLE) -> NewEvent:
     )
 
 
+def restore_progress(snapshot_id: str, done: int, total: int) -> NewEvent:
+    return NewEvent(EventType.RESTORE_PROGRESS, {"restore": {"snapshot": snapshot_id, "done": done, "total": total}})
+
+
 def tool_call(call: Call) -> NewEvent:
     """A call made by a workflow names the workflow."""
     made_by: Json = {"workflow": call.provenance.workflow} if call.provenance.workflow else {}

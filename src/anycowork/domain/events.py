@@ -32,6 +32,7 @@ class EventType(StrEnum):
     ROLE_CHANGED = "role-changed"
     QUEUE_UPDATED = "queue-updated"
     SNAPSHOT = "snapshot"
+    RESTORE_PROGRESS = "restore-progress"
     USAGE = "usage"
     ERROR = "error"
 

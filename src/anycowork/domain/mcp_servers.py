@@ -3,12 +3,14 @@
 from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr, StringConstraints, field_validator, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json
 from anycowork.domain.network import wanted_destinations
 
 Transport = Literal["stdio", "sse", "http"]
+ServerKind = Transport | Literal["module"]
 ToolNames = Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=1_000)]
 Secrets = Annotated[
     dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,99}$")], SecretStr], Field(max_length=100)
@@ -48,6 +50,7 @@ class McpServerConfig(Boundary):
 
     `sampling`: it may have prompts answered by the chat's model, each with a person's consent.
     A program (`command`) runs in the sandbox; `unsandboxed` lets it run with the server's own rights where there is none.
+    `module` is the plugin and the entry point of an object that runs inside this server: the settings name it, never a request.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$", max_length=32, examples=["git"])]
@@ -56,6 +59,7 @@ class McpServerConfig(Boundary):
     env: Secrets = Field(default_factory=dict)
     url: Annotated[str, Field(pattern=r"^https?://[^\s/]", max_length=2000)] | None = None
     headers: Secrets = Field(default_factory=dict)
+    module: SkipJsonSchema[Annotated[str, Field(max_length=1_000)] | None] = None
     transport: Transport | None = None
     timeout: Annotated[float, Field(gt=0, le=3600, strict=False)] = 60.0
     enabled: bool = True
@@ -74,16 +78,18 @@ class McpServerConfig(Boundary):
 
     @model_validator(mode="after")
     def _one_way(self) -> "McpServerConfig":
-        if (self.command is None) is (self.url is None):
+        if sum(way is not None for way in (self.command, self.url, self.module)) != 1:
             raise ValueError("name either 'command' (a program) or 'url' (a remote server)")
         if self.transport is not None and (self.transport == "stdio") is not (self.command is not None):
             raise ValueError("'stdio' belongs to 'command'; 'sse' and 'http' belong to 'url'")
-        if self.url is not None and self.network:
+        if self.command is None and self.network:
             raise ValueError("'network' is for programs; a remote server is reached at its 'url'")
         return self
 
     @property
-    def kind(self) -> Transport:
+    def kind(self) -> ServerKind:
+        if self.module is not None:
+            return "module"
         return self.transport or ("stdio" if self.command is not None else "http")
 
     def uses(self, tool: str) -> bool:
@@ -98,6 +104,7 @@ class McpServerConfig(Boundary):
             "args": list(self.args),
             "env": [*sorted(self.env)],
             "url": self.url,
+            "module": self.module,
             "headers": [*sorted(self.headers)],
             "timeout": self.timeout,
             "enabled": self.enabled,
@@ -113,4 +120,4 @@ class McpServerConfig(Boundary):
         """With them, for the file that only the owner can read."""
         plain: Json = {name: value.get_secret_value() for name, value in self.env.items()}
         headers: Json = {name: value.get_secret_value() for name, value in self.headers.items()}
-        return {**self.shown(), "env": plain, "headers": headers}
+        return {**self.shown(), "transport": self.transport, "env": plain, "headers": headers}

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow
 from anycowork.domain.chats import Chat, ChatConfig, Turn, TurnState
-from anycowork.domain.events import EventType
+from anycowork.domain.events import EventType, NewEvent
 from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.journal import Change
 from anycowork.domain.message_queue import QueuedMessage
@@ -88,6 +88,9 @@ class Journal(Protocol):
 
         The message that follows contains the whole output, unless the call is stopped.
         """
+
+    def show_event(self, chat_id: str, event: NewEvent) -> None:
+        """Publish an event that is not stored."""
 
 
 class Store(Protocol):

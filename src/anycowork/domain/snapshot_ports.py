@@ -9,6 +9,7 @@ from anycowork.domain.snapshots import (
     PersonChange,
     RecordedChange,
     Restore,
+    RestoreControl,
     Restored,
     RestorePreview,
     Snapshot,
@@ -106,5 +107,10 @@ class Snapshots(Protocol):
     def meant(self, before: Snapshot, undos: Sequence[Undo]) -> Snapshot:
         """Return a snapshot of what a restore is about to write, to be recorded with its `before`."""
 
-    async def restore(self, workspace: Workspace, undos: Sequence[Undo]) -> Restored:
-        """Restore each file atomically; files in an unexpected state are left unchanged and reported. Finishes even if cancelled."""
+    async def restore(
+        self, workspace: Workspace, undos: Sequence[Undo], control: RestoreControl | None = None
+    ) -> Restored:
+        """Restore each file atomically; files in an unexpected state are left unchanged and reported. Finishes even if cancelled.
+
+        Once the `control` is stopped, the files not yet restored are left as they are.
+        """

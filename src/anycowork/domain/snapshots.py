@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from typing import Protocol
 
 from anycowork.domain.messages import Json
 from anycowork.domain.values import leaf_value, value
@@ -239,7 +240,7 @@ class RestorePreview:
 class Restored:
     """The result of a restore. `kept` are folders that were not deleted because they contain other files.
 
-    `unkept` were left as they are: their old content was not kept.
+    `unkept` were left as they are: their old content was not kept. `left` is how many paths a stopped restore did not reach.
     """
 
     restored: tuple[str, ...] = ()
@@ -247,6 +248,16 @@ class Restored:
     kept: tuple[str, ...] = ()
     conflicts: dict[str, str] | None = None
     unkept: tuple[str, ...] = ()
+    left: int = 0
+
+
+class RestoreControl(Protocol):
+    """Watches and stops a restore. Called from the thread that restores."""
+
+    def is_stopped(self) -> bool: ...
+
+    def report(self, done: int, total: int) -> None:
+        """Tell how many of all paths are done."""
 
 
 def in_paths(undos: Sequence[Undo], paths: Iterable[str]) -> list[Undo]:

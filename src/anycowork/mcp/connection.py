@@ -1,16 +1,15 @@
 """One configured server: the session that lists its tools, kept up with backoff, and the sessions that calls use.
 
-A remote server has one session for all. A program has one without any workspace, to list its tools, and one for each workspace
-that a call comes from, started with the first admitted call: nothing of a workspace is shown to a server that nobody called from it.
+A remote server has one session for all. A program or a module has one without any workspace, to list its tools, and one for each
+workspace that a call comes from, started with the first admitted call: nothing of a workspace is shown to a server that nobody called from
+it.
 """
 
 import asyncio
 import importlib
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager, contextmanager
 
 from pydantic import JsonValue
 
@@ -19,41 +18,25 @@ from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import SuppliedFile
 from anycowork.mcp.definitions import McpToolDefinition, definitions_of
-from anycowork.mcp.http_transport import ask_for_sign_in, remote_transport
+from anycowork.mcp.http_transport import ask_for_sign_in
+from anycowork.mcp.modules import ModuleLoader
 from anycowork.mcp.oauth import ServerSignIn, TokenStore, oauth_provider
 from anycowork.mcp.offers import OfferedResource, ServerOffers
-from anycowork.mcp.program import find_program
 from anycowork.mcp.prompt_workflows import prompt_workflows
 from anycowork.mcp.schemas import plain_text
 from anycowork.mcp.session import START_SECONDS, McpSession
+from anycowork.mcp.session_factory import SessionFactory
 from anycowork.mcp.stdio_transport import LineLog, McpFailed, ServerLauncher
 from anycowork.mcp.tool import McpTool
-
-if TYPE_CHECKING:
-    from mcp.client._transport import TransportStreams
+from anycowork.mcp.workspace_sessions import WorkspaceSessions
 
 FIRST_DELAY = 1.0
 LONGEST_DELAY = 60.0
 _STEADY_SECONDS = 30.0
 _ATTEMPT_SECONDS = 3 * START_SECONDS
-_IDLE_SECONDS = 600.0
 _LOOK_EVERY = 60.0
-_MOST_WORKSPACES = 8
-_NO_SANDBOX = (
-    "this machine gives no full sandbox that could hold the program, so it is not started; `anycowork doctor` says what is missing. "
-    "To run it with the server's own rights all the same, set 'unsandboxed'"
-)
 _SIGN_IN = "it wants you to sign in: use 'Sign in' in the settings, or `anycowork mcp sign-in`"
 log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _WorkspaceSession:
-    session: McpSession | None = None
-    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
-    users: int = 0
-    used_at: float = 0.0
-    key_files: frozenset[str] = frozenset()
 
 
 class McpConnection:
@@ -67,16 +50,16 @@ class McpConnection:
         tasks: asyncio.TaskGroup,
         tokens: TokenStore,
         *,
+        modules: ModuleLoader,
         taken: Callable[[], frozenset[str]],
         tools_changed: Callable[[], None],
         only_chat: str | None = None,
     ) -> None:
         self.config = config
         self.log = LineLog()
-        self._launcher = launcher
         self._tasks = tasks
         self._tokens = tokens
-        self._wants_sign_in = False
+        self._sessions = SessionFactory(launcher, modules, tokens, self.log, self._list_changed)
         self._sign_in: ServerSignIn | None = None
         self._taken = taken
         self._tools_changed = tools_changed
@@ -87,7 +70,9 @@ class McpConnection:
         self._problems: list[str] = []
         self._workflows: list[SuppliedFile] = []
         self._main: McpSession | None = None
-        self._workspaces: dict[str, _WorkspaceSession] = {}
+        self._workspaces = WorkspaceSessions(
+            self._new_session, lambda root: self._sessions.key_files(self.config, root), tasks
+        )
         self._settled = asyncio.Event()
         self._first: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
         self._wake = asyncio.Event()
@@ -193,12 +178,9 @@ class McpConnection:
             return "none"
         if self._sign_in is not None:
             return "open"
-        if self._wants_sign_in:
+        if self._sessions.wants_sign_in:
             return "needed"
         return "done" if self._tokens.find(self.config.name, self.config.url) is not None else "none"
-
-    def _unauthorized(self) -> None:
-        self._wants_sign_in = True
 
     def use(self, config: McpServerConfig) -> None:
         """Takes another choice of tools at once; what is running stays."""
@@ -214,20 +196,15 @@ class McpConnection:
     @asynccontextmanager
     async def session_for(self, root: str | None) -> AsyncIterator[McpSession]:
         """Raises: McpFailed."""
-        if self.config.command is None or root is None:
+        if self.config.url is not None or root is None:
             with self._loss_logged(session := await self._main_session()):
                 yield session
             return
-        held = self._workspaces.setdefault(root, _WorkspaceSession())
-        held.users += 1
         try:
-            async with held.opening:
-                session = await self._workspace_session(held, root)
-            with self._loss_logged(session):
-                yield session
+            async with self._workspaces.session_in(root) as session:
+                with self._loss_logged(session):
+                    yield session
         finally:
-            held.users -= 1
-            held.used_at = asyncio.get_running_loop().time()
             self._wake.set()
 
     @contextmanager
@@ -239,17 +216,6 @@ class McpConnection:
             if session.is_lost:
                 self.log.add(b"AnyCowork: the connection to it was lost in a call")
             raise
-
-    async def _workspace_session(self, held: _WorkspaceSession, root: str) -> McpSession:
-        """Starts the program anew if key files came into the workspace since: what is mounted cannot be covered any more."""
-        key_files = await asyncio.to_thread(self._launcher.key_files, root)
-        if held.session is not None and not held.session.closed.is_set():
-            if key_files <= held.key_files:
-                return held.session
-            await held.session.aclose()
-        held.session, held.key_files = self._new_session(root), key_files
-        await held.session.open(self._tasks)
-        return held.session
 
     async def _main_session(self) -> McpSession:
         if self._task is None:
@@ -278,10 +244,7 @@ class McpConnection:
                 await self._pause(delay)
                 delay = min(2 * delay, LONGEST_DELAY)
         finally:
-            for held in self._workspaces.values():
-                if held.session is not None:
-                    await held.session.aclose()
-            self._workspaces.clear()
+            await self._workspaces.aclose()
 
     def _report(self) -> None:
         """An attempt is over: tells everybody who waits for it."""
@@ -291,7 +254,7 @@ class McpConnection:
 
     async def _connect_once(self) -> None:
         """Returns when the session is over; what went wrong is kept."""
-        self._status, self._wants_sign_in = "connecting", False
+        self._status, self._sessions.wants_sign_in = "connecting", False
         session = self._new_session(None)
         try:
             await session.open(self._tasks)
@@ -302,7 +265,7 @@ class McpConnection:
             self._status, self._error = "failed", "the connection to it was lost; it is being restored"
             self.log.add(b"AnyCowork: the connection to it was lost")
         except (ToolFault, OSError) as error:
-            self._status, self._error = "failed", _SIGN_IN if self._wants_sign_in else str(error)
+            self._status, self._error = "failed", _SIGN_IN if self._sessions.wants_sign_in else str(error)
         finally:
             self._main = None
             await session.aclose()
@@ -319,7 +282,7 @@ class McpConnection:
                 if self._relist_wanted and not over.done():
                     self._relist_wanted = False
                     self._take(await session.offers())
-                await self._end_idle()
+                await self._workspaces.end_idle()
         finally:
             over.cancel()
 
@@ -328,16 +291,6 @@ class McpConnection:
     def _list_changed(self) -> None:
         self._relist_wanted = True
         self._wake.set()
-
-    async def _end_idle(self) -> None:
-        now = asyncio.get_running_loop().time()
-        unused = sorted((held.used_at, root) for root, held in self._workspaces.items() if held.users == 0)
-        too_many = max(0, len(self._workspaces) - _MOST_WORKSPACES)
-        for at, (used_at, root) in enumerate(unused):
-            if at < too_many or now - used_at > _IDLE_SECONDS:
-                held = self._workspaces.pop(root)
-                if held.session is not None:
-                    await held.session.aclose()
 
     async def _pause(self, seconds: float) -> None:
         """Until the time is over, or somebody needs the server now."""
@@ -352,42 +305,16 @@ class McpConnection:
         before = self._definitions
         self._offers = offers
         self._definitions, self._problems = definitions_of(
-            self.config, offers.callable(), taken=self._taken(), confined=self._is_confined, only_chat=self._only_chat
+            self.config,
+            offers.callable(),
+            taken=self._taken(),
+            confined=self._sessions.is_confined(self.config),
+            only_chat=self._only_chat,
         )
         self._workflows, left_out = prompt_workflows(self.config.name, offers.prompts, self._definitions)
         self._problems += left_out
         if self._definitions != before:
             self._tools_changed()
 
-    @property
-    def _is_confined(self) -> bool:
-        return self.config.command is None or self._launcher.sandbox is not None
-
     def _new_session(self, root: str | None) -> McpSession:
-        config = self.config
-
-        def connect(ended: Callable[[], None]) -> "AbstractAsyncContextManager[TransportStreams]":
-            if config.url is None:
-                return self._program(root, ended)
-            auth = oauth_provider(config.name, config.url, self._tokens, None)
-            return remote_transport(config, auth=auth, unauthorized=self._unauthorized)
-
-        return McpSession(
-            connect,
-            server=config.name,
-            legacy=config.kind == "sse",
-            timeout=config.timeout,
-            root=root,
-            has_roots=config.command is not None and (root is not None or self._launcher.sandbox is not None),
-            sampling=config.sampling,
-            offers_changed=self._list_changed,
-        )
-
-    @asynccontextmanager
-    async def _program(self, root: str | None, ended: Callable[[], None]) -> AsyncIterator["TransportStreams"]:
-        if self._launcher.sandbox is None and not self.config.unsandboxed:
-            raise McpFailed(_NO_SANDBOX)
-        program = await asyncio.to_thread(find_program, self.config, self._launcher.data_dir)
-        network = self.config.network
-        async with self._launcher.run(program, root=root, network=network, lines=self.log, ended=ended) as streams:
-            yield streams
+        return self._sessions.new_session(self.config, root)

@@ -112,7 +112,7 @@ def _definition(
         schema=reduced(tool.schema),
         requires_approval=not reads,
         priority=_PRIORITY,
-        looks_below=server.command is not None,
+        looks_below=server.url is None,
         reveals=True,
         server=server.name,
         only_chat=only_chat,

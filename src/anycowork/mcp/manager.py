@@ -4,12 +4,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-from anycowork.domain.errors import Conflict, NotFound
+from anycowork.domain.errors import Conflict, Invalid, NotFound
 from anycowork.domain.mcp_servers import McpServerChanges, McpServerConfig
 from anycowork.domain.messages import Json
 from anycowork.domain.network import NETWORK
 from anycowork.domain.ports import SuppliedFile
 from anycowork.mcp.connection import McpConnection
+from anycowork.mcp.modules import ModuleLoader
 from anycowork.mcp.oauth import ServerSignIn, TokenStore
 from anycowork.mcp.offers import MOST_LISTED
 from anycowork.mcp.stdio_transport import McpFailed, ServerLauncher
@@ -17,6 +18,7 @@ from anycowork.mcp.tool import McpTool
 from anycowork.tools.toolbox import ToolRegistry
 
 MOST_SERVERS = 50
+_BY_SETTING = "Only the setting mcp_modules in config.toml says which are used."
 log = logging.getLogger(__name__)
 Save = Callable[[Sequence[McpServerConfig]], Awaitable[None]]
 
@@ -27,21 +29,28 @@ class McpManager:
     source_name = "mcp"
 
     def __init__(
-        self, toolbox: ToolRegistry, launcher: ServerLauncher, tasks: asyncio.TaskGroup, save: Save, tokens: TokenStore
+        self,
+        toolbox: ToolRegistry,
+        launcher: ServerLauncher,
+        tasks: asyncio.TaskGroup,
+        save: Save,
+        tokens: TokenStore,
+        modules: ModuleLoader,
     ) -> None:
         self._toolbox = toolbox
         self._launcher = launcher
         self._tasks = tasks
         self._save = save
         self._tokens = tokens
+        self._modules = modules
         self._sign_ins: dict[str, tuple[ServerSignIn, asyncio.Task[None]]] = {}
         self._servers: dict[str, McpConnection] = {}
         self._of_chats: dict[str, list[McpConnection]] = {}
         self._changing = asyncio.Lock()
 
     def start(self, configs: Iterable[McpServerConfig]) -> None:
-        """Connects those that are enabled, in the background."""
-        for config in configs:
+        """Connects those that are enabled, in the background. Those of plugins' modules are added as the settings say."""
+        for config in self._modules.configured(configs):
             self._put(config)
 
     async def aclose(self) -> None:
@@ -68,7 +77,9 @@ class McpManager:
         return [server.shown() for _, server in sorted(self._servers.items())]
 
     async def add(self, config: McpServerConfig) -> Json:
-        """Connects it if it is enabled; the answer does not wait for that. Raises: Conflict."""
+        """Connects it if it is enabled; the answer does not wait for that. Raises: Conflict, Invalid for a module."""
+        if config.module is not None:
+            raise Invalid(f"A module runs with the server's own rights. {_BY_SETTING}", param="module")
         async with self._changing:
             if config.name in self._servers:
                 raise Conflict(
@@ -115,9 +126,11 @@ class McpManager:
             return changed.shown()
 
     async def remove(self, name: str) -> None:
-        """Raises: NotFound."""
+        """Raises: NotFound, Conflict for a module."""
         async with self._changing:
             gone = self._require(name)
+            if gone.config.module is not None:
+                raise Conflict(f"'{name}' is a module of a plugin, so it cannot be removed here. {_BY_SETTING}")
             await self._save([server.config for server in self._servers.values() if server is not gone])
             await self._tokens.remove(name)
             await gone.stop()
@@ -190,6 +203,7 @@ class McpManager:
             self._launcher,
             self._tasks,
             self._tokens,
+            modules=self._modules,
             taken=lambda: self._toolbox.taken_names(self.source_name) | {NETWORK},
             tools_changed=self._refresh,
             only_chat=only_chat,

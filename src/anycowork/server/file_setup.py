@@ -12,9 +12,11 @@ from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.workspace_copy_service import WorkspaceCopyService
 from anycowork.chats.worktree_service import WorktreeService
 from anycowork.config.settings import Settings
+from anycowork.domain.attached_files import PdfTexts
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.files.browser import LocalFileBrowser
+from anycowork.files.pdf_text import LocalPdfTexts
 from anycowork.git.repositories import LocalGitRepositories
 from anycowork.sandbox.git_identity import git_identity
 from anycowork.sandbox.limits import CommandLimits
@@ -30,15 +32,14 @@ class FileServices:
     edits: FileEditService
     git: GitService
     worktrees: WorktreeService
+    pdf_texts: PdfTexts
 
 
 def build_file_services(shared: SharedParts, database: Database, clock: Clock) -> FileServices:
     store, rules, browser = database.store, database.rules, LocalFileBrowser()
     recorded = RecordedPathsCache(store)
     files = FileService(store=store, rules=rules, workspaces=shared.workspaces, browser=browser, recorded=recorded)
-    writer = PersonChangeWriter(
-        journal=database.journal, workspaces=shared.workspaces, snapshots=shared.snapshots, clock=clock
-    )
+    writer = _change_writer(shared, database, clock)
     edits = FileEditService(
         store=store,
         rules=rules,
@@ -70,7 +71,7 @@ def build_file_services(shared: SharedParts, database: Database, clock: Clock) -
         find_workspace=shared.workspace_roots.find,
         register=_register(shared),
     )
-    return FileServices(files, edits, git, worktrees)
+    return FileServices(files, edits, git, worktrees, LocalPdfTexts())
 
 
 def build_workspace_copies(
@@ -84,10 +85,17 @@ def build_workspace_copies(
         ),
         rollback=rollback,
         workspaces=shared.workspaces,
+        writer=_change_writer(shared, database, clock),
         snapshots=shared.snapshots,
         rules=database.rules,
         clock=clock,
         register=_register(shared),
+    )
+
+
+def _change_writer(shared: SharedParts, database: Database, clock: Clock) -> PersonChangeWriter:
+    return PersonChangeWriter(
+        journal=database.journal, workspaces=shared.workspaces, snapshots=shared.snapshots, clock=clock
     )
 
 

@@ -13,6 +13,7 @@ from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.jobs.task_commits import TaskCommitter
 from anycowork.mcp.manager import McpManager
+from anycowork.mcp.modules import ModuleLoader
 from anycowork.mcp.stdio_transport import ServerLauncher
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
@@ -34,6 +35,7 @@ from anycowork.server.server_peers import build_workspaces
 from anycowork.server.trusted_files import TrustedFileStore
 from anycowork.server.workspace_roots import WorkspaceRoots
 from anycowork.store.sql.database import Database
+from anycowork.tools.plugins.discovery import plain_name
 from anycowork.tools.plugins.manager import PluginManager
 from anycowork.tools.plugins.runtime import PluginRuntime
 from anycowork.tools.toolbox import ToolRegistry, built_in_tools
@@ -57,10 +59,18 @@ class SharedParts:
 
 
 async def build_shared_parts(
-    settings: Settings, clock: Clock, database: Database, providers: ProviderRegistry, egress: Egress
+    settings: Settings,
+    clock: Clock,
+    database: Database,
+    providers: ProviderRegistry,
+    egress: Egress,
+    *,
+    is_worker: bool = False,
 ) -> SharedParts:
+    """Builds them. A worker registers no folder: people register the servers' ones."""
     workspace_roots = WorkspaceRoots(database.roots, settings)
-    await workspace_roots.register_default()
+    if not is_worker:
+        await workspace_roots.register_default()
     sandbox_setup = await asyncio.to_thread(
         set_up_sandbox, settings.data_dir, DiskBudgets.of(settings), settings.sandbox_paths
     )
@@ -112,7 +122,8 @@ def build_mcp_manager(settings: Settings, shared: SharedParts, egress: Egress, t
     """Builds the MCP manager. Servers connect in the background; the SDK is not imported without any. Raises: StorageFault."""
     store = McpServerStore(settings.data_dir)
     launcher = ServerLauncher(shared.sandbox_setup.sandbox, egress, settings.data_dir)
-    manager = McpManager(shared.toolbox, launcher, tasks, store.save, McpTokenStore(settings.data_dir))
+    modules = ModuleLoader(settings.plugins_folder, frozenset(map(plain_name, settings.mcp_modules)))
+    manager = McpManager(shared.toolbox, launcher, tasks, store.save, McpTokenStore(settings.data_dir), modules)
     manager.start(store.load())
     return manager
 

@@ -3,14 +3,19 @@
 import time
 from pathlib import Path
 
+import pytest
+
+from anycowork.checkpoints import restore as restoring
 from anycowork.checkpoints.capture import ContentWriter, ImageReader, path_of
 from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.restore import bring_back
 from anycowork.checkpoints.restore_preview import preview_restore
+from anycowork.domain.events import NewEvent
+from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.snapshots import Kind, PathImage, Undo
 from anycowork.domain.values import replace
 from anycowork.workspace.folder import Folder
-from support.checkpoints import recorded, whole
+from support.checkpoints import ANN, CHAT, recorded, whole
 from support.spec import proves
 
 FILES = 6
@@ -93,3 +98,51 @@ def test_what_was_seen_counts_only_for_the_content_that_is_expected(tmp_path: Pa
     wrong = replace(undo, expected=replace(old[0], hash="0" * 64))
     assert list(bring_back(folder, pack, [wrong]).conflicts or {}) == ["d0/0.txt"]
     assert undo.target.kind is Kind.FILE and (root / "d0/0.txt").read_text() == "new 0"
+
+
+@proves("SNAP-4")
+async def test_a_stopped_restore_is_recorded_and_goes_on_when_it_is_restored_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(restoring, "BATCH_PATHS", 2)
+    async with recorded(tmp_path, few_paths=2) as server:
+        write(server.root, "old")
+        (server.root / "d0/0.txt").unlink()
+        (server.root / "d0/0.txt").mkdir()
+        was = whole(server.root)
+        paths = [f"d{number % 2}/{number}.txt" for number in range(FILES)]
+
+        def effect() -> None:
+            (server.root / "d0/0.txt").rmdir()
+            write(server.root, "new")
+            (server.root / "d1/1.txt").unlink()
+            (
+                server.root / "d1/1.txt"
+            ).mkdir()  # it stands in the way of the file, so both go and come before a stop counts
+
+        before = await server.change(paths, effect)
+        now = whole(server.root)
+        real = restoring._RestoreRun.put_all
+        host = Principal("host", PrincipalKind.MCP_HOST, "Host")
+        asked: list[bool] = []
+
+        def stopping(run: object, undos: list[Undo]) -> None:
+            real(run, undos)  # type: ignore[arg-type]  # it is one
+            asked.append(server.cli.stop(host, CHAT) or server.cli.stop(ANN, CHAT))
+
+        events: list[NewEvent] = []
+        monkeypatch.setattr(server.database.journal, "show_event", lambda _, event: events.append(event))
+        monkeypatch.setattr(restoring._RestoreRun, "put_all", stopping)
+        answer = await server.restore(before)
+        assert asked == [True] and answer.done.left == 4 and len(answer.done.restored) == 2
+        assert [event.body["restore"] for event in events] == [
+            {"snapshot": before.id, "done": done, "total": FILES} for done in (0, 2, 2)
+        ]
+        assert all(found in (was[path], now[path]) for path, found in whole(server.root).items())
+        assert server.cli.stop(ANN, CHAT) is False
+        monkeypatch.setattr(restoring._RestoreRun, "put_all", real)
+        assert answer.undo_snapshot is not None
+        again = await server.restore(before)
+        assert again.done.left == 0 and len(again.done.restored) == 4 and whole(server.root) == was
+        await server.restore(answer.undo_snapshot)
+        assert whole(server.root) == now

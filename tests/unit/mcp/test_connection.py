@@ -7,6 +7,7 @@ from pathlib import Path
 
 from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.mcp.connection import McpConnection
+from anycowork.mcp.modules import ModuleLoader
 from anycowork.mcp.stdio_transport import ServerLauncher
 from anycowork.sandbox.egress import Egress
 from anycowork.server.mcp_token_store import McpTokenStore
@@ -21,6 +22,7 @@ async def started(folder: Path, command: str, *args: str) -> AsyncIterator[McpCo
             ServerLauncher(None, Egress(), folder),
             tasks,
             McpTokenStore(folder),
+            modules=ModuleLoader(folder),
             taken=frozenset,
             tools_changed=lambda: None,
         )

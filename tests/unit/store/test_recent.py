@@ -7,7 +7,7 @@ import pytest
 
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Message, MessageType, Speaker
-from anycowork.store.sql import store
+from anycowork.store.sql import message_history
 from support.stored import add_chat, message, opened
 
 COUNT = 40
@@ -25,8 +25,8 @@ async def test_a_short_chat_is_all_there(tmp_path: Path) -> None:
 async def test_of_a_long_chat_the_end_is_read_and_no_result_without_its_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "MOST_RECENT", 10)
-    monkeypatch.setattr(store, "_AT_A_TIME", 3)
+    monkeypatch.setattr(message_history, "MOST_RECENT", 10)
+    monkeypatch.setattr(message_history, "_AT_A_TIME", 3)
     result = _result("late", call_id="first")
     made = replace(message("made"), message_type=MessageType.TOOL_CALL, payload={"id": "second"})
     async with opened(tmp_path) as database:
@@ -41,7 +41,7 @@ async def test_of_a_long_chat_the_end_is_read_and_no_result_without_its_call(
 async def test_the_turns_own_words_are_read_however_far_back_they_stand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "MOST_RECENT", 10)
+    monkeypatch.setattr(message_history, "MOST_RECENT", 10)
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat())
         await database.journal.write(Change("c1", tuple(message(f"m{number}") for number in range(COUNT))))
@@ -51,7 +51,7 @@ async def test_the_turns_own_words_are_read_however_far_back_they_stand(
 
 
 async def test_a_chat_of_large_messages_is_cut_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "MOST_RECENT_BYTES", 5_000)
+    monkeypatch.setattr(message_history, "MOST_RECENT_BYTES", 5_000)
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat())
         await database.journal.write(Change("c1", tuple(message(f"m{at}", "x" * 2_000) for at in range(COUNT))))
@@ -62,7 +62,7 @@ async def test_a_chat_of_large_messages_is_cut_by_its_bytes(tmp_path: Path, monk
 async def test_a_chat_is_read_back_to_the_message_that_was_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "_AT_A_TIME", 7)
+    monkeypatch.setattr(message_history, "_AT_A_TIME", 7)
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat())
         await database.journal.write(Change("c1", tuple(message(f"m{number}") for number in range(COUNT))))
@@ -74,7 +74,7 @@ async def test_a_chat_is_read_back_to_the_message_that_was_asked_for(
         ids = [f"m{number}" for number in range(COUNT)]
         assert await read_to("m30") == (ids[30:], False)
         assert await read_to("m0") == (ids, True) == await read_to("none")
-        monkeypatch.setattr(store, "MOST_RECENT", 14)
+        monkeypatch.setattr(message_history, "MOST_RECENT", 14)
         assert await read_to("none") == (ids[-14:], False)
         assert await read_to("none", since="m5") == (ids[5:], False)
 

@@ -188,6 +188,7 @@ function Looks({ view, open, onClose }: { view: ChatView; open: Open; onClose: (
           open
           idle={view.state === "idle"}
           moment={view.news}
+          restoring={view.restoring}
           onClose={onClose}
         />
       )}

@@ -6,6 +6,7 @@ import { t } from "../texts/chat";
 import { say } from "../ui/toasts";
 import { unique } from "../wire/unique";
 import { type AttachedText, readText } from "./attachedText";
+import { base64 } from "./base64";
 
 export interface Attached extends SentImage {
   key: string;
@@ -97,11 +98,4 @@ export function useAttached(offered: boolean) {
 /** An SVG is text: a model reads it as such. */
 function isImage({ type }: File): boolean {
   return type.startsWith("image/") && type !== "image/svg+xml";
-}
-
-async function base64(file: Blob): Promise<string> {
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  let letters = "";
-  for (let at = 0; at < bytes.length; at += 0x8000) letters += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
-  return btoa(letters);
 }

@@ -3,35 +3,17 @@ import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
 import { TextCard } from "../messages/TextCard";
 import { send } from "../state/acts";
+import { composer } from "../testing/composer";
 import { expectAccessible, message, show } from "../testing/room";
 import { useToasts } from "../ui/toasts";
 import { api } from "../wire/client";
 import { readText } from "./attachedText";
-import { Composer } from "./Composer";
 
 beforeEach(() => localStorage.clear());
 
 const CSV = new File(["city,people\nBonn,330000\n"], "towns.csv", { type: "text/csv" });
 const JSON_FILE = new File(["{}"], "a.json", { type: "application/json" });
 const SOURCE = new File(["x = 1"], "a.py"); // browsers know no type of most sources
-
-function composer() {
-  const onSend = vi.fn(() => Promise.resolve(true));
-  const shown = show(
-    <Composer
-      chatId="chat"
-      state="idle"
-      placeholder="Message…"
-      sent={[]}
-      images={false}
-      onSend={onSend}
-      onQueue={vi.fn(() => Promise.resolve(true))}
-      onStop={vi.fn()}
-      onCommand={vi.fn(() => true)}
-    />,
-  );
-  return { ...shown, onSend, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
-}
 
 // proves UI-8
 it("sends chosen, dropped and pasted text files with the words, and is empty then", async () => {
@@ -58,8 +40,8 @@ it("sends chosen, dropped and pasted text files with the words, and is empty the
 
 it("says why a file is not taken", async () => {
   const file = (content: BlobPart, name = "a.txt") => new File([content], name);
-  expect(await readText(file(new Uint8Array([0x25, 0x50, 0x44, 0x46, 0xff]), "a.pdf"), [])).toMatch(
-    /^a.pdf is not plain/,
+  expect(await readText(file(new Uint8Array([0x25, 0x50, 0x44, 0x46, 0xff]), "a.bin"), [])).toMatch(
+    /^a.bin is not plain/,
   );
   expect(await readText(file("MZ\0"), [])).toMatch(/not plain text/);
   expect(await readText(file(" \n"), [])).toBe("a.txt is empty.");
@@ -96,4 +78,20 @@ it("shows the files of a message folded, and whole with every hidden character o
   await userEvent.click(screen.getByRole("button", { name: /a⟨U\+202E⟩\.csv 1 KB/ }));
   expect(screen.getByLabelText("Attached file a⟨U+202E⟩.csv").textContent).toBe("x⟨U+200B⟩y\n1");
   await expectAccessible(container);
+});
+
+// proves UI-8
+it("attaches the text of a PDF that the server has read, and says why one is not taken", async () => {
+  const post = vi.spyOn(api, "POST");
+  post.mockResolvedValueOnce({
+    data: { name: "a.pdf", content: "Page one", pages: 1 },
+    response: new Response(),
+  } as never);
+  const pdf = new File(["%PDF-1.7"], "a.pdf", { type: "application/pdf" });
+  expect(await readText(pdf, [])).toMatchObject({ name: "a.pdf", content: "Page one", size: 8 });
+  expect(post).toHaveBeenCalledWith("/attachments/pdf", { body: { name: "a.pdf", data: btoa("%PDF-1.7") } });
+  const error = { error: { code: "invalid", message: "a.pdf is protected by a password." } };
+  post.mockResolvedValueOnce({ error, response: new Response(null, { status: 422 }) } as never);
+  expect(await readText(pdf, [])).toBe("a.pdf is protected by a password.");
+  post.mockRestore();
 });

@@ -103,12 +103,14 @@ function ServerLine({ server, busy, onTest, onSignIn, onRemove, onChange }: Prop
         <Button aria-label={t.testName(server.name)} aria-disabled={busy} onClick={() => !busy && onTest()}>
           {busy ? t.testing : t.test}
         </Button>
-        <IconButton label={t.remove(server.name)} onClick={onRemove} className="hover:!text-bad">
-          <Trash2 size={15} aria-hidden />
-        </IconButton>
+        {!server.module && (
+          <IconButton label={t.remove(server.name)} onClick={onRemove} className="hover:!text-bad">
+            <Trash2 size={15} aria-hidden />
+          </IconButton>
+        )}
       </div>
       <p className="font-mono text-xs break-all text-ink-3">
-        {server.url ?? [server.command, ...server.args].join(" ")}
+        {server.url ?? server.module ?? [server.command, ...server.args].join(" ")}
       </p>
       {server.error && <p className="break-words text-warn">{server.error}</p>}
       <Lines label={t.problems(server.name)} lines={server.problems} />

@@ -51,6 +51,15 @@ function house(servers = [SERVER]) {
   return sent;
 }
 
+it("names the module of a server inside this one, which only the settings remove", async () => {
+  house([
+    { ...SERVER, transport: "module", command: null, args: [], module: "team-calendar:team_calendar:server" },
+  ] as never);
+  show(<McpServers />);
+  expect(await screen.findByText("team-calendar:team_calendar:server")).toBeTruthy();
+  expect(screen.queryByRole("button", { name: /remove/i })).toBeNull();
+});
+
 it("shows how each server is, its tools, what is wrong and its log, as plain text", async () => {
   house();
   const { container } = show(<McpServers />);

@@ -1,9 +1,10 @@
 // Which rule decides a call, and why, before anybody makes it. Nothing is run.
 
+import { useQueryClient } from "@tanstack/react-query";
 import { Scale } from "lucide-react";
 import { useDeferredValue, useState } from "react";
 import { useChats } from "../state/sidebar";
-import { useToolDisplay } from "../state/tools";
+import { toolDisplay, useToolDisplay } from "../state/tools";
 import { t } from "../texts/rules";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
@@ -25,10 +26,15 @@ export function Explain() {
   const [told, setTold] = useState<Explained | null>(null);
   const display = useToolDisplay(useDeferredValue(tool.trim()));
   const chatId = chosen ?? chats[0]?.id;
+  const queries = useQueryClient();
+  const explain = async () => {
+    const known = await toolDisplay(queries, tool.trim()); // it may not have been read yet when Enter is pressed
+    const call = { tool: tool.trim(), parameters: supposedParameters(known, subject), context_id: chatId };
+    setTold(await given(api.POST("/rules/explain", { body: { call } as never })));
+  };
   const ask = () => {
     setTold(null);
-    const call = { tool: tool.trim(), parameters: supposedParameters(display, subject), context_id: chatId };
-    void attempt(given(api.POST("/rules/explain", { body: { call } as never })).then(setTold));
+    void attempt(explain());
   };
   if (!chatId) return <p className="text-sm text-ink-3">{t.aCallBelongsToA}</p>;
   return (

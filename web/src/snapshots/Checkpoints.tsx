@@ -4,6 +4,7 @@ import { History, Layers, Undo2 } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { DiffCount, DiffView } from "../messages/DiffView";
 import { useToolLook } from "../messages/tools";
+import type { Restoring } from "../state/reduce";
 import { t } from "../texts/checkpoints";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
@@ -14,6 +15,7 @@ import { type Message, readToolCall, type ToolCall } from "../wire/nouns";
 import { differenceOf, type Restored, restore, useSnapshots } from "./acts";
 import { type Change, changesOf, type Snapshot, type Stretch, stretchesOf } from "./changes";
 import { RestorePreview } from "./RestorePreview";
+import { RestoreProgress } from "./RestoreProgress";
 
 const MANY = 4; // changes of a turn that stand in one line
 
@@ -23,26 +25,30 @@ interface Props {
   open: boolean;
   idle: boolean;
   moment: number;
+  restoring: Restoring | null;
   onClose: () => void;
 }
 
-export default function Checkpoints({ chatId, messages, open, idle, moment, onClose }: Props) {
+export default function Checkpoints({ chatId, messages, open, idle, moment, restoring, onClose }: Props) {
   const { snapshots, isPending, hasNextPage, fetchNextPage, isFetchingNextPage } = useSnapshots(chatId, open, moment);
   const [tried, setTried] = useState<{ id: string; would: Restored } | null>(null);
   const tryOut = (id: string) =>
     attempt(restore(chatId, id, { dry_run: true }).then((would) => setTried({ id, would })));
+  const [busy, setBusy] = useState(false);
   const goBack = async (overwrite: string[]) => {
     const id = tried!.id;
     setTried(null);
+    setBusy(true);
     await attempt(
-      restore(chatId, id, { overwrite }).then(({ undo_snapshot: undo }) =>
+      restore(chatId, id, { overwrite }).then(({ undo_snapshot: undo, left }) =>
         say(
-          t.theFilesAreAsThey,
+          left > 0 ? t.restoreStopped(left) : t.theFilesAreAsThey,
           "info",
           undo ? { label: t.undo, run: () => void attempt(restore(chatId, undo, {})) } : undefined,
         ),
       ),
     );
+    setBusy(false);
     onClose();
   };
   const stretches = stretchesOf(changesOf(snapshots), messages);
@@ -63,7 +69,9 @@ export default function Checkpoints({ chatId, messages, open, idle, moment, onCl
       onClose={() => (tried ? setTried(null) : onClose())}
       wide
     >
-      {tried ? (
+      {busy ? (
+        <RestoreProgress chatId={chatId} restoring={restoring} />
+      ) : tried ? (
         <RestorePreview
           would={tried.would}
           onConfirm={(overwrite) => void goBack(overwrite)}

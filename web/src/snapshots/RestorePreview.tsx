@@ -28,12 +28,7 @@ export function RestorePreview({
           <p className="mb-1 flex items-center gap-2 font-medium text-warn">
             <TriangleAlert size={15} aria-hidden /> {t.changedBySomeoneElseMeanwhile}
           </p>
-          <ConflictList
-            paths={would.conflicts}
-            reasons={would.reasons}
-            chosen={overwrite}
-            onChoose={setOverwrite}
-          />
+          <ConflictList paths={would.conflicts} reasons={would.reasons} chosen={overwrite} onChoose={setOverwrite} />
         </fieldset>
       )}
       {would.unkept.length > 0 && (

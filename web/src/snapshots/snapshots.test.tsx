@@ -6,6 +6,10 @@ import type { Restored } from "./acts";
 import { LineCount } from "./Checkpoints";
 import { changesOf, type Snapshot, stretchesOf } from "./changes";
 import { RestorePreview } from "./RestorePreview";
+import { RestoreProgress } from "./RestoreProgress";
+
+const stopped = vi.hoisted(() => vi.fn().mockResolvedValue(undefined));
+vi.mock("../state/acts", () => ({ stop: stopped }));
 
 const snapshot = (id: string, moment: "before" | "after", call: string | null) =>
   ({ id, moment, tool_call_id: call }) as Snapshot;
@@ -50,6 +54,7 @@ it("overwrites what someone else changed only when a person says so", async () =
     kept: [],
     conflicts: ["a.txt"],
     reasons: { "a.txt": "edited since" },
+    left: 0,
     undo_snapshot: null,
     diff: null,
     files: [],
@@ -66,25 +71,34 @@ it("overwrites what someone else changed only when a person says so", async () =
 
 it("lists thousands of conflicts without drawing them all, and overwrites all with one press", async () => {
   const onConfirm = vi.fn();
-  const conflicts = Array.from({ length: 5000 }, (_, at) => `src/${at}.txt`);
+  const conflicts = Array.from({ length: 1000 }, (_, at) => `src/${at}.txt`);
   const would = {
-    restored: conflicts.slice(0, 1000),
+    restored: conflicts,
     deleted: [],
     kept: [],
     unkept: ["node_modules/a.js"],
     conflicts,
     reasons: Object.fromEntries(conflicts.map((path) => [path, "edited since"])),
+    left: 0,
     undo_snapshot: null,
     diff: null,
     files: [],
-    counts: { restored: 5000, deleted: 0, kept: 0, unkept: 2 },
+    counts: { restored: 1000, deleted: 0, kept: 0, unkept: 2 },
   } as Restored;
   const { container } = show(<RestorePreview would={would} onConfirm={onConfirm} onCancel={() => {}} />);
   expect(container.querySelectorAll("label").length).toBeLessThan(100);
   expect(screen.getByText(/2 files in folders that git ignores will stay/)).toBeTruthy();
-  await userEvent.click(screen.getByRole("checkbox", { name: "Overwrite all 5,000" }));
+  await userEvent.click(screen.getByRole("checkbox", { name: "Overwrite all 1,000" }));
   await userEvent.click(screen.getByRole("button", { name: "Go back" }));
   expect(onConfirm).toHaveBeenCalledWith(conflicts);
+});
+
+it("shows how far a restore is, and stops it", async () => {
+  const { container } = show(<RestoreProgress chatId="c" restoring={{ done: 2000, total: 5000 }} />);
+  expect(screen.getByText("2,000 of 5,000 restored")).toBeTruthy();
+  await expectAccessible(container);
+  await userEvent.click(screen.getByRole("button", { name: "Stop" }));
+  expect(stopped).toHaveBeenCalledWith("c");
 });
 
 it("says how many files changed where lines were not counted, and never that there were none", () => {

@@ -89,6 +89,13 @@ export interface ChatView {
   runs: Runs;
   /** What was written while the agent works and is not sent yet, in the order in which it will be. */
   queue: readonly Queued[];
+  /** How far the restore is that runs now. */
+  restoring: Restoring | null;
+}
+
+export interface Restoring {
+  done: number;
+  total: number;
 }
 
 /** Seconds of thinking per message. Only who watched knows them, so they are no part of the view. */
@@ -129,8 +136,11 @@ export function opened(
     steps: {},
     runs: {},
     queue: chat.queue ?? [],
+    restoring: null,
   };
 }
+
+const UNSTORED: ReadonlySet<WireEvent["type"]> = new Set(["text-delta", "reasoning-delta", "restore-progress"]);
 
 export function reduceAll(view: ChatView, events: readonly WireEvent[]): ChatView {
   return events.reduce(reduce, view);
@@ -138,8 +148,7 @@ export function reduceAll(view: ChatView, events: readonly WireEvent[]): ChatVie
 
 export function reduce(view: ChatView, event: WireEvent): ChatView {
   if (event.chat_id !== view.id || event.seq <= view.lastSeq) return view;
-  const isDelta = event.type === "text-delta" || event.type === "reasoning-delta";
-  return { ...changed(view, event), lastSeq: event.seq, news: isDelta ? view.news : event.seq };
+  return { ...changed(view, event), lastSeq: event.seq, news: UNSTORED.has(event.type) ? view.news : event.seq };
 }
 
 /** Older messages, as scrolling up brings them. */
@@ -220,11 +229,14 @@ function changed(view: ChatView, event: WireEvent): ChatView {
       return { ...view, queue: withQueued(view.queue, readQueued(event.queued)) };
     case "tool-result":
       return { ...view, printed: withoutKey(view.printed, event.call_id ?? "") };
+    case "restore-progress":
+      return { ...view, restoring: { done: event.restore.done, total: event.restore.total } };
+    case "snapshot":
+      return event.snapshot.moment === "after" ? { ...view, restoring: null } : view;
     case "task-started":
     case "task-completed":
     case "job-updated":
     case "job-completed":
-    case "snapshot":
     case "error":
       return view; // what a person sees of these comes as messages, or on screens of their own
     default: {

@@ -1,5 +1,5 @@
 // How calls of a tool are shown and what they match, as the server describes it. Asked for each tool that a call names.
-import { useQueries, useQuery } from "@tanstack/react-query";
+import { type QueryClient, useQueries, useQuery } from "@tanstack/react-query";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 
@@ -9,6 +9,11 @@ const UNKNOWN: ToolDisplay = { kind: "other", subject: [], target: [], example: 
 
 export function useToolDisplay(tool: string): ToolDisplay {
   return useQuery(display(tool)).data ?? UNKNOWN;
+}
+
+/** The same, once the server has described it; one that it does not know is no fault. */
+export async function toolDisplay(queries: QueryClient, tool: string): Promise<ToolDisplay> {
+  return queries.fetchQuery({ ...display(tool), retry: false }).catch(() => UNKNOWN);
 }
 
 export function useToolDisplays(tools: readonly string[]): Record<string, ToolDisplay> {

@@ -28,6 +28,13 @@ export const en = {
   unkept: (count: number, first: string) =>
     `${count === 1 ? "1 file" : `${count.toLocaleString("en")} files`} in folders that git ignores will stay as they are: their older content was not kept (${first}).`,
   whatWouldChange: "What would change",
+  lookingAtTheFiles: "Looking at the files…",
+  restored: (done: number, total: number) => `${done.toLocaleString("en")} of ${total.toLocaleString("en")} restored`,
+  progress: "Progress",
+  stop: "Stop",
+  stoppingKeepsWhatIsRestored: "If you stop, what is restored so far stays. You can undo it, or go on later.",
+  restoreStopped: (left: number) =>
+    `Stopped. ${left === 1 ? "1 file was" : `${left.toLocaleString("en")} files were`} not restored. Go back again to go on.`,
   keepAsItIs: "Keep as it is",
   goBack: "Go back",
 };

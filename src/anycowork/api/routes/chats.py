@@ -137,8 +137,9 @@ async def remove_chat(chat_id: str, principal: Sender, services: ServicesDep) ->
 
 @routes.post("/context/{chat_id}/stop", response_model=Stopped, responses=error_responses(404, body=True))
 async def stop(chat_id: str, principal: Sender, services: ServicesDep) -> Response:
-    """Ends the running turn; an idle chat has nothing to stop, which is no error."""
-    return json_response(200, {"stopped": await services.chats.stop(principal, chat_id)})
+    """Ends the running turn, and restores that run; an idle chat has nothing to stop, which is no error."""
+    restores = services.rollback.stop(principal, chat_id)
+    return json_response(200, {"stopped": await services.chats.stop(principal, chat_id) or restores})
 
 
 @routes.post(

@@ -79,6 +79,12 @@ class MessageList(DescribedSchema):
     next: str | None
 
 
+class PdfTextShape(DescribedSchema):
+    name: str
+    content: str
+    pages: int
+
+
 class SentShape(DescribedSchema):
     message_id: str | None = Field(None, description="Not there if the message was queued.")
     turn_id: str | None = Field(None, description="Not there if the message was queued.")

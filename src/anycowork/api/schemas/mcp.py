@@ -22,11 +22,14 @@ class McpServerShape(DescribedSchema):
     name: str
     status: Literal["connecting", "ready", "failed", "disabled"]
     error: str | None = Field(default=None, description="Why it failed.")
-    transport: Literal["stdio", "sse", "http"]
+    transport: Literal["stdio", "sse", "http", "module"]
     command: str | None
     args: list[str]
     env: list[str] = Field(description="The names; values are never read back.")
     url: str | None
+    module: str | None = Field(
+        default=None, description="The plugin and the entry point of a server that runs inside this one."
+    )
     headers: list[str] = Field(description="The names; values are never read back.")
     timeout: float
     enabled: bool

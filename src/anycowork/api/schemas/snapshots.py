@@ -60,6 +60,9 @@ class RestoredShape(DescribedSchema):
     )
     conflicts: list[str] = Field(description="Paths that someone else changed; with a dry run, all of them.")
     reasons: dict[str, str] = Field(description="Why each of the conflicts is one.")
+    left: int = Field(
+        description="How many paths were not reached because a person stopped it; restore again to go on."
+    )
     undo_snapshot: str | None = Field(description="Restoring this one takes the restore back; null for a dry run.")
     diff: str | None
     files: list[FileDifferenceShape]

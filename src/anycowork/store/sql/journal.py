@@ -140,6 +140,12 @@ class SqlJournal:
             seq, partial(self._publish, RecordRow(chat_id, seq, EventType.TEXT_DELTA, shown, message_id).at(0))
         )
 
+    def show_event(self, chat_id: str, event: NewEvent) -> None:
+        sequence = self._lines.of(chat_id)
+        seq = sequence.take(1)
+        shown = encoded(event, seq=seq, record_id=self._clock.new_id(), chat_id=chat_id, at=self._clock.now())
+        sequence.show(seq, partial(self._publish, RecordRow(chat_id, seq, event.type, shown).at(0)))
+
     async def refresh(self, chat_id: str) -> None:
         """Reads again what this server remembers of a chat that it takes over: another one may have written to it."""
         await self._writer.run(partial(chats.skip_numbers_of, chat_id=chat_id, count=SKIPPED_NUMBERS))

@@ -17,15 +17,17 @@ log = logging.getLogger(__name__)
 
 @value
 class Plugin:
-    """One distribution with entry points of our group. `entries` are `module:name`; `paths` is where its modules are."""
+    """One distribution with entry points of a group. `entries` are `module:name`, each under one of the `entry_names`;
+    `paths` is where its modules are."""
 
     name: str
     version: str
     entries: tuple[str, ...]
     paths: tuple[str, ...]
+    entry_names: tuple[str, ...] = ()
 
 
-def find_plugins(folder: Path) -> list[Plugin]:
+def find_plugins(folder: Path, group: str = GROUP) -> list[Plugin]:
     """Returns the plugins in this folder (`pip install --target` puts them there), then those among the server's libraries, by name.
     Blocking.
 
@@ -34,7 +36,7 @@ def find_plugins(folder: Path) -> list[Plugin]:
     found: dict[str, Plugin] = {}
     for distribution in distributions(path=[str(folder), *libraries()]):
         try:
-            plugin = _read(distribution)
+            plugin = _read(distribution, group)
         except (ValueError, TypeError, KeyError, OSError) as error:  # metadata is untrusted, too
             log.warning("a distribution's metadata cannot be read, so it is skipped: %s", error)
             continue
@@ -54,15 +56,17 @@ def plain_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 
-def _read(distribution: Distribution) -> Plugin | None:
-    entries = [entry.value for entry in distribution.entry_points if entry.group == GROUP]
-    if not entries:
+def _read(distribution: Distribution, group: str) -> Plugin | None:
+    found = {entry.value: entry.name for entry in distribution.entry_points if entry.group == group}
+    if not found:
         return None
+    entries = dict(zip(_plain_entries(found), found.values(), strict=True))
     return Plugin(
         name=plain_name(distribution.metadata["Name"]),
         version=distribution.version,
-        entries=tuple(dict.fromkeys(_plain_entries(entries))),
+        entries=tuple(entries),
         paths=(str(Path(str(distribution.locate_file(""))).resolve()), *_edited_in(distribution)),
+        entry_names=tuple(entries.values()),
     )
 
 

@@ -29,6 +29,15 @@ export const checkpoints: Texts = {
   unkept: (count: number, first: string) =>
     `${count === 1 ? "1 Datei" : `${count.toLocaleString("de")} Dateien`} in von Git ignorierten Ordnern bleiben, wie sie sind: Der ältere Inhalt wurde nicht aufbewahrt (${first}).`,
   whatWouldChange: "Was sich ändern würde",
+  lookingAtTheFiles: "Dateien werden geprüft…",
+  restored: (done: number, total: number) =>
+    `${done.toLocaleString("de")} von ${total.toLocaleString("de")} wiederhergestellt`,
+  progress: "Fortschritt",
+  stop: "Anhalten",
+  stoppingKeepsWhatIsRestored:
+    "Wenn Sie anhalten, bleibt, was schon wiederhergestellt ist. Sie können es rückgängig machen oder später fortsetzen.",
+  restoreStopped: (left: number) =>
+    `Angehalten. ${left === 1 ? "1 Datei wurde" : `${left.toLocaleString("de")} Dateien wurden`} nicht wiederhergestellt. Gehen Sie erneut zurück, um fortzusetzen.`,
   keepAsItIs: "So lassen",
   goBack: "Zurückgehen",
 };

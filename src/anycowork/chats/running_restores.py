@@ -1,0 +1,54 @@
+"""The restores that run now: their progress is published as events, and a person can stop them."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from anycowork.domain import event_factory
+from anycowork.domain.ports import Journal
+
+
+class RunningRestore:
+    """One restore. Its files are written in a thread, which reports and looks here."""
+
+    def __init__(self, publish: Callable[[int, int], None]) -> None:
+        self._publish = publish
+        self._loop = asyncio.get_running_loop()
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def is_stopped(self) -> bool:
+        return self._stop.is_set()
+
+    def report(self, done: int, total: int) -> None:
+        self._loop.call_soon_threadsafe(self._publish, done, total)
+
+
+class RunningRestores:
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._of_chat: dict[str, list[RunningRestore]] = {}
+
+    @contextmanager
+    def running(self, chat_id: str, snapshot_id: str) -> Iterator[RunningRestore]:
+        def publish(done: int, total: int) -> None:
+            self._journal.show_event(chat_id, event_factory.restore_progress(snapshot_id, done, total))
+
+        restore = RunningRestore(publish)
+        self._of_chat.setdefault(chat_id, []).append(restore)
+        try:
+            yield restore
+        finally:
+            self._of_chat[chat_id].remove(restore)
+            if not self._of_chat[chat_id]:
+                del self._of_chat[chat_id]
+
+    def stop(self, chat_id: str) -> bool:
+        """Returns whether there was one to stop."""
+        found = self._of_chat.get(chat_id, [])
+        for restore in found:
+            restore.stop()
+        return bool(found)

@@ -1,0 +1,75 @@
+"""The child process that reads a PDF: its standard input is the file, its standard output one JSON object. It trusts nothing in the file.
+
+It limits itself before it reads: processor time, memory and size of the answer; and, where the kernel has Landlock, it writes and starts
+nothing and connects nowhere. Run as `python -I -m anycowork.files.pdf_worker MOST_BYTES`.
+"""
+
+import json
+import os
+import resource
+import sys
+
+from anycowork.workspace.landlock import NOTHING, Ruleset, landlock_abi
+
+CPU_SECONDS = 20
+MEMORY = 768 << 20
+MOST_PAGES = 5_000
+ANSWER = 4 << 20
+
+
+def main() -> int:
+    most_bytes = int(sys.argv[1])
+    from pypdf import PdfReader  # loaded before the limits: the library's size is not the file's fault
+
+    limit_this_process()
+    try:
+        found: dict[str, object] = read_pdf(PdfReader, most_bytes)
+    except MemoryError:
+        found = {"fault": "needs too much memory"}
+    except RecursionError:
+        found = {"fault": "is nested too deep"}
+    except Exception as error:  # noqa: BLE001  # a hostile file can make the library raise anything
+        found = {"fault": "is damaged or no PDF", "detail": type(error).__name__}
+    sys.stdout.write(json.dumps(found))
+    return 0
+
+
+def limit_this_process() -> None:
+    hard = {
+        resource.RLIMIT_CPU: CPU_SECONDS,
+        resource.RLIMIT_AS: MEMORY,
+        resource.RLIMIT_FSIZE: ANSWER,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_NOFILE: 64,
+    }
+    for kind, most in hard.items():
+        try:
+            resource.setrlimit(kind, (most, most))
+        except (OSError, ValueError):
+            continue  # macOS has no limit of this kind; the parent's time limit holds
+    if landlock_abi():
+        here = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        Ruleset(NOTHING, here).restrict_this_thread()
+        os.close(here)
+
+
+def read_pdf(reader_type: type, most_bytes: int) -> dict[str, object]:
+    reader = reader_type(sys.stdin.buffer, strict=False)
+    if reader.is_encrypted and not reader.decrypt(""):
+        return {"fault": "is protected by a password"}
+    if len(reader.pages) > MOST_PAGES:
+        return {"fault": f"has more than {MOST_PAGES:,} pages"}
+    texts: list[str] = []
+    size = 0
+    for page in reader.pages:
+        text = page.extract_text() or ""
+        size += len(text.encode("utf-8", "replace")) + 2
+        if size > most_bytes:
+            return {"fault": f"has more than {most_bytes // 1024} KB of text"}
+        texts.append(text)
+    return {"text": "\n\n".join(texts), "pages": len(texts)}
+
+
+if __name__ == "__main__":
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123  # warnings about the file are nobody's news
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""Reads the messages of a chat in chunks, so that other requests are served in between."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+
+from anycowork.domain.messages import Message, MessageType
+from anycowork.domain.ports import RecentMessages
+from anycowork.store.sql import messages
+from anycowork.store.sql.connection import SqlReader
+
+MOST_RECENT = 5_000  # messages of a long chat that a turn starts with
+MOST_RECENT_BYTES = 16_000_000
+_AT_A_TIME, _BYTES_AT_A_TIME = 100, 500_000
+
+
+class MessageHistory:
+    def __init__(self, reader: SqlReader) -> None:
+        self._reader = reader
+
+    async def all(self, chat_id: str) -> list[Message]:
+        return await self._messages(chat_id, await self._reader.read(messages.lengths, chat_id))
+
+    async def since(self, chat_id: str, message_id: str) -> list[Message]:
+        first = await self._reader.read(messages.number_of, chat_id, message_id)
+        if first is None:
+            return []
+        return await self._messages(chat_id, await self._reader.read(messages.lengths, chat_id, since=first))
+
+    async def recent(
+        self, chat_id: str, *, since: str, until: Callable[[Message], bool] | None = None
+    ) -> RecentMessages:
+        """Returns recent messages. Time and memory depend on the part that is shown, not on the length of the chat."""
+        if until is not None and (read := await self._read_back(chat_id, since, until)) is not None:
+            return read
+        recent = _recent(await self._reader.read(messages.lengths, chat_id, newest=MOST_RECENT))
+        needed = await self._reader.read(messages.number_of, chat_id, since)
+        if recent and needed is not None and needed < recent[0][0]:
+            recent = [row for row in await self._reader.read(messages.lengths, chat_id) if row[0] >= needed]
+        found = await self._messages(chat_id, recent)
+        complete = not recent or recent[0][0] == await self._reader.read(messages.first_number, chat_id)
+        return RecentMessages(found if complete else _with_whole_calls(found), complete=complete)
+
+    async def _read_back(self, chat_id: str, since: str, until: Callable[[Message], bool]) -> RecentMessages | None:
+        """Reads from the newest message back to the first for which `until` is true, or to the limits; None if these are before `since`."""
+        found: list[Message] = []  # newest first
+        before, size = 2**62, 0
+        while len(found) < MOST_RECENT and size <= MOST_RECENT_BYTES:
+            lengths = await self._reader.read(messages.lengths, chat_id, newest=_AT_A_TIME, before=before)
+            if not lengths:
+                return RecentMessages(found[::-1], complete=True)
+            for first, last in reversed(list(_chunks(lengths))):
+                await asyncio.sleep(0)
+                for message in reversed(await self._reader.read(messages.between, chat_id, first, last)):
+                    found.append(message)
+                    if until(message):
+                        return await self._end_of_chat(chat_id, found)
+            before, size = lengths[0][0], size + sum(length for _, length in lengths)
+        needed = await self._reader.read(messages.number_of, chat_id, since)
+        return None if needed is not None and needed < before else await self._end_of_chat(chat_id, found)
+
+    async def _end_of_chat(self, chat_id: str, newest_first: Sequence[Message]) -> RecentMessages:
+        (oldest,) = await self._reader.read(messages.first, chat_id, 1)
+        if oldest.id == newest_first[-1].id:
+            return RecentMessages(list(newest_first[::-1]), complete=True)
+        return RecentMessages(_with_whole_calls(newest_first[::-1]), complete=False)
+
+    async def _messages(self, chat_id: str, lengths: Sequence[tuple[int, int]]) -> list[Message]:
+        """Reads in chunks, so that other requests are served in between."""
+        found: list[Message] = []
+        for first, last in _chunks(lengths):
+            if found:
+                await asyncio.sleep(0)
+            found += await self._reader.read(messages.between, chat_id, first, last)
+        return found
+
+
+def _recent(lengths: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+    """Returns the last messages that stay within the byte limit; at least one."""
+    total, start = 0, len(lengths)
+    while start and (total := total + lengths[start - 1][1]) <= MOST_RECENT_BYTES:
+        start -= 1
+    return lengths[min(start, len(lengths) - 1) :] if lengths else ()
+
+
+def _chunks(lengths: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yields the first and last number of each chunk."""
+    first, total = 0, 0
+    for at, (_, length) in enumerate(lengths):
+        if at > first and (at - first >= _AT_A_TIME or total + length > _BYTES_AT_A_TIME):
+            yield lengths[first][0], lengths[at - 1][0]
+            first, total = at, 0
+        total += length
+    if lengths:
+        yield lengths[first][0], lengths[-1][0]
+
+
+def _with_whole_calls(found: Sequence[Message]) -> list[Message]:
+    """Drops results whose calls are too far back to be included."""
+    made = {_named(message, "id") for message in found if message.message_type is MessageType.TOOL_CALL}
+    return [
+        message
+        for message in found
+        if message.message_type is not MessageType.TOOL_RESULT
+        or _named(message, "tool_call_id") is None
+        or _named(message, "tool_call_id") in made
+    ]
+
+
+def _named(message: Message, key: str) -> object:
+    return (message.payload or {}).get(key)
