@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-interop test-delegate test-mcp attacks fuzz fuzz-shell check browser bench model test-model test-spec test-large web wire screens docs lock clean
+.PHONY: help install run test test-interop test-delegate test-mcp attacks fuzz fuzz-shell check browser bench model test-model test-spec test-clone test-kills test-large web wire screens docs lock clean
 
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
@@ -50,6 +50,9 @@ test-mcp: install ## every MCP server of others over every transport, and the co
 test-spec: install ## break the code behind each clause of the requirements and show that its tests notice (slow; ARGS="LOOP-4" narrows)
 	@$(BIN)/python scripts/sabotage.py $(ARGS)
 
+test-clone: install ## clone into an empty folder and show that make run and make test set everything up there (slow, needs the network)
+	@$(BIN)/python scripts/clean_clone.py $(ARGS)
+
 test-kills: install ## kill the server 1,000 times while jobs run (slow)
 	@ANYCOWORK_KILL_ROUNDS=67 $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_jobs.py $(ARGS)
 
@@ -72,6 +75,7 @@ check: install ## format, lint, types, layers, generated files
 	@$(BIN)/lint-imports --no-logo > .venv/layers.txt || { cat .venv/layers.txt; exit 1; }
 	@$(BIN)/python scripts/patterns.py
 	@$(BIN)/python scripts/check_names.py
+	@$(BIN)/python scripts/package_graph.py > /dev/null
 	@$(BIN)/python scripts/webui.py check
 	@if [ -f scripts/spec_table.py ]; then $(BIN)/python scripts/spec_table.py --check; fi
 	@$(BIN)/python scripts/wire.py --check > /dev/null
@@ -80,8 +84,8 @@ browser: install
 	@sh scripts/browser.sh
 
 test-large: install ## kill a commit and a restore of 5,000 files at forty moments, review 20,000 in the browser (slow)
-	@ANYCOWORK_LARGE_FILES=5000 ANYCOWORK_LARGE_KILLS=40 $(BIN)/python -m pytest -n 2 tests/faults/test_large_commits.py
-	@ANYCOWORK_LARGE_PAGE_FILES=20000 $(BIN)/python -m pytest -n 0 --timeout=900 tests/e2e/test_web_large.py
+	@ANYCOWORK_LARGE_FILES=5000 ANYCOWORK_LARGE_KILLS=40 $(BIN)/python -m pytest -n 2 --timeout=7200 tests/faults/test_large_commits.py
+	@ANYCOWORK_LARGE_PAGE_FILES=20000 $(BIN)/python -m pytest -n 0 --timeout=3600 tests/e2e/test_web_large.py
 
 bench: install ## measure, beside peers (ARGS names one benchmark)
 	@if [ -f benchmarks/run.py ]; then $(BIN)/python benchmarks/run.py $(ARGS); else echo "There are no benchmarks in this version yet."; fi

@@ -28,6 +28,7 @@ BENCHMARKS = (
     "gateway",
     "sandbox",
     "large_work",
+    "many_chats",
     "long_chat",
 )
 
@@ -106,7 +107,9 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench ARGS=…", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *BENCHMARKS], metavar="benchmark", help=", ".join(BENCHMARKS))
     parser.add_argument("--rounds", type=int, default=5, help="how often every side is run [5]")
-    parser.add_argument("--size", type=int, help="how many files large_work works on [20,000]")
+    parser.add_argument(
+        "--size", type=int, help="how many files large_work works on [20,000], or chats many_chats [10,000]"
+    )
     parser.add_argument("--on", type=Path, default=BENCH_FOLDER, metavar="FOLDER", help="where the files lie [.bench]")
     parser.add_argument("--save", metavar="NAME", help="keep the result as results/NAME.json [latest.local]")
     return parser.parse_args(words)

@@ -13,6 +13,9 @@ settings.register_profile("same", derandomize=True, deadline=None, database=None
 settings.register_profile("fresh", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile("same")
 
+# No test writes into the keyring of whoever runs it.
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
+
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if config.option.collectonly:

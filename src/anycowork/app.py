@@ -1,15 +1,18 @@
 """The composition root: the only file that knows every package. It builds the services, recovers from a crash, and serves them."""
 
 import asyncio
+import logging
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 from starlette.types import ASGIApp
 
 from anycowork import __version__
-from anycowork.api.application import create_api
+from anycowork.api.application import create_api, create_worker_api
+from anycowork.api.middleware.held_chats import answer_here
 from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
@@ -32,7 +35,7 @@ from anycowork.chats.services import (
     Services,
     WorkspaceServices,
 )
-from anycowork.chats.shared_chat_locks import OnlyServer
+from anycowork.chats.shared_chat_locks import OnlyServer, SharedChatLocks
 from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.trust_service import TrustService
@@ -40,13 +43,17 @@ from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler
 from anycowork.config.known_models import known_models
 from anycowork.config.settings import Settings
+from anycowork.domain.chats import Turn
 from anycowork.domain.engine import Engine
+from anycowork.domain.errors import StorageFault
 from anycowork.domain.ports import Clock
+from anycowork.domain.store_ports import ReadStore
 from anycowork.domain.values import value
 from anycowork.engine.local import InProcessEngine
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
 from anycowork.jobs.coordinator import JobCoordinator
+from anycowork.jobs.job_placement import JobPlacement
 from anycowork.mcp.manager import McpManager
 from anycowork.providers.discovery import LocalServerWatcher
 from anycowork.providers.local.models import LocalModels
@@ -69,8 +76,18 @@ from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
 from anycowork.server.model_connections import ModelConnections
 from anycowork.server.provider_keys import ProviderKeys
-from anycowork.server.server_peers import build_locks, peer_watches
+from anycowork.server.server_peers import (
+    PULL_SECONDS,
+    TAKEOVER_SECONDS,
+    answer_requests,
+    build_locks,
+    follow_peers,
+    pull_jobs,
+    take_over,
+    watch_session,
+)
 from anycowork.server.shared_parts import (
+    SharedParts,
     add_delegates,
     build_isolated_tasks,
     build_local_models,
@@ -79,7 +96,7 @@ from anycowork.server.shared_parts import (
 )
 from anycowork.server.stall_watchdog import StallWatch
 from anycowork.server.uvicorn_server import ListenAddress, serve_app, tune_gc
-from anycowork.store.sql.database import Database
+from anycowork.store.sql.database import Database, Peers
 from anycowork.workflows.template_service import JobTemplateService
 from anycowork.workflows.workflow_editor import WorkflowEditor
 from anycowork.workflows.workflow_service import WorkflowService
@@ -87,6 +104,8 @@ from anycowork.workflows.workflow_service import WorkflowService
 NewCode = Callable[[float], str]
 """Makes a one-time sign-in code that is valid for this many seconds."""
 
+log = logging.getLogger(__name__)
+JOIN_AGAIN_SECONDS = 1.0
 PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answer to begin
 
 
@@ -107,21 +126,30 @@ class RunningServer:
     services: Services
     app: ASGIApp
     stopping: asyncio.Event
+    lost: asyncio.Event
+    """Set when a worker has lost the database: it must be built anew."""
     peer_watches: tuple[Coroutine[None, None, None], ...] = ()
 
 
 @asynccontextmanager
 async def start_services(
-    settings: Settings, clock: Clock | None = None, *, token: str, outside: Network | None = None
+    settings: Settings,
+    clock: Clock | None = None,
+    *,
+    token: str,
+    outside: Network | None = None,
+    worker_jobs: int | None = None,
 ) -> AsyncIterator[RunningServer]:
     """Builds all services and recovers what the last server left; requests are served after that. `outside` is the network of commands.
 
+    With `worker_jobs` it is a worker, which runs so many jobs of the database at the same time and nothing else.
     Raises: StorageFault, BadWorkspace.
     """
     clock = clock or SystemClock()
     hub = Hub(heartbeat_seconds=settings.heartbeat_seconds)
-    database = await open_database(settings, clock, hub.publish, hub.chats_changed)
-    keys = ProviderKeys(settings.data_dir)
+    is_worker = worker_jobs is not None
+    database = await open_database(settings, clock, hub.publish, hub.chats_changed, is_worker=is_worker)
+    keys = await asyncio.to_thread(ProviderKeys, settings.data_dir)
     providers = ProviderRegistry(
         provider_configs(settings),
         default=settings.model,
@@ -144,6 +172,7 @@ async def start_services(
                 tasks=tasks,
                 egress=Egress(outside),
                 stalls=stalls,
+                worker_jobs=worker_jobs,
             )
             watches = [tasks.create_task(server.local.watch()), tasks.create_task(server.maintenance.keep_up())]
             watches += [tasks.create_task(watch) for watch in server.peer_watches]
@@ -158,13 +187,23 @@ async def start_services(
                     watch.cancel()
                 server.coordinator.close()
                 server.services.queue.close()
-                await server.scheduler.interrupt_all()
+                await _interrupt_turns(server)
                 await server.engine.aclose()
                 await server.local.aclose()
                 await server.mcp.aclose()
     finally:
         await providers.aclose()
         await database.aclose()
+
+
+async def _interrupt_turns(server: RunningServer) -> None:
+    """Ends the running turns. Where others share the database, one of them does so if it is away."""
+    try:
+        await server.scheduler.interrupt_all()
+    except StorageFault as error:
+        if server.database.peers is None:
+            raise
+        log.warning("another process ends the turns that ran here: %s", error.message)
 
 
 async def _numbers(database: Database, stalls: StallWatch) -> dict[str, int]:
@@ -183,8 +222,10 @@ async def _build_services(
     tasks: asyncio.TaskGroup,
     egress: Egress,
     stalls: StallWatch,
+    worker_jobs: int | None,
 ) -> RunningServer:
-    shared = await build_shared_parts(settings, clock, database, providers, egress)
+    is_worker = worker_jobs is not None
+    shared = await build_shared_parts(settings, clock, database, providers, egress, is_worker=is_worker)
     mcp = build_mcp_manager(settings, shared, egress, tasks)
     add_delegates(shared, settings, egress, providers)
     journal, store = database.journal, database.store
@@ -204,8 +245,19 @@ async def _build_services(
     scheduler = build_scheduler(shared, clock, database, providers, recovery, tasks)
     engine = InProcessEngine(tasks)
     turns = TaskTurns(engine=engine, scheduler=scheduler, store=store, clock=clock, tasks=tasks)
-    locks = build_locks(database, database.peers, turns) if database.peers is not None else None
-    await recover_after_crash(shared.sandbox_setup.staging, database, rollback, recovery, turns, locks or OnlyServer())
+    locks = build_locks(database, database.peers, turns, waits=not is_worker) if database.peers is not None else None
+    if database.peers is not None:
+        turns.placement = await _join_peers(database.peers, shared, store, is_worker=is_worker)
+    takes = partial(_takes, turns, is_worker)
+    await recover_after_crash(
+        shared.sandbox_setup.staging,
+        database,
+        None if is_worker else rollback,
+        recovery,
+        turns,
+        locks or OnlyServer(),
+        takes,
+    )
     chat_lock = ChatLock(journal=journal, store=store, scheduler=turns, locks=locks)
     isolated = build_isolated_tasks(settings, shared, database, clock)
     coordinator = JobCoordinator(
@@ -217,6 +269,7 @@ async def _build_services(
         clock=clock,
         tasks=tasks,
         parallel_tasks=shared.live_settings.parallel_tasks,
+        placement=turns.placement,
     )
     maintenance = Maintenance(receipts=database.idempotency, snapshots=snapshots, staging=shared.sandbox_setup.staging)
     workflows = WorkflowService(
@@ -238,14 +291,16 @@ async def _build_services(
     queue = QueueService(chat_lock=chat_lock, chats=chats, store=store, clock=clock, tasks=tasks)
 
     def on_rest(chat_id: str) -> None:
-        if locks is not None:
-            tasks.create_task(locks.rest(chat_id))
         coordinator.wake(chat_id)
         queue.wake(chat_id)
 
     scheduler.on_rest = on_rest
+    if locks is not None:
+        locks.is_due = coordinator.is_woken
+        coordinator.on_done = partial(_rest_later, tasks, locks)
     await coordinator.resume_all()
-    await queue.resume_all()
+    if not is_worker:
+        await queue.resume_all()
     local = build_local_models(settings, providers, tasks)
     local.offer()
     plan_audit = PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost)
@@ -341,10 +396,13 @@ async def _build_services(
             settings=shared.live_settings,
             numbers=partial(_numbers, database, stalls),
             storage=partial(asyncio.to_thread, disk_usage, settings, shared.sandbox_setup.staging),
+            forwarder=database.peers.requests if database.peers is not None else None,
+            workers=database.peers.table.workers if database.peers is not None else None,
             verify_audit=partial(asyncio.to_thread, verify_every_chain, settings),
         ),
     )
-    app = create_api(services)
+    app = create_worker_api(services) if is_worker else create_api(services)
+    lost = asyncio.Event()
     return RunningServer(
         shared.live_settings,
         database,
@@ -359,7 +417,55 @@ async def _build_services(
         services,
         app,
         services.server.stopping,
-        peer_watches(database, hub, locks, recovery, turns, on_rest),
+        lost,
+        _peer_watches(database, hub, locks, recovery, turns, on_rest, takes, coordinator, worker_jobs, lost, app),
+    )
+
+
+async def _join_peers(peers: Peers, shared: SharedParts, store: ReadStore, *, is_worker: bool) -> JobPlacement:
+    """Tells the others that this process is there. Returns which jobs it runs."""
+    from anycowork.server.placements import ServerPlacement, WorkerPlacement, describe
+
+    await peers.table.announce(partial(describe, shared, is_worker=is_worker))
+    return WorkerPlacement(peers.table, store, shared) if is_worker else ServerPlacement(peers.table, store)
+
+
+async def _takes(turns: TaskTurns, is_worker: bool, turn: Turn) -> bool:
+    """Whether this process settles a turn of one that died: a worker only those of jobs."""
+    return not (is_worker and turn.job_id is None) and await turns.runs_here(turn)
+
+
+def _rest_later(tasks: asyncio.TaskGroup, locks: SharedChatLocks, chat_id: str) -> None:
+    tasks.create_task(locks.rest(chat_id))
+
+
+def _peer_watches(
+    database: Database,
+    hub: Hub,
+    locks: SharedChatLocks | None,
+    recovery: TurnRecovery,
+    turns: TaskTurns,
+    on_rest: Callable[[str], None],
+    takes: Callable[[Turn], Awaitable[bool]],
+    coordinator: JobCoordinator,
+    worker_jobs: int | None,
+    lost: asyncio.Event,
+    app: ASGIApp,
+) -> tuple[Coroutine[None, None, None], ...]:
+    if database.peers is None or locks is None:
+        return ()
+    peers = database.peers
+    if worker_jobs is None:
+        return (
+            follow_peers(database, peers, hub),
+            take_over(database, peers, locks, recovery, turns, on_rest, takes),
+            pull_jobs(peers, coordinator, most=None, seconds=TAKEOVER_SECONDS),
+        )
+    return (
+        watch_session(database, peers, hub, lost),
+        take_over(database, peers, locks, recovery, turns, on_rest, takes, PULL_SECONDS),
+        pull_jobs(peers, coordinator, most=worker_jobs, seconds=PULL_SECONDS),
+        answer_requests(peers, partial(answer_here, app)),
     )
 
 
@@ -399,3 +505,44 @@ async def serve(
             tune_gc()
             known = partial(announce, server.services.access.sessions)
             await serve_app(server.app, address, stopping=server.stopping, ready=known, handle_signals=handle_signals)
+
+
+# --- working
+
+
+async def work(
+    settings: Settings, *, most_jobs: int, stopping: asyncio.Event, ready: Callable[[], None] = lambda: None
+) -> None:
+    """Runs jobs of the database until `stopping` is set. The tasks at work then get a while to end; the rest is left to other processes.
+
+    A worker that lost the database stops all it does, and joins again as a new one. `ready` is called after each join.
+    Raises: AlreadyRunning, StorageFault if it cannot join at the first time.
+    """
+    joined = False
+    with lock_data_folder(settings.data_dir):
+        while not stopping.is_set():
+            try:
+                async with start_services(settings, token=secrets.token_urlsafe(32), worker_jobs=most_jobs) as services:
+                    joined = True
+                    tune_gc()
+                    ready()
+                    await _first_of(stopping, services.lost)
+                    if not services.lost.is_set():
+                        services.coordinator.close()
+                        await services.scheduler.finish(settings.shutdown_seconds)
+            except* StorageFault:
+                if not joined:
+                    raise
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(JOIN_AGAIN_SECONDS):
+                        await stopping.wait()
+
+
+async def _first_of(*events: asyncio.Event) -> None:
+    """Returns when one of them is set."""
+    waits = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

@@ -300,6 +300,15 @@ async def test_a_server_reads_no_key_file_of_the_workspace(tmp_path: Path) -> No
         assert "old" in told and "hunter2" not in told
 
 
+async def test_a_dense_list_of_tools_is_not_read_and_the_server_answers_on(tmp_path: Path) -> None:
+    """Parsing it would hold everybody else's requests."""
+    dense = [offered("add", {**ADD, "x": [[]] * 900_000})]
+    async with live_server(tmp_path) as client:
+        await client.ask("POST", "/mcp/servers", raw_server(tmp_path / "far", dense), expect=201)
+        shown = await client.ask("POST", "/mcp/servers/raw/connect", {})
+        assert shown["status"] == "failed" and "too many values" in str(shown)
+
+
 # --- servers of one chat
 
 

@@ -16,7 +16,8 @@ TYPES = {
     "INTEGER": "bigint",
     "DOUBLE PRECISION": "double precision",
 }
-OWN = ("message_search", "schema_migrations")
+OF_PEERS = ("peers", "refused_jobs", "workspace_markers", "forwarded_requests")  # one process uses SQLite
+OWN = ("message_search", "schema_migrations", *OF_PEERS)
 
 
 def test_both_databases_have_the_same_tables_and_columns(tmp_path: Path, postgres: PostgresCluster) -> None:

@@ -147,3 +147,12 @@ async def test_a_message_is_edited_and_sent_again_with_the_files_of_then(page: P
     assert chat.id not in page.url and not (client.workspace / "two.txt").exists()
     await expect(page.get_by_role("log")).to_contain_text("make three")
     assert "make three" not in str(await chat.messages()), "the first chat stays as it was"
+    await page.get_by_role("article", name="You").hover()
+    await page.get_by_role("article", name="You").get_by_role("button", name="Fork from here").click()
+    dialog = page.get_by_role("dialog", name="Fork from here")
+    await dialog.get_by_label("Copy the files as they were then into a new folder").check()
+    await expect(dialog).to_contain_text("Deleting the chat keeps the folder.")
+    assert await violations(page) == []
+    await dialog.get_by_role("button", name="Fork", exact=True).click()
+    await expect(page.get_by_role("log")).to_contain_text(f"{client.workspace.name}-copy", timeout=30_000)
+    assert client.workspace.with_name(f"{client.workspace.name}-copy").is_dir()

@@ -10,7 +10,7 @@ from support.spec import proves
 
 FILES = int(os.environ.get("ANYCOWORK_LARGE_PAGE_FILES", "2000"))
 PER_FOLDER = 50
-WITHIN = 30_000 + FILES * 10  # ms
+WITHIN = 30_000 + FILES * 30  # ms; a busy machine takes minutes for 20,000
 PATHS = [f"src/{number // PER_FOLDER:03}/{number}.txt" for number in range(FILES)]
 COMMAND = "for file in src/*/*.txt; do echo more >> $file; done"
 NODES = "document.querySelectorAll('*').length"

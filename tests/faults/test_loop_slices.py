@@ -20,6 +20,7 @@ from anycowork.agent.mentions import Mention, MentionKind, mentions_in
 from anycowork.api.application import create_api
 from anycowork.app import start_services
 from anycowork.config.settings import ProviderEntry, Settings
+from anycowork.mcp.message_size import has_too_many_values
 from support.asgi import Client
 from support.scripted_model import Answer, Reply, ScriptedModel, call, serve_in_thread
 from support.stored import put_fresh_database
@@ -249,3 +250,20 @@ def test_what_a_hostile_request_names_is_found_within_a_slice() -> None:
                 slow[name, look.__name__] = round(times, 1)
     assert slow == {}
     assert mentions_in(requests["one mention at the end"]) == [Mention(MentionKind.FILE, "a")]
+
+
+def test_dense_messages_of_mcp_servers_are_told_apart_within_a_slice() -> None:
+    table = "a,[b],{c}," * 300_000
+    lines = {
+        "a table as text": (json.dumps({"result": {"text": table}}), False),
+        "quotes as text": (json.dumps({"result": {"text": '"\\",' * 400_000}}), False),
+        "lists": (json.dumps({"result": [[]] * 1_000_000}), True),
+        "strings": (json.dumps({"result": ["x"] * 700_000}), True),
+        "fields": (json.dumps({"result": {f"p{number}": "x" for number in range(200_000)}}), True),
+    }
+    reference = min(_cpu_of_reference() for _ in range(5))
+    for name, (line, dense) in lines.items():
+        encoded = line.encode()
+        began = time.thread_time()
+        assert has_too_many_values(encoded) is dense, name
+        assert (time.thread_time() - began) / reference <= TIMES, name

@@ -1,12 +1,15 @@
 """Machines of a test: network namespaces on one bridge, each with an address. Root only."""
 
+import ctypes
 import secrets
 import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 HUB_ADDRESS = "10.77.0.1"
+_NETWORK = 0x40000000  # CLONE_NEWNET
 
 
 def namespaces_missing() -> str | None:
@@ -31,6 +34,12 @@ class Machines:
     def inside(self, name: str) -> tuple[str, ...]:
         """Returns the command that runs another one on this machine."""
         return ("ip", "netns", "exec", self._prefix + name)
+
+    def enter(self, name: str) -> None:
+        """Moves the calling thread to this machine, for good."""
+        with Path(f"/var/run/netns/{self._prefix}{name}").open() as namespace:
+            if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), _NETWORK):
+                raise OSError(ctypes.get_errno(), "setns")
 
     def cut_off(self, name: str) -> None:
         self._ip("-n", self._prefix + "hub", "link", "set", "dev", name, "down")

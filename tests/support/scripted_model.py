@@ -109,6 +109,7 @@ class ScriptedModel:
         self.raw: list[bytes] = []
         self.paths: list[str] = []
         self.left = 0
+        self.host = "127.0.0.1"
         self.base_url = ""
 
     async def __aenter__(self) -> "ScriptedModel":
@@ -120,8 +121,8 @@ class ScriptedModel:
             app.router.add_post(f"/v1/{path}", self._complete)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self.base_url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
+        await web.TCPSite(self._runner, self.host, 0).start()
+        self.base_url = f"http://{self.host}:{self._runner.addresses[0][1]}/v1"
         return self
 
     async def __aexit__(
@@ -236,9 +237,15 @@ def serve_in_thread(
     *,
     mind: Callable[[Body], Answer] | None = None,
     models: Sequence[str] = ("scripted",),
+    host: str = "127.0.0.1",
+    enter: Callable[[], None] = lambda: None,
 ) -> Iterator[ScriptedModel]:
-    """The same server on a loop of its own, for tests that are not async or that start our server as a child process."""
+    """The same server on a loop of its own, for tests that are not async or that start our server as a child process.
+
+    `enter` is called in its thread first: it may enter another network, where the server listens on `host`.
+    """
     model = ScriptedModel(replies, mind=mind, models=models)
+    model.host = host
     ready, closing = threading.Event(), threading.Event()
 
     async def serve() -> None:
@@ -246,7 +253,11 @@ def serve_in_thread(
             ready.set()
             await asyncio.to_thread(closing.wait)
 
-    thread = threading.Thread(target=lambda: asyncio.run(serve()), name="scripted-model", daemon=True)
+    def run() -> None:
+        enter()
+        asyncio.run(serve())
+
+    thread = threading.Thread(target=run, name="scripted-model", daemon=True)
     thread.start()
     if not ready.wait(TIMEOUT):
         raise TimeoutError("The scripted model did not start.")

@@ -15,6 +15,7 @@ from anycowork.api.middleware.allowed_hosts import AllowedHosts
 from anycowork.api.middleware.auth import AuthMiddleware, Credentials, Reader
 from anycowork.api.middleware.auth_throttle import AuthThrottle
 from anycowork.api.middleware.body import BodyLimit
+from anycowork.api.middleware.held_chats import HeldChatMiddleware
 from anycowork.api.middleware.idempotency import IdempotencyMiddleware
 from anycowork.api.middleware.methods import HeadAsGet
 from anycowork.api.middleware.security_headers import SecurityHeaders
@@ -55,6 +56,7 @@ from anycowork.api.routes import (
     symbols,
     system_prompts,
     usage,
+    workers,
     workflows,
     workspaces,
 )
@@ -95,6 +97,7 @@ NOUNS = (
     workflows,
     workspaces,
     storage,
+    workers,
     health,
     page,
     pdf_text,
@@ -106,6 +109,8 @@ def create_api(services: Services) -> ASGIApp:
     answers: Counter[int] = Counter()
     passed_on: Counter[str] = Counter()
     app: ASGIApp = EventStreams(HeadAsGet(_routes(services, answers, passed_on)), services)
+    if services.server.forwarder is not None:
+        app = HeldChatMiddleware(app, services.server.forwarder)
     app = IdempotencyMiddleware(app, services.access.receipts)
     app = BodyLimit(app, max_bytes=services.access.request_limit_bytes)
     meter = Meter(services.access.ledger, services.clock)
@@ -121,6 +126,11 @@ def create_api(services: Services) -> ASGIApp:
     )
     app = SecurityHeaders(ErrorMiddleware(app), answers)
     return _HttpOnly(app)
+
+
+def create_worker_api(services: Services) -> ASGIApp:
+    """The routes alone, for requests that a server has authenticated and forwarded."""
+    return ErrorMiddleware(_routes(services, Counter(), Counter()))
 
 
 class _HttpOnly:

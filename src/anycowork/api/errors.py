@@ -13,10 +13,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anycowork.api.asgi import send_json
 from anycowork.api.middleware.body import drain_rest
+from anycowork.api.middleware.held_chats import HELD_CHAT
 from anycowork.api.middleware.methods import allowed_methods
 from anycowork.domain.boundary import reason_of
 from anycowork.domain.errors import (
     AnyCoworkError,
+    HeldByWorker,
     KeyLimitReached,
     KeyUsedUp,
     LimitReached,
@@ -187,6 +189,8 @@ def catch_errors(app: FastAPI) -> None:
 
 
 async def _respond(request: Request, error: Exception) -> Response:
+    if isinstance(error, HeldByWorker):
+        request.scope[HELD_CHAT] = error.chat_id
     answer = error_response(error)
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     if answer.status == WrongMethod.status:  # the framework names the methods of one route; the path may have more

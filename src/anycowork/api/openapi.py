@@ -106,9 +106,9 @@ def describe(app: FastAPI, role_names: Iterable[str]) -> Schema:
     )
     _add_events(document)
     _add_passthrough(document)
-    _name_roles(document, sorted({*role_names, "plan", "act"}))
-    _say_who_may_ask(document)
-    _offer_idempotency(document)
+    _add_role_names(document, sorted({*role_names, "plan", "act"}))
+    _add_security(document)
+    _add_idempotency_key(document)
     return document
 
 
@@ -248,7 +248,7 @@ def _passed_on(path: str, asked: Schema) -> Schema:
 # --- roles, credentials, repeated requests
 
 
-def _name_roles(document: Schema, names: list[str]) -> None:
+def _add_role_names(document: Schema, names: list[str]) -> None:
     """Puts the enum where a role is asked for, in a body or in the address."""
     schemas = document["components"]["schemas"]
     schemas["RoleName"] = {"type": "string", "enum": names}
@@ -271,7 +271,7 @@ def _is_role(field: Schema) -> bool:
     return ROLE_MARK in field or any(ROLE_MARK in option for option in field.get("anyOf", ()))
 
 
-def _say_who_may_ask(document: Schema) -> None:
+def _add_security(document: Schema) -> None:
     document["components"]["securitySchemes"] = {
         "token": {
             "type": "http",
@@ -283,7 +283,7 @@ def _say_who_may_ask(document: Schema) -> None:
         operation["security"] = [] if path in _OPEN else [{"token": []}]
 
 
-def _offer_idempotency(document: Schema) -> None:
+def _add_idempotency_key(document: Schema) -> None:
     key = {
         "name": "Idempotency-Key",
         "in": "header",

@@ -1,8 +1,9 @@
 """Reads everything an export of a chat holds: its messages, its plans against what was done, and the end of its audit chain."""
 
+import asyncio
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, assert_never
 
 import msgspec
 
@@ -52,15 +53,20 @@ class ChatExport:
             audit=_audit(end, self._store.newest_head()),
             at=self._clock.now(),
         )
-        match wanted:
-            case ExportFormat.MARKDOWN:
-                return ExportedFile(_name(chat.title, "md"), "text/markdown; charset=utf-8", _bytes(markdown(exported)))
-            case ExportFormat.HTML:
-                return ExportedFile(
-                    _name(chat.title, "html"), "text/html; charset=utf-8", _bytes(html_report(exported))
-                )
-            case ExportFormat.JSON:
-                return ExportedFile(_name(chat.title, "json"), "application/json", _json(exported))
+        return await asyncio.to_thread(_file, exported, wanted)  # a long chat takes seconds
+
+
+def _file(exported: ExportedChat, wanted: ExportFormat) -> ExportedFile:
+    title = exported.chat.title
+    match wanted:
+        case ExportFormat.MARKDOWN:
+            return ExportedFile(_name(title, "md"), "text/markdown; charset=utf-8", _bytes(markdown(exported)))
+        case ExportFormat.HTML:
+            return ExportedFile(_name(title, "html"), "text/html; charset=utf-8", _bytes(html_report(exported)))
+        case ExportFormat.JSON:
+            return ExportedFile(_name(title, "json"), "application/json", _json(exported))
+        case _:
+            assert_never(wanted)
 
 
 def _json(exported: ExportedChat) -> bytes:

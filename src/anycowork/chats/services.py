@@ -37,7 +37,9 @@ from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.trust_service import TrustService
 from anycowork.chats.worktree_service import WorktreeService
 from anycowork.domain.attached_files import PdfTexts
+from anycowork.domain.forwarded_requests import RequestForwarder
 from anycowork.domain.images import ImageBytes
+from anycowork.domain.job_workers import JobWorker
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock
 from anycowork.domain.store_ports import ClientKeysPort, IdempotencyPort, KeyLedger, ReadStore
@@ -95,6 +97,9 @@ class ServerServices:
     storage: Callable[[], Awaitable[Sequence[Json]]]
     verify_audit: Callable[[], Awaitable[Sequence[Json]]]
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    forwarder: RequestForwarder | None = None
+    workers: Callable[[], Awaitable[Sequence[JobWorker]]] | None = None
+    """The workers on this database; None where there can be none."""
 
 
 @value

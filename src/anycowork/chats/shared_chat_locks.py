@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
-from anycowork.domain.errors import ChatHeld, StorageFault
+from anycowork.domain.errors import ChatHeld, HeldByWorker, StorageFault
 
 WAIT_SECONDS = 3.0  # for a request that another server handles
 RETRY_SECONDS = 0.05
@@ -33,6 +33,7 @@ class ServerPeers(Protocol):
 
     async def claim(self, chat_id: str) -> bool: ...
     async def release(self, chat_id: str) -> None: ...
+    async def held_by_worker(self, chat_id: str) -> bool: ...
     def holds(self, chat_id: str) -> bool: ...
 
 
@@ -47,11 +48,15 @@ class SharedChatLocks:
         refresh: Callable[[str], Awaitable[None]],
         flush: Callable[[], Awaitable[None]],
         is_busy: Callable[[str], bool],
+        wait_seconds: float | None = None,
     ) -> None:
         self._peers = peers
         self._refresh = refresh
         self._flush = flush
         self._is_busy = is_busy
+        self._wait_seconds = wait_seconds
+        self.is_due: Callable[[str], bool] = lambda chat_id: False
+        """Tells whether a job of the chat goes on at once: then the chat stays here."""
         self._local: dict[str, asyncio.Lock] = {}
 
     @asynccontextmanager
@@ -91,8 +96,13 @@ class SharedChatLocks:
     async def _take(self, chat_id: str) -> None:
         if self._peers.holds(chat_id):
             return
-        until = asyncio.get_running_loop().time() + WAIT_SECONDS
+        until = asyncio.get_running_loop().time() + (WAIT_SECONDS if self._wait_seconds is None else self._wait_seconds)
         while not await self._peers.claim(chat_id):
+            if await self._peers.held_by_worker(chat_id):
+                raise HeldByWorker(
+                    "A worker is at work in this chat, and does not answer. Wait until its job rests, or try again.",
+                    chat_id=chat_id,
+                )
             if asyncio.get_running_loop().time() >= until:
                 raise ChatHeld(
                     "Another server is at work in this chat. Wait until it rests, or open the chat on that server to stop it."
@@ -102,7 +112,7 @@ class SharedChatLocks:
 
     async def _give_back(self, chat_id: str) -> None:
         """Never raises: what the request did is durable, and a lock whose session is lost is free."""
-        if self._is_busy(chat_id):
+        if self._is_busy(chat_id) or self.is_due(chat_id):
             return
         try:
             await self._flush()

@@ -8,6 +8,7 @@ from anycowork.domain.engine import Engine, Park, RunOver, Segment
 from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock, Store
+from anycowork.jobs.job_placement import JobPlacement
 
 KIND = "task_turn"
 DECIDED = "decided"
@@ -25,13 +26,15 @@ class TaskTurns:
         self._store = store
         self._clock = clock
         self._tasks = tasks
+        self.placement: JobPlacement | None = None
+        """Where jobs run, if other processes could run them too."""
         self._starting: dict[str, str] = {}
         self._continued: dict[str, str] = {}  # turns that ended and were continued: the key of their newest run
         engine.register(KIND, self.run_segment)
 
     def start(self, turn: Turn) -> None:
         """Run the turn's next segment, after the previous segment has ended."""
-        if turn.task_id is None:
+        if turn.task_id is None and (turn.job_id is None or self.placement is None):
             self._scheduler.start(turn)
         else:
             self._starting[turn.id] = turn.chat_id
@@ -47,9 +50,23 @@ class TaskTurns:
         if turn.task_id is not None:
             await self._engine.cancel(self._continued.get(turn.id, turn.id), timeout=STOP_SECONDS)
 
+    async def runs_here(self, turn: Turn) -> bool:
+        """Tell whether this process takes the turn on: a decided turn of a job that another process runs is left to that one."""
+        if turn.job_id is None or self.placement is None:
+            return True
+        job = await self._store.job(turn.job_id, with_plan=False)
+        return job is None or await self.placement.runs_here(job)
+
     async def _submit(self, turn: Turn) -> None:
         try:
-            await self._hand_over(turn)
+            if turn.state is TurnState.DUE and not await self.runs_here(turn):
+                self._starting.pop(turn.id, None)
+                self._scheduler.on_rest(turn.chat_id)
+            elif turn.task_id is None:
+                self._scheduler.start(turn)
+                self._starting.pop(turn.id, None)
+            else:
+                await self._hand_over(turn)
         except BaseException:
             self._starting.pop(turn.id, None)
             raise

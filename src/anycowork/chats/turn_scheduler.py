@@ -107,6 +107,11 @@ class TurnScheduler:
         await self._recovery.end(current, EndReason.STOPPED, note=note, unfinished=left, principal=principal)
         self.on_rest(turn.chat_id)
 
+    async def finish(self, seconds: float) -> None:
+        """Wait until nothing runs any more, at most so long. Start nothing meanwhile."""
+        if self._running:
+            await asyncio.wait(self._running.values(), timeout=seconds)
+
     async def interrupt_all(self) -> None:
         """Shut down cleanly: running turns end as interrupted; parked turns stay parked."""
         chat_ids = {chat_id for chat_id, _ in self._running}  # before they end: what has ended is forgotten
@@ -218,15 +223,21 @@ def _reason(error: AnyCoworkError) -> EndReason:
 
 
 async def settle_after_crash(
-    store: Store, recovery: TurnRecovery, scheduler: TurnEngine, claims: ChatClaims
+    store: Store,
+    recovery: TurnRecovery,
+    scheduler: TurnEngine,
+    claims: ChatClaims,
+    takes: Callable[[Turn], Awaitable[bool]] | None = None,
 ) -> list[str]:
     """End the running turns of servers that died as interrupted, resume answered ones, leave parked ones parked.
 
-    Returns the chats whose turns were ended. A chat that a living server holds is left to it.
+    Returns the chats whose turns were ended. A chat that a living server holds is left to it, and a turn that this process does not take.
     """
     ended: list[str] = []
     running, due = await store.turns_in(TurnState.RUNNING), await store.turns_in(TurnState.DUE)
     for turn in (*running, *due):
+        if takes is not None and not await takes(turn):
+            continue
         async with claims.claiming(turn.chat_id) as claimed:
             current = await store.turn(turn.id) if claimed else None
             if current is None or current.state is not turn.state:

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from anycowork.chats.person_changes import PersonChangeWriter
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import RestoreConflict
@@ -31,6 +32,7 @@ class WorkspaceCopyService:
         copier: WorkspaceCopier,
         rollback: RollbackService,
         workspaces: Workspaces,
+        writer: PersonChangeWriter,
         snapshots: Snapshots,
         rules: Rules,
         clock: Clock,
@@ -39,6 +41,7 @@ class WorkspaceCopyService:
         self._copier = copier
         self._rollback = rollback
         self._workspaces = workspaces
+        self._writer = writer
         self._snapshots = snapshots
         self._rules = rules
         self._clock = clock
@@ -49,10 +52,11 @@ class WorkspaceCopyService:
 
         It gets the deny and ask rules of the workspace; what was allowed there has to be allowed again.
 
-        Raises: NotAllowed, NotFound, SnapshotPruned, SnapshotDamaged, BadWorkspace, ToolFault, RestoreConflict; then there is no copy.
+        Raises: NotAllowed, NotFound, SnapshotPruned, SnapshotDamaged, BadWorkspace, ToolFault, RestoreConflict, Conflict; then there is
+        no copy.
         """
         by = admit_person(principal)
-        async with self._workspaces.writing(chat.workspace):  # no agent writes in it meanwhile
+        async with self._writer.writing(chat.workspace):  # no agent writes in it meanwhile
             undos = await self._rollback.undos_since(chat.id, snapshot_id) if snapshot_id else []
             copy = await self._copier.copy(chat.workspace)
         try:

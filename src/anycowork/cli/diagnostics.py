@@ -19,7 +19,9 @@ from anycowork.providers.local.supervisor import engine_installed, install_comma
 from anycowork.sandbox.stage import Staging
 from anycowork.server.data_folder import is_locked, running_server
 from anycowork.server.disk_usage import disk_shares
+from anycowork.server.keyring_client import SystemKeyring
 from anycowork.server.machine import find_bubblewrap, find_program, inspect_kernel, version_of
+from anycowork.server.provider_keys import KEYS_FILE, service_of
 from anycowork.server.sandbox_setup import STAGING_FOLDER
 
 LOCAL_SERVERS = {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080}
@@ -44,6 +46,7 @@ def run_checks(settings: Settings, environ: Mapping[str, str]) -> list[Diagnosis
     return [
         _python(),
         _database(settings),
+        *_workers(settings),
         _data_folder(settings.data_dir),
         _disk_space(settings.data_dir),
         _storage(settings),
@@ -58,6 +61,7 @@ def run_checks(settings: Settings, environ: Mapping[str, str]) -> list[Diagnosis
         _web_ui(),
         _program("node", "Node", needed=False, way_out="only for working on the web UI: make install brings it"),
         _keys(settings, environ),
+        _key_storage(settings.data_dir),
         _local_servers(settings),
         _local_model(settings),
     ]
@@ -81,6 +85,28 @@ def _postgres(url: str) -> Diagnosis:
     except AnyCoworkError as error:
         reason, _, way_out = error.message.partition(". ")
         return Diagnosis("PostgreSQL", False, True, reason, way_out)
+
+
+def _workers(settings: Settings) -> list[Diagnosis]:
+    """Nothing for SQLite, or for a database that cannot be asked: that is told already."""
+    if settings.database_url is None:
+        return []
+    from anycowork.store.postgres.worker_report import living_workers
+
+    try:
+        found = living_workers(settings.database_url.get_secret_value())
+    except AnyCoworkError:
+        return []
+    named = [
+        f"{one.host} (pid {one.pid}, since {one.joined_at}, {_plural(len(one.jobs), 'job')}"
+        f"{f', refused {len(one.refused)}' if one.refused else ''})"
+        for one in found
+    ]
+    return [Diagnosis("workers", True, False, ", ".join(named) or "none; servers run their jobs themselves")]
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _sqlite() -> Diagnosis:
@@ -193,6 +219,16 @@ def _keys(settings: Settings, environ: Mapping[str, str]) -> Diagnosis:
     detail = ", ".join([*found, *named]) or "none; the guide answers"
     way_out = "export OPENAI_API_KEY=… or ANTHROPIC_API_KEY=…, or add a [[providers]] entry to config.toml."
     return Diagnosis("keys and providers", bool(found or named), False, detail, way_out)
+
+
+def _key_storage(data_dir: Path) -> Diagnosis:
+    """Both are fine; a person wants to know which."""
+    found = SystemKeyring(service_of(data_dir)).state()
+    file = f"{data_dir / KEYS_FILE}, which only its owner can read"
+    detail = (
+        f"pasted keys go to the keyring ({found.title})" if found.title else f"pasted keys go to {file}: {found.fault}"
+    )
+    return Diagnosis("keys that you paste", True, False, detail)
 
 
 def _local_servers(settings: Settings) -> Diagnosis:

@@ -64,7 +64,7 @@ def _report(findings: list[Diagnosis], sandbox_setup: SandboxSetup, *, healthy: 
     return {
         "ok": healthy,
         "version": __version__,
-        "sandbox": {**sandbox_setup.as_json(), "note": sandbox_setup.says},
+        "sandbox": {**sandbox_setup.as_json(), "note": sandbox_setup.summary},
         "checks": [asdict(finding) for finding in findings],
     }
 
@@ -77,7 +77,7 @@ def _print_report(out: Console, findings: list[Diagnosis], sandbox_setup: Sandbo
         if not finding.ok and finding.way_out:
             out.line(f"  {'':<{width}}  → {finding.way_out}")
     out.line()
-    out.line(f"Sandbox {sandbox_setup.says}.")
+    out.line(f"Sandbox {sandbox_setup.summary}.")
     _print_visible(out, sandbox_setup)
     out.line("It does not promise:")
     for lack in sandbox_setup.does_not:

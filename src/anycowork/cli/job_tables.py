@@ -22,6 +22,19 @@ def template_lines(found: Json) -> Iterator[str]:
         yield f"left out: {fault.get('path')}{line}: {fault.get('reason')}"
 
 
+def worker_lines(found: Json) -> Iterator[str]:
+    """One row for each worker, under it the jobs that it refused."""
+    workers = list(_objects(found.get("workers")))
+    if not workers:
+        yield "No worker has joined. The server runs its jobs itself; `anycowork worker` starts one."
+    for worker in workers:
+        jobs = ", ".join(map(str, _list(worker.get("jobs")))) or "nothing"
+        since = str(worker.get("joined_at")).replace("T", " ").removesuffix("Z")
+        yield f"{worker.get('host')} (pid {worker.get('pid')}, {worker.get('version')}) since {since} UTC runs {jobs}"
+        for refused in _objects(worker.get("refused")):
+            yield f"  refused {refused.get('job_id')}: {refused.get('reason')}"
+
+
 def audit_lines(audit: Json) -> Iterator[str]:
     """One row for each task, and under it what was done outside its step."""
     yield _row("task", "agent", "status", "files", "commands", "seconds", "cost")

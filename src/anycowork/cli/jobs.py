@@ -4,13 +4,14 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
+from functools import partial
 
 import msgspec
 from pydantic import JsonValue
 
 from anycowork.cli.command_errors import print_error
 from anycowork.cli.job_outcome import JobTracker
-from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines, template_lines
+from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines, template_lines, worker_lines
 from anycowork.cli.options import Invocation
 from anycowork.cli.run_advice import advice_for
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding, RunOutcome
@@ -18,6 +19,7 @@ from anycowork.cli.run_progress import TextReporter
 from anycowork.client.connect import ServerAddress, with_server
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient, ServerRefused, ServerUnreachable
+from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
 
@@ -33,7 +35,7 @@ def ask_server(
 ) -> int:
     """Prints what the server answers, and with `follow` what becomes of the job; the exit code."""
 
-    async def work(address: ServerAddress) -> int:
+    async def work(settings: Settings, address: ServerAddress) -> int:
         async with ServerClient(address.url, address.token) as client:
             before = await _last_number(client, path) if follow else 0
             found = (
@@ -52,11 +54,14 @@ def ask_server(
             await print_audit(client, job_id, outcome)
             return outcome.exit_code
 
-    try:
+    async def run() -> int:
         settings = invocation.settings()
-        return asyncio.run(with_server(settings, work))
+        return await with_server(settings, partial(work, settings))
+
+    try:
+        return asyncio.run(run())
     except AnyCoworkError as error:
-        return print_error("jobs", error, usage_statuses=(404,))
+        return print_error("jobs", error, (404,))
 
 
 async def _last_number(client: ServerClient, path: str) -> int:
@@ -110,6 +115,9 @@ def _print(found: Json, *, as_json: bool) -> None:
         stdout().line(strip_controls(line))
 
 
+_TABLES = {"templates": template_lines, "workers": worker_lines, "agents": agent_lines}
+
+
 def _lines(found: Json) -> Iterator[str]:
     jobs = found.get("jobs")
     if isinstance(jobs, list):
@@ -117,12 +125,10 @@ def _lines(found: Json) -> Iterator[str]:
             if isinstance(job, dict):
                 yield f"{job['id']}  {job['status']!s:<18} {str(job['request'])[:80]}"
         return
-    if "templates" in found:
-        yield from template_lines(found)
-        return
-    if "agents" in found:
-        yield from agent_lines(found)
-        return
+    for name, lines in _TABLES.items():
+        if name in found:
+            yield from lines(found)
+            return
     if "steps" in found and "request" not in found:
         yield from audit_lines(found)
         return

@@ -20,6 +20,7 @@ Examples:
 \b
     anycowork jobs list
     anycowork jobs templates
+    anycowork jobs workers
     anycowork jobs show JOB
     anycowork jobs approve JOB
     anycowork jobs retry JOB --task TASK
@@ -27,7 +28,7 @@ Examples:
 
 app = typer.Typer(
     help=JOBS_HELP,
-    short_help="Jobs: list, templates, show, audit, approve, follow, pause, resume, cancel, retry, replan, diff, commit, drop, undo.",
+    short_help="Jobs: list, templates, workers, show, audit, approve, follow, pause, resume, cancel, retry, replan, diff, commit, drop, undo.",
     no_args_is_help=True,
 )
 TaskId = Annotated[str, typer.Option("--task", help="The task's id.", metavar="TASK")]
@@ -44,6 +45,12 @@ def list_jobs(context: typer.Context, as_json: Json = False, data_dir: DataDir =
 def list_templates(context: typer.Context, as_json: Json = False, data_dir: DataDir = None) -> None:
     """List the templates that a job can be made of, with their parameters, and files that are no valid template."""
     raise _job_summary(context, data_dir, "GET", "/job-templates", as_json=as_json)
+
+
+@app.command("workers", short_help="List the workers on the database, and what they do.")
+def list_workers(context: typer.Context, as_json: Json = False, data_dir: DataDir = None) -> None:
+    """List the workers on the server's database: where they run, since when, their jobs, and jobs that they refused."""
+    raise _job_summary(context, data_dir, "GET", "/workers", as_json=as_json)
 
 
 @app.command("show", short_help="Show one job and its tasks.")

@@ -11,9 +11,21 @@ import typer
 
 from anycowork import __version__
 from anycowork.cli import agents_group, audit_group, database_group, jobs_group, mcp_group, model_group, workflow_group
+from anycowork.cli.help_texts import (
+    ACP_HELP,
+    CHAT_HELP,
+    EXPORT_HELP,
+    IMPORT_HELP,
+    INSTRUCTIONS_HELP,
+    RUN_HELP,
+    SEARCH_HELP,
+    SERVE_HELP,
+    WORKER_HELP,
+)
 from anycowork.cli.options import (
     Allow,
     DatabaseUrl,
+    DatabaseWithoutPassword,
     DataDir,
     Events,
     Host,
@@ -59,108 +71,6 @@ class ExportChoice(StrEnum):
     html = "html"
 
 
-SERVE_HELP = """Serve the workplace on this machine.
-
-Examples:
-
-\b
-    anycowork serve --workspace ~/notes
-    anycowork serve --port 9000 --no-open
-    ANYCOWORK_TOKEN=… anycowork serve --host 0.0.0.0
-    ANYCOWORK_DATABASE_URL=postgresql://… anycowork serve
-"""
-
-RUN_HELP = """Run one request headless, for scripts and CI.
-
-The answer goes to stdout, progress to stderr. It never hangs, and never approves anything for you:
-a request that needs a person stays open, and the last lines say how to decide.
-
-Exit codes: 0 done, 1 failed, 2 usage, 3 parked (needs a person), 4 limit, 5 provider, 130 stopped.
-
-Examples:
-
-\b
-    anycowork run "What does this project do?" --workspace ~/project
-    anycowork run "Plan a clean-up of the notes" --role planner > plan.json
-    anycowork run "Clean up the notes" --approved-plan plan.json
-    anycowork run "/explain_code src/app.py"
-    anycowork run --job --parallel 4 --review "Write the guide"
-    anycowork run - < request.txt
-    anycowork run "List the open TODOs" --json | jq .type
-"""
-
-CHAT_HELP = """Chat in the terminal, with plans, questions, approvals and diffs.
-
-It uses the running server, or starts one for as long as you stay. The chat is kept, and is on the web page, too.
-
-Examples:
-
-\b
-    anycowork chat
-    anycowork chat --role planner --workspace ~/project
-    anycowork chat --continue
-"""
-
-ACP_HELP = """Serve an editor over the Agent Client Protocol, on stdin and stdout.
-
-The editor starts it. It joins the running server, or starts one for as long as the editor stays; the chats are on the web page too.
-A session works in the editor's folder, if that lies in a registered one. --workspace registers a folder.
-
-Examples:
-
-\b
-    anycowork acp
-    anycowork acp --workspace ~/projects
-"""
-
-IMPORT_HELP = """Import chats that were stored elsewhere.
-
-Everything readable is kept as it is; anything else is listed, and the exit code is 1. Importing a file twice changes nothing.
-The server must not be running.
-
-Example:
-
-\b
-    anycowork import old-chats.json more-chats.jsonl
-"""
-
-SEARCH_HELP = """Search what people and agents wrote, in all chats, newest first.
-
-All words must occur; "words in quotes" must follow each other. The last word may be unfinished. Exit code 1 if nothing is found.
-
-Examples:
-
-\b
-    anycowork search sqlite index
-    anycowork search '"full disk"' --limit 5
-    anycowork search budget --json | jq .results
-"""
-
-EXPORT_HELP = """Export a chat: its messages, plans against what was done, diffs, and the end of its audit chain.
-
-It goes to stdout, or to a file. `json` can be imported again; `html` is one page that needs nothing else.
-
-Examples:
-
-\b
-    anycowork export CHAT_ID > chat.md
-    anycowork export CHAT_ID --format html --output report.html
-"""
-
-INSTRUCTIONS_HELP = """Show the instructions that a folder brings for agents (AGENTS.md), and whether they are used.
-
-They are used in the folder's chats once you have trusted their content; after a change you are asked again. The text goes to stdout, the rest to
-stderr. You trust them by the hash of what you have read, so that nothing else can take its place.
-
-Examples:
-
-\b
-    anycowork instructions --workspace ~/project
-    anycowork instructions --trust 3f2a9c1b77d0
-    anycowork instructions --distrust
-"""
-
-
 @app.callback(invoke_without_command=True)
 def main_command(
     context: typer.Context,
@@ -198,6 +108,25 @@ def serve(
     flags = {"host": host, "port": port, "data_dir": data_dir, "workspace": workspace, "token": token, "model": model}
     flags["database_url"] = database_url
     raise typer.Exit(_serve(invoked(context, **flags, open_browser=False if no_open else None)))
+
+
+@app.command(help=WORKER_HELP, short_help="Run jobs of a shared database.")
+def worker(
+    context: typer.Context,
+    database: DatabaseWithoutPassword = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=100, help="How many jobs run at the same time.")] = 4,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.domain.errors import AnyCoworkError, Invalid
+
+    try:
+        settings = invoked(context, database_url=database, data_dir=data_dir).settings()
+        from anycowork.cli.worker import run_worker
+
+        raise typer.Exit(run_worker(settings, most_jobs=jobs))
+    except AnyCoworkError as error:
+        typer.echo(f"anycowork worker: {error.message}", err=True)
+        raise typer.Exit(2 if isinstance(error, Invalid) else 1) from None
 
 
 @app.command(help=RUN_HELP, cls=JsonErrorCommand)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
+from urllib.parse import urlsplit
 
 import typer
 
@@ -39,6 +40,28 @@ DatabaseUrl = Annotated[
     typer.Option(
         "--database-url",
         help="Keep chats in PostgreSQL: postgresql://…; a password is better given as ANYCOWORK_DATABASE_URL.",
+        metavar="URL",
+    ),
+]
+
+
+def without_password(url: str) -> str:
+    """Refuses a URL with a password: other users of this machine see the arguments of a program."""
+    parts = urlsplit(url)
+    if parts.password or "password=" in parts.query:
+        raise typer.BadParameter(
+            "other users of this machine see the arguments of a program. Give a URL with a password as ANYCOWORK_DATABASE_URL, or leave"
+            " the password out and set PGPASSWORD or PGPASSFILE."
+        )
+    return url
+
+
+DatabaseWithoutPassword = Annotated[
+    str | None,
+    typer.Option(
+        "--db",
+        parser=without_password,
+        help="The database to join: postgresql://…; a password is given as ANYCOWORK_DATABASE_URL instead.",
         metavar="URL",
     ),
 ]

@@ -51,7 +51,7 @@ def banner(settings: Settings, info: ServerInfo, new_code: NewCode, out: Console
     at_terminal = out.stream.isatty()
     address = sign_in_link(info.url, new_code(TERMINAL_CODE_SECONDS)) if at_terminal else info.url
     with try_sandbox(settings.data_dir, DiskBudgets.of(settings)) as contained:
-        sandbox = contained.says
+        sandbox = contained.summary
     rows = [
         ("Open", address),
         *([("Later", "`anycowork open`: the link above works once, for ten minutes")] if at_terminal else []),

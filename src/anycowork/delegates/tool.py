@@ -96,8 +96,8 @@ class DelegateTool:
                     )
                     result = await self._converse(task, pipes, requests, tool_context, jail.origin)
             except DelegateFailed as failed:
-                said = f" It printed: {' / '.join(log.lines()[-5:])}" if log.lines() else ""
-                raise DelegateFailed(f"{failed.message}{said}") from None
+                printed = f" It printed: {' / '.join(log.lines()[-5:])}" if log.lines() else ""
+                raise DelegateFailed(f"{failed.message}{printed}") from None
             finally:
                 await requests.aclose()
             result = without_key_files(result, transaction.covered.key_files)

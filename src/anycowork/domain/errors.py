@@ -281,6 +281,14 @@ class ChatHeld(Conflict):
     code = "chat_held"
 
 
+class HeldByWorker(ChatHeld):
+    """A worker has the chat. The request can be forwarded to it: nothing was done yet."""
+
+    def __init__(self, message: str, *, chat_id: str) -> None:
+        super().__init__(message)
+        self.chat_id = chat_id
+
+
 class TurnAlreadyRunning(Conflict):
     code = "turn_running"
 

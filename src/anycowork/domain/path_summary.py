@@ -28,8 +28,8 @@ class FolderCount:
 
     def line(self) -> str:
         counts = ((self.created, "created"), (self.modified, "modified"), (self.deleted, "deleted"))
-        told = ", ".join(f"{count:,} {verb}" for count, verb in counts if count)
-        return f"{self.folder or '.'}/: {told}"
+        listed = ", ".join(f"{count:,} {verb}" for count, verb in counts if count)
+        return f"{self.folder or '.'}/: {listed}"
 
 
 def folder_counts(changes: Sequence[tuple[str, str]], most: int = MOST_FOLDERS) -> list[FolderCount]:

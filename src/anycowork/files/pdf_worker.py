@@ -43,7 +43,10 @@ def limit_this_process() -> None:
         resource.RLIMIT_NOFILE: 64,
     }
     for kind, most in hard.items():
-        resource.setrlimit(kind, (most, most))
+        try:
+            resource.setrlimit(kind, (most, most))
+        except (OSError, ValueError):
+            continue  # macOS has no limit of this kind; the parent's time limit holds
     if landlock_abi():
         here = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         Ruleset(NOTHING, here).restrict_this_thread()

@@ -44,7 +44,7 @@ def run_git(
     Raises: CommandFailed, ToolTimedOut, ToolFault if there is no git.
     """
     options = [word for setting in _SAFE for word in ("-c", setting)]
-    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
         try:
             done = subprocess.run(
                 ["git", "--no-pager", "--literal-pathspecs", *options, *words],
@@ -52,7 +52,7 @@ def run_git(
                 env={"PATH": os.environ.get("PATH", os.defpath), **_ENVIRONMENT, **environment},
                 input=given,
                 stdout=printed,
-                stderr=said,
+                stderr=errors,
                 timeout=seconds,
                 check=False,
             )
@@ -61,8 +61,8 @@ def run_git(
         except subprocess.TimeoutExpired:
             raise ToolTimedOut(f"Git did not finish within {seconds:.0f} seconds.") from None
         printed.seek(0)
-        said.seek(0)
+        errors.seek(0)
         if done.returncode not in good:
-            last = said.read(4000).decode(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
+            last = errors.read(4000).decode(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
             raise CommandFailed(f"Git failed: {last[0][:300]}")
         return printed.read(MOST_PRINTED + 1)

@@ -62,7 +62,8 @@ def _linked(folder: Folder, link: str) -> RepositoryPlace:
     """Believes the file only if the repository that it names knows this folder as its worktree."""
     own = Path(link.removeprefix("gitdir:").strip())
     unknown = NoRepository("Here '.git' names a repository that does not know this folder as its worktree.")
-    if not link.startswith("gitdir:") or own.parts[-3:-1] != (GIT, WORKTREES) or not own.is_absolute():
+    expected = own.is_absolute() and ".." not in own.parts and own.parts[-3:-1] == (GIT, WORKTREES)
+    if not link.startswith("gitdir:") or not expected:
         raise unknown
     try:
         jail = Jail(str(own.parents[2]), is_real=True)
@@ -70,7 +71,7 @@ def _linked(folder: Folder, link: str) -> RepositoryPlace:
         raise unknown from None
     place = RepositoryPlace(jail, folder.root, (GIT, WORKTREES, own.name))
     knows_us = (place.read_own("gitdir") or "").strip() == str(Path(folder.root, GIT))
-    if ".." in own.parts or not knows_us or (place.read_own("commondir") or "").strip() != "../..":
+    if not knows_us or (place.read_own("commondir") or "").strip() != "../..":
         raise unknown
     return place
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat, ChatState, EndReason, Turn, TurnState
-from anycowork.domain.errors import AnyCoworkError, NotFound, StorageFault
+from anycowork.domain.errors import AnyCoworkError, ChatHeld, NotFound, StorageFault
 from anycowork.domain.jobs import Job, JobStatus, JobTask, OnFailure
 from anycowork.domain.journal import SetChat, Write
 from anycowork.domain.messages import Json, Message
@@ -20,6 +20,7 @@ from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.failures import MOST_INTERRUPTIONS, MOST_REPLANS, after_failure, after_turn
 from anycowork.jobs.isolated_tasks import IsolatedTasks, is_reported
+from anycowork.jobs.job_placement import Everywhere, JobPlacement
 from anycowork.jobs.job_records import JobRecords
 from anycowork.jobs.job_state import JobState, JobStates
 from anycowork.jobs.job_writer import ChatTurns, JobWriter
@@ -32,7 +33,8 @@ LIVE = (JobStatus.PLANNING, JobStatus.RUNNING, JobStatus.PAUSED)
 
 
 class JobCoordinator:
-    """`parallel_tasks` is how many tasks of a job may run at the same time."""
+    """`parallel_tasks` is how many tasks of a job may run at the same time; `on_done` is told of a chat whose jobs have gone on as far
+    as they can for now; `placement` says which jobs are left to other processes."""
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class JobCoordinator:
         clock: Clock,
         tasks: asyncio.TaskGroup,
         parallel_tasks: Callable[[], int] = lambda: 4,
+        placement: JobPlacement | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._store = store
@@ -63,6 +66,8 @@ class JobCoordinator:
             clock=clock,
             parallel_tasks=parallel_tasks,
         )
+        self._placement = placement or Everywhere()
+        self.on_done: Callable[[str], None] = lambda chat_id: None
         self._tasks = tasks
         self._sleep = sleep
         self._closed = False
@@ -91,14 +96,33 @@ class JobCoordinator:
             self._woken.add(chat_id)
             self._tasks.create_task(self._go_on(chat_id))
 
+    async def could_go_on(self, chat_id: str) -> bool:
+        """Tells whether this process takes on a job of the chat. Raises: StorageFault."""
+        jobs = await self._store.jobs_in(*LIVE, chat_id=chat_id)
+        return any([await self._placement.runs_here(job) for job in jobs])
+
+    @property
+    def woken(self) -> frozenset[str]:
+        """The chats whose jobs are about to go on."""
+        return frozenset(self._woken)
+
+    def is_woken(self, chat_id: str) -> bool:
+        return chat_id in self._woken
+
     async def _go_on(self, chat_id: str) -> None:
+        try:
+            await self._go_on_when_stored(chat_id)
+        finally:
+            self.on_done(chat_id)
+
+    async def _go_on_when_stored(self, chat_id: str) -> None:
         wait = 0.5
         while not self._closed:
             try:
                 await self._advance_all(chat_id)
                 return
-            except NotFound:
-                return  # the chat is gone
+            except (NotFound, ChatHeld):
+                return  # the chat is gone, or another process works in it and takes its jobs on
             except StorageFault as fault:
                 log.error("jobs of chat %s cannot go on yet: %s", chat_id, fault.message)
                 await self._sleep(wait)
@@ -114,7 +138,7 @@ class JobCoordinator:
         for job in await self._store.jobs_in(*LIVE, chat_id=chat_id):
             try:
                 await self.advance(job.id)
-            except (StorageFault, NotFound):
+            except (StorageFault, NotFound, ChatHeld):
                 raise
             except Exception:  # whatever fails in here, the job ends and says so
                 log.exception("job %s could not go on", job.id)
@@ -137,7 +161,7 @@ class JobCoordinator:
     async def advance(self, job_id: str) -> None:
         """Takes the job one step on, unless another turn of its chat is under way: that turn's end comes here again."""
         job = await self._store.job(job_id, with_plan=False)
-        if job is None or self._closed:
+        if job is None or self._closed or not await self._placement.runs_here(job):
             return
         async with self._turns.exclusive(job.chat_id) as chat:
             self._woken.discard(chat.id)  # what happens from here on may need another step

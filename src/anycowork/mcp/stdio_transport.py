@@ -19,6 +19,7 @@ from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import wanted_destinations
 from anycowork.domain.ports import Hidden
 from anycowork.domain.values import value
+from anycowork.mcp.message_size import has_too_many_values
 from anycowork.mcp.program import ServerProgram, start_words
 from anycowork.sandbox.bubblewrap import VisiblePaths
 from anycowork.sandbox.egress import Egress, proxy_environment
@@ -238,7 +239,7 @@ async def _streams(
 
 
 async def _hear(output: asyncio.StreamReader, to_session: Any, lines: LineLog, ended: Callable[[], None]) -> None:
-    """A line that is no message is logged and passed over; one that is too long ends the session."""
+    """A line that is no message is logged and passed over; one that is too long, or has too many values, ends the session."""
     import anyio
     import mcp_types
     from mcp.shared.message import SessionMessage
@@ -246,6 +247,9 @@ async def _hear(output: asyncio.StreamReader, to_session: Any, lines: LineLog, e
     try:
         async with to_session:
             while line := await output.readline():
+                if has_too_many_values(line):
+                    lines.add(b"the session was ended: a message has too many values")
+                    return
                 try:
                     message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError:

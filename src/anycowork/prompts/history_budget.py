@@ -34,11 +34,11 @@ _TOO_LONG = "this message is longer than the model can be shown"
 
 @dataclass(slots=True)
 class MeasuredMessage:
-    """`shown` is the `whole` message, perhaps truncated; `said` is its prompt form (None if it has none), `tokens` its size."""
+    """`shown` is the `whole` message, perhaps truncated; `prompt_form` is its prompt form (None if it has none), `tokens` its size."""
 
     whole: Message
     shown: Message
-    said: PromptMessage | None
+    prompt_form: PromptMessage | None
     tokens: int
 
 
@@ -100,7 +100,7 @@ class HistoryBudget:
         if self._fits() or anchor is None or not is_from_the_person(anchor.shown):
             return self._kept.values()
         tokens_left = self.budget - self._note_tokens() - (self._total - anchor.tokens) - FRAME
-        tokens_left -= image_tokens(anchor.said) if anchor.said else 0
+        tokens_left -= image_tokens(anchor.prompt_form) if anchor.prompt_form else 0
         bytes_left = max(SHORT_MESSAGE, int(tokens_left * BYTES_PER_TOKEN / self._ratio))
         content = cut_middle(anchor.shown.content, bytes_left, way_out=_TOO_LONG)
         cut = self._weighed(replace(anchor.shown, content=content), anchor.whole)

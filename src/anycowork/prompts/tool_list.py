@@ -54,11 +54,11 @@ def tools_of(specs: Sequence[ToolSpec], role: RoleDefinition) -> list[ToolSpec]:
     """Return the granted tools; sentences about tools that the role lacks are removed from their descriptions."""
     excluded = [spec.name for spec in specs if not role.grants(spec.permissions)]
     # A tool name that is also an ordinary word ("search") does not refer to the tool in a sentence.
-    telling = [re.escape(name) for name in excluded if re.search(r"[^a-z]", name)]
+    distinct = [re.escape(name) for name in excluded if re.search(r"[^a-z]", name)]
     granted = [spec for spec in specs if role.grants(spec.permissions)]
-    if not telling:
+    if not distinct:
         return granted
-    names = re.compile(rf"\b({'|'.join(telling)})\b")
+    names = re.compile(rf"\b({'|'.join(distinct)})\b")
     return [replace(spec, description=_without(names, spec.description)) for spec in granted]
 
 

@@ -59,9 +59,9 @@ class Window:
         if is_summary(message):
             self._begin_anew()
         item = measured(message, ratio=self.ratio, result_cap=self._result_cap)
-        if item.said is not None:
+        if item.prompt_form is not None:
             self._items.append(item)
-            self._whole.add(item.shown, item.said)
+            self._whole.add(item.shown, item.prompt_form)
             self._tokens += item.tokens
 
     def extend(self, messages: Iterable[Message]) -> None:
@@ -82,10 +82,10 @@ class Window:
         if (
             system_prompt.tokens + self._tokens <= budget and not self._begins_late
         ):  # nearly always; then nothing has to give way
-            return Shown((*system_prompt.said, *self._whole.turns), system_prompt.tokens + self._tokens)
+            return Shown((*system_prompt.messages, *self._whole.turns), system_prompt.tokens + self._tokens)
         kept, weight = self._within(budget - system_prompt.tokens)
         full = self._fitting is not None and self._fitting.current_turn_cut
-        return Shown((*system_prompt.said, *kept), system_prompt.tokens + weight, full)
+        return Shown((*system_prompt.messages, *kept), system_prompt.tokens + weight, full)
 
     def _within(self, token_budget: int) -> tuple[list[PromptMessage], int]:
         if self._fitting is None or self._fitting.budget != token_budget:
@@ -100,8 +100,8 @@ class Window:
         self._fitted = len(self._items)
         conversation, weight = PromptConversation(), 0
         for item in self._fitting.kept():
-            if item.said is not None:
-                conversation.add(item.shown, item.said)
+            if item.prompt_form is not None:
+                conversation.add(item.shown, item.prompt_form)
                 weight += item.tokens
         if not self._fitting.left_out:
             return conversation.turns, weight
@@ -116,7 +116,7 @@ class _System:
     tokens: int
 
     @property
-    def said(self) -> tuple[PromptMessage, ...]:
+    def messages(self) -> tuple[PromptMessage, ...]:
         return (PromptMessage(SYSTEM, self.text),) if self.text else ()
 
 

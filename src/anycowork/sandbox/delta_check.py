@@ -18,7 +18,7 @@ _NEEDED = {
     "deleted": Permission.DELETE_FILES,
 }
 CHANGING = frozenset(_NEEDED.values())
-_MOST_TOLD = 10
+_MOST_NAMED = 10
 
 
 class ObjectionKind(StrEnum):
@@ -30,14 +30,14 @@ class ObjectionKind(StrEnum):
 
 @value
 class Objection:
-    """Why nothing of the delta is committed; `says` names the paths, the reason and the way out.
+    """Why nothing of the delta is committed; `message` names the paths, the reason and the way out.
 
     `asks` is the text for the person who could overrule it.
     """
 
     why: ObjectionKind
     paths: tuple[str, ...]
-    says: str
+    message: str
     asks: str = ""
 
 
@@ -74,11 +74,11 @@ def _never(in_git: GitChanges) -> Objection | None:
     found = in_git.never()
     if found is None:
         return None
-    says = (
+    message = (
         f"'{shown(found.place.path)}' may not be changed by a command: {found.reason}. "
         "Nothing that the command changed was kept."
     )
-    return Objection(ObjectionKind.NEVER, (found.place.path,), says)
+    return Objection(ObjectionKind.NEVER, (found.place.path,), message)
 
 
 def _role(delta: Delta, permissions: frozenset[Permission], whose: str) -> Objection | None:
@@ -90,35 +90,35 @@ def _role(delta: Delta, permissions: frozenset[Permission], whose: str) -> Objec
     first = lacking[0]
     missing = ", ".join(sorted(_needed(first) - permissions))
     listed = _list_paths([change.place for change in lacking])
-    says = (
+    message = (
         f"{whose} lacks {missing}, so the command's changes were dropped, all of them ({first.verb}: {listed}). "
         "Switch to a role that may, or let the command do without."
     )
-    return Objection(ObjectionKind.ROLE, tuple(change.place.path for change in lacking), says)
+    return Objection(ObjectionKind.ROLE, tuple(change.place.path for change in lacking), message)
 
 
 def _conflict(delta: Delta, mounted_at: int) -> Objection | None:
     touched = [change.place for change in delta.changes if change.newest >= mounted_at]
     if not touched:
         return None
-    says = (
+    message = (
         f"While the command ran, somebody else changed what it changed too: {_list_paths(touched)}. Nothing was overwritten: "
         "none of the command's changes was made. Look at the files and run it again."
     )
-    return Objection(ObjectionKind.CONFLICT, tuple(place.path for place in touched), says)
+    return Objection(ObjectionKind.CONFLICT, tuple(place.path for place in touched), message)
 
 
 def _needs_word(delta: Delta, named: Callable[[str], bool]) -> Objection | None:
     asked = [place for place in _control_files(delta) if not named(place.path)]
     if not asked:
         return None
-    says = (
+    message = (
         f"{_list_paths(asked)}: such a file steers tools, editors or agents, and needs a person's word before a command changes it. "
         "None of the command's changes was kept. Change it with the tools for files, where a person is asked, "
         "or run the command as a step of an approved plan that names the file in its paths."
     )
     asks = f"It changed what steers tools, editors or agents: {_list_paths(asked)}."
-    return Objection(ObjectionKind.NEEDS_WORD, tuple(place.path for place in asked), says, asks)
+    return Objection(ObjectionKind.NEEDS_WORD, tuple(place.path for place in asked), message, asks)
 
 
 def _control_files(delta: Delta) -> Iterator[WorkspacePath]:
@@ -137,12 +137,12 @@ def _changes_git(in_git: GitChanges, named: Callable[[str], bool]) -> Objection 
         return None
     listed = _list_paths(found.place for found in asked)
     reason = asked[0].reason
-    says = (
+    message = (
         f"{listed}: {reason}, so a person must allow the change. None of the command's changes was kept. "
         "Let a person do this with git, outside of a command."
     )
     return Objection(
-        ObjectionKind.NEEDS_WORD, tuple(found.place.path for found in asked), says, f"It changed {listed}: {reason}."
+        ObjectionKind.NEEDS_WORD, tuple(found.place.path for found in asked), message, f"It changed {listed}: {reason}."
     )
 
 
@@ -152,12 +152,12 @@ def _loses_history(delta: Delta, named: Callable[[str], bool]) -> Objection | No
     lost = [place for place in there if is_stored_by_git(place.parts) and not named(place.path)]
     if not lost:
         return None
-    says = (
+    message = (
         f"{_list_paths(lost)}: there git keeps commits, and no undo brings them back, so removing or changing them needs a person's word. "
         "None of the command's changes was kept. Leave tidying up to a person ('git gc')."
     )
     asks = f"It removed or changed commits that git keeps, which no undo brings back: {_list_paths(lost)}."
-    return Objection(ObjectionKind.NEEDS_WORD, tuple(place.path for place in lost), says, asks)
+    return Objection(ObjectionKind.NEEDS_WORD, tuple(place.path for place in lost), message, asks)
 
 
 def _needed(change: PathChange) -> frozenset[Permission]:
@@ -166,5 +166,5 @@ def _needed(change: PathChange) -> frozenset[Permission]:
 
 def _list_paths(places: Iterable[WorkspacePath]) -> str:
     paths = [f"'{shown(place.path)}'" for place in places]
-    more = len(paths) - _MOST_TOLD
-    return ", ".join(paths[:_MOST_TOLD]) + (f" and {more} more" if more > 0 else "")
+    more = len(paths) - _MOST_NAMED
+    return ", ".join(paths[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

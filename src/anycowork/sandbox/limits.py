@@ -55,8 +55,8 @@ def limited_shell(
     lines = [f"ulimit -{name} {value} 2>/dev/null" for name, value in settings.items()]
     # Nothing is ever written to a tether, so if it is readable, it has ended.
     tied = [_UNTIL_INIT_IS_TIED, f"read -t 0 -u {tether} && exit {UNTIED}", f"exec {tether}<&- {unneeded}<&-"]
-    told = [f"printf . >&{begun}", f"exec {begun}>&-"]
-    return [bash, "--noprofile", "--norc", "-c", "; ".join([*lines, *tied, check, *told, ":", command])]
+    report = [f"printf . >&{begun}", f"exec {begun}>&-"]
+    return [bash, "--noprofile", "--norc", "-c", "; ".join([*lines, *tied, check, *report, ":", command])]
 
 
 # --- cgroups, where we may create them

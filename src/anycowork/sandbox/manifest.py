@@ -34,18 +34,18 @@ def new_folders(intents: Iterable[PathIntent]) -> list[list[PathIntent]]:
 
 
 def _intent(change: PathChange) -> PathIntent:
-    told = change.after or change.before
-    assert told is not None  # a change has at least one side
+    either = change.after or change.before
+    assert either is not None  # a change has at least one side
     return PathIntent(
         path=change.place.path,
-        before=_told(change.before, tree=change.after is None or change.after.kind != FOLDER),
-        after=_told(change.after, tree=False),
-        kind=told.kind,
+        before=_state_text(change.before, tree=change.after is None or change.after.kind != FOLDER),
+        after=_state_text(change.after, tree=False),
+        kind=either.kind,
         mode=change.after.mode if change.after else None,
     )
 
 
-def _told(state: State | None, *, tree: bool) -> str | None:
+def _state_text(state: State | None, *, tree: bool) -> str | None:
     if state is None:
         return None
     if state.kind == FOLDER:

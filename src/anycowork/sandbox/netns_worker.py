@@ -25,11 +25,11 @@ def main(network: int, parent: int, port: int, uid: int, gid: int) -> None:
     for fd, kind in ((owner, _CLONE_NEWUSER), (network, _CLONE_NEWNET)):
         if libc.setns(fd, kind) != 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    with socket.socket() as listening, socket.socket(fileno=parent) as told:
+    with socket.socket() as listening, socket.socket(fileno=parent) as connection:
         # There is only a loopback device in there, which may not be up yet: 127.0.0.1 cannot be bound now.
         listening.bind(("0.0.0.0", port))
         listening.listen(_WAITING)
-        socket.send_fds(told, [b"!"], [listening.fileno()])
+        socket.send_fds(connection, [b"!"], [listening.fileno()])
 
 
 if __name__ == "__main__":

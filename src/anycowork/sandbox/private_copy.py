@@ -84,7 +84,6 @@ def copy_tree(root: str, target_folder: str, *, most_bytes: int, spare: int) -> 
             if shutil.disk_usage(target_folder).free < size + spare:
                 raise TreeNotCopied(f"the disk has no room for another {size:,} bytes. Free some")
             _copy_folder(source, target, WorkspacePath(()), copied)
-            _make_alike(target, source, os.fstat(source))
     except OSError as error:
         name = shown(str(error.filename)) if error.filename else "something in it"
         raise TreeNotCopied(f"{name} could not be copied ({error.strerror}). Fix that") from None

@@ -21,7 +21,7 @@ from anycowork.sandbox.routes import why_nearby
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _PIECE = 65_536
 _HEAD_ENDS = b"\r\n\r\n"
-_MOST_TOLD = 50
+_MOST_REPORTED = 50
 _BREATH = 0.1  # seconds
 
 
@@ -54,17 +54,17 @@ class Report:
     refused: dict[str, str] = field(default_factory=dict)
 
     def got(self, to: Destination) -> None:
-        if str(to) in self.reached or len(self.reached) < _MOST_TOLD:
+        if str(to) in self.reached or len(self.reached) < _MOST_REPORTED:
             self.reached[str(to)] = self.reached.get(str(to), 0) + 1
 
     def not_got(self, to: Destination, why: str) -> None:
-        if len(self.refused) < _MOST_TOLD:
+        if len(self.refused) < _MOST_REPORTED:
             self.refused[str(to)] = why
 
 
 class _NotReached(Exception):
-    def __init__(self, status: int, says: str) -> None:
-        super().__init__(says)
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
         self.status = status
 
 
@@ -142,9 +142,9 @@ class SandboxProxy:
             self.report.not_got(to, str(refusal))
             raise
         except (OSError, TimeoutError, UnicodeError) as error:  # the last: a name that the resolver rejects
-            says = f"{to} could not be reached ({getattr(error, 'strerror', None) or 'no answer in time'})."
-            self.report.not_got(to, says)
-            raise _NotReached(502, says) from None
+            message = f"{to} could not be reached ({getattr(error, 'strerror', None) or 'no answer in time'})."
+            self.report.not_got(to, message)
+            raise _NotReached(502, message) from None
         self.report.got(to)
         return connected
 
@@ -231,8 +231,8 @@ async def _accepted(loop: asyncio.AbstractEventLoop, listening: socket.socket) -
             await asyncio.sleep(_BREATH)  # the server is short of descriptors: the command waits instead of failing
 
 
-async def _answer(writer: asyncio.StreamWriter, status: int, says: str) -> None:
-    body = f"{says}\n".encode()
+async def _answer(writer: asyncio.StreamWriter, status: int, message: str) -> None:
+    body = f"{message}\n".encode()
     lines = [
         f"HTTP/1.1 {status} Refused",
         "Content-Type: text/plain; charset=utf-8",

@@ -103,7 +103,7 @@ class BubblewrapStatus:
     read_end: int
     write_end: int
     began: bool = False
-    _told: bytes = b""
+    _unfinished_line: bytes = b""
     _init: int | None = None
     _named: asyncio.Event = field(default_factory=asyncio.Event)
     _process: int = 0
@@ -163,8 +163,8 @@ class BubblewrapStatus:
                 break
             if not piece:
                 break
-            self._told += piece
-        *whole, self._told = self._told.split(b"\n")
+            self._unfinished_line += piece
+        *whole, self._unfinished_line = self._unfinished_line.split(b"\n")
         for line in whole:
             if line:
                 self._parse_line(line)

@@ -189,7 +189,7 @@ def _names_user(after: bytes) -> bool:
 
 def _must_be_read(above: str, name: str, here: str) -> bool:
     if name.endswith(_READ_ENDINGS):
-        inside_python = f"{here}/".rpartition("/lib/python3.")[2]
+        inside_python = f"{here}/".rpartition("/lib/python")[2]
         return inside_python.split("/")[1:2] != ["test"]  # keys that Python's own tests publish
     return name in _READ_NAMES or (above, name) == (".git", "config")
 

@@ -103,7 +103,7 @@ class Transaction:
         if found is None or found.why is not ObjectionKind.CONFLICT:
             return found
         kept = _put_aside(self.staging, self.stage.folder, self.manifest())
-        return Objection(found.why, found.paths, f"{found.says} What it had written is kept in '{kept}/upper'.")
+        return Objection(found.why, found.paths, f"{found.message} What it had written is kept in '{kept}/upper'.")
 
     def intent(self, command: str) -> Intent:
         """Returns the commit to be recorded; everything it names is durable by then. Raises: ToolFault."""

@@ -1,6 +1,8 @@
 """Implements the `WorkspaceCopier` port: a copy of a workspace in a new folder beside it, which belongs to the person."""
 
 import asyncio
+import os
+import stat
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
@@ -37,6 +39,7 @@ class LocalWorkspaceCopier:
         try:
             copy_tree(root, str(copy), most_bytes=self._most_bytes, spare=self._spare)
             _leave_linked_repository(copy)
+            _give_to_owner_of(root, copy)
         except TreeNotCopied as fault:
             remove_tree(copy)
             raise ToolFault(f"The workspace could not be copied: {fault.why}, then try again.") from None
@@ -44,6 +47,13 @@ class LocalWorkspaceCopier:
             remove_tree(copy)
             raise
         return str(copy)
+
+
+def _give_to_owner_of(root: str, copy: Path) -> None:
+    found = Path(root).stat()
+    if os.geteuid() == 0:
+        os.chown(copy, found.st_uid, found.st_gid)
+    copy.chmod(stat.S_IMODE(found.st_mode))
 
 
 def _leave_linked_repository(copy: Path) -> None:

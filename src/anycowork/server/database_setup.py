@@ -18,6 +18,8 @@ async def open_database(
     clock: Clock,
     publish: Callable[[Record], None] = lambda record: None,
     chats_changed: Callable[[], None] = lambda: None,
+    *,
+    is_worker: bool = False,
 ) -> Database:
     """Raises: StorageFault if it cannot be opened, or belongs to a newer release."""
     if settings.database_url is None:
@@ -25,7 +27,8 @@ async def open_database(
     from anycowork.store.postgres.database import open_postgres  # only who uses it pays for its driver
 
     heads = heads_path(settings.database_path)
-    return await open_postgres(settings.database_url.get_secret_value(), heads, clock, publish, chats_changed)
+    url = settings.database_url.get_secret_value()
+    return await open_postgres(url, heads, clock, publish, chats_changed, is_worker=is_worker)
 
 
 @contextmanager

@@ -39,9 +39,7 @@ def build_file_services(shared: SharedParts, database: Database, clock: Clock) -
     store, rules, browser = database.store, database.rules, LocalFileBrowser()
     recorded = RecordedPathsCache(store)
     files = FileService(store=store, rules=rules, workspaces=shared.workspaces, browser=browser, recorded=recorded)
-    writer = PersonChangeWriter(
-        journal=database.journal, workspaces=shared.workspaces, snapshots=shared.snapshots, clock=clock
-    )
+    writer = _change_writer(shared, database, clock)
     edits = FileEditService(
         store=store,
         rules=rules,
@@ -87,10 +85,17 @@ def build_workspace_copies(
         ),
         rollback=rollback,
         workspaces=shared.workspaces,
+        writer=_change_writer(shared, database, clock),
         snapshots=shared.snapshots,
         rules=database.rules,
         clock=clock,
         register=_register(shared),
+    )
+
+
+def _change_writer(shared: SharedParts, database: Database, clock: Clock) -> PersonChangeWriter:
+    return PersonChangeWriter(
+        journal=database.journal, workspaces=shared.workspaces, snapshots=shared.snapshots, clock=clock
     )
 
 

@@ -89,6 +89,11 @@ class LiveSettings:
     def ask_when(self) -> AskWhen:
         return AskWhen(self._settings.ask)
 
+    def permission_settings(self) -> Json:
+        """Returns the settings that decide what agents may do, besides roles, agents and rules."""
+        now = self._settings
+        return {"ask": now.ask, "plugins": [*sorted(now.plugins)], "sandbox_paths": [*sorted(now.sandbox_paths)]}
+
     async def change(self, changes: Mapping[str, JsonValue]) -> Json:
         """Validates, stores and applies changes. Raises: BadSettings, Invalid, StorageFault."""
         changed = self._settings.changed(changes)

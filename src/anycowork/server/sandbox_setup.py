@@ -80,7 +80,7 @@ class SandboxSetup:
         return self.sandbox.packages if self.sandbox else PackageCaches()
 
     @property
-    def says(self) -> str:
+    def summary(self) -> str:
         if self.level is SandboxLevel.FULL:
             where = "" if self.layer is Layer.OVERLAY else " on a private copy of the workspace"
             return f"full: commands run in a sandbox{where}, and their changes are checked before they are kept"

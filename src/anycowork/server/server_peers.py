@@ -2,15 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from anycowork.chats.shared_chat_locks import SharedChatLocks
 from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import settle_after_crash
-from anycowork.domain.errors import AnyCoworkError, LeaseHeld
+from anycowork.domain.chats import Turn
+from anycowork.domain.errors import AnyCoworkError, LeaseHeld, StorageFault
+from anycowork.domain.forwarded_requests import ForwardedAnswer, ForwardedRequest
 from anycowork.events.hub import Hub
+from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.sandbox.stage import Staging
 from anycowork.sandbox.workspaces import LocalWorkspaces
 from anycowork.store.sql.database import Database, ForeignWrites, Peers
@@ -20,7 +23,9 @@ LEASE_SECONDS = 60.0
 SHARED_LEASE_SECONDS = 3600.0  # it is given back at once, and a server that died loses it within seconds
 LEASE_WAIT_SECONDS = 30.0
 RETRY_SECONDS = 0.1
-TAKEOVER_SECONDS = 5.0
+TAKEOVER_SECONDS = 2.0
+PULL_SECONDS = 0.5
+REQUEST_SECONDS = 0.1
 
 log = logging.getLogger(__name__)
 
@@ -50,24 +55,12 @@ async def _take_when_free(database: Database, peers: Peers, root: str) -> int:
         await asyncio.sleep(RETRY_SECONDS)
 
 
-def build_locks(database: Database, peers: Peers, turns: TaskTurns) -> SharedChatLocks:
-    journal = database.journal
-    return SharedChatLocks(peers, refresh=journal.refresh, flush=journal.flush, is_busy=turns.is_busy)
-
-
-def peer_watches(
-    database: Database,
-    hub: Hub,
-    locks: SharedChatLocks | None,
-    recovery: TurnRecovery,
-    turns: TaskTurns,
-    on_rest: Callable[[str], None],
-) -> tuple[Coroutine[None, None, None], ...]:
-    """Returns what runs beside this server: it reads the writes of the others, and takes over from one that died."""
-    if database.peers is None or locks is None:
-        return ()
-    peers = database.peers
-    return (follow_peers(database, peers, hub), take_over(database, peers, locks, recovery, turns, on_rest))
+def build_locks(database: Database, peers: Peers, turns: TaskTurns, *, waits: bool = True) -> SharedChatLocks:
+    """Without `waits`, a chat that another process has is refused at once."""
+    journal, seconds = database.journal, None if waits else 0.0
+    return SharedChatLocks(
+        peers, refresh=journal.refresh, flush=journal.flush, is_busy=turns.is_busy, wait_seconds=seconds
+    )
 
 
 async def follow_peers(database: Database, peers: Peers, hub: Hub) -> None:
@@ -91,13 +84,51 @@ async def take_over(
     recovery: TurnRecovery,
     turns: TaskTurns,
     on_rest: Callable[[str], None],
+    takes: Callable[[Turn], Awaitable[bool]],
+    seconds: float | None = None,
 ) -> None:
     """Ends what servers left that died while this one runs, until it is cancelled."""
     while True:
-        await asyncio.sleep(TAKEOVER_SECONDS)
+        await asyncio.sleep(seconds or TAKEOVER_SECONDS)
         try:
+            await peers.table.remove_dead()
             await database.leases.end_of_owners([o for o in await database.leases.owners() if not await peers.lives(o)])
-            for chat_id in await settle_after_crash(database.store, recovery, turns, locks):
+            for chat_id in await settle_after_crash(database.store, recovery, turns, locks, takes):
                 on_rest(chat_id)
         except AnyCoworkError as error:
             log.warning("what another server left cannot be taken over yet: %s", error.message)
+
+
+async def pull_jobs(peers: Peers, coordinator: JobCoordinator, *, most: int | None, seconds: float) -> None:
+    """Takes jobs on that can go on and that nobody works on, until it is cancelled; `most` at the same time."""
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            free = await peers.table.free_chats()
+            room = len(free) if most is None else most - len(peers.held | coordinator.woken)
+            for chat_id in free:
+                if room > 0 and await coordinator.could_go_on(chat_id):
+                    coordinator.wake(chat_id)
+                    room -= 1
+        except AnyCoworkError as error:
+            log.warning("jobs that wait cannot be looked for yet: %s", error.message)
+
+
+async def answer_requests(peers: Peers, handle: Callable[[ForwardedRequest], Awaitable[ForwardedAnswer]]) -> None:
+    """Answers requests about the chats of this worker that came to servers, until it is cancelled."""
+    while True:
+        await asyncio.sleep(REQUEST_SECONDS)
+        try:
+            await peers.requests.answer_all(peers.held, handle)
+        except AnyCoworkError as error:
+            log.warning("requests about the chats of this worker cannot be answered yet: %s", error.message)
+
+
+async def watch_session(database: Database, peers: Peers, hub: Hub, lost: asyncio.Event) -> None:
+    """Passes on what others write to a worker, until its session is lost: then it sets `lost`, and nothing can be written any more."""
+    try:
+        await follow_peers(database, peers, hub)
+    except StorageFault as error:
+        log.error("this worker stops what it does, because others take it over: %s", error.message)
+        database.abandon()
+        lost.set()

@@ -59,10 +59,18 @@ class SharedParts:
 
 
 async def build_shared_parts(
-    settings: Settings, clock: Clock, database: Database, providers: ProviderRegistry, egress: Egress
+    settings: Settings,
+    clock: Clock,
+    database: Database,
+    providers: ProviderRegistry,
+    egress: Egress,
+    *,
+    is_worker: bool = False,
 ) -> SharedParts:
+    """Builds them. A worker registers no folder: people register the servers' ones."""
     workspace_roots = WorkspaceRoots(database.roots, settings)
-    await workspace_roots.register_default()
+    if not is_worker:
+        await workspace_roots.register_default()
     sandbox_setup = await asyncio.to_thread(
         set_up_sandbox, settings.data_dir, DiskBudgets.of(settings), settings.sandbox_paths
     )

@@ -91,7 +91,7 @@ async def commit_now(staging: Staging, jail: Jail, held: Intent, tool_context: T
     try:
         objection = await asyncio.to_thread(transaction.objection, tool_context.permissions, lambda path: True)
         if objection is not None:
-            raise UnusableDelta(objection.says)
+            raise UnusableDelta(objection.message)
         return joined(held.held.result, await _commit(transaction, held.command or "", tool_context))
     finally:
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, transaction.end))
@@ -132,7 +132,7 @@ def _unparsable(delta: Delta, upper: Path) -> dict[str, str]:
     for change in islice(files, MOST_CHECKED):
         checked = check_syntax(change.place.path, content(staged, change.place, change.after) or b"")
         if checked is not None and not checked.ok:
-            found[change.place.path] = checked.says
+            found[change.place.path] = checked.message
     return found
 
 
@@ -156,7 +156,7 @@ def _beyond(delta: Delta, within: WorkspacePath | None) -> str | None:
 
 
 def _dropped_by(objection: Objection) -> CommandSummary:
-    return dropped(objection.says, code=objection.why.value, paths=objection.paths)
+    return dropped(objection.message, code=objection.why.value, paths=objection.paths)
 
 
 def _named(tool_context: ToolContext, decision: ChangesDecision) -> Callable[[str], bool]:

@@ -44,7 +44,7 @@ _SIGNS = {"created": "A", "modified": "M", "deleted": "D"}
 class CommandSummary:
     """What happened to the changes. `error` makes the whole call fail, whatever the command returned."""
 
-    says: str = ""
+    text: str = ""
     diff: str | None = None
     facts: dict[str, JsonValue] = field(default_factory=dict)
     error: CallError | None = None
@@ -85,7 +85,7 @@ def joined(result: ToolResult, story: CommandSummary) -> ToolResult:
     error = story.error or result.error
     return ToolResult(
         status=Status.OK if error is None else Status.ERROR,
-        content=result.content + (f"\n{story.says}" if story.says else ""),
+        content=result.content + (f"\n{story.text}" if story.text else ""),
         error=error,
         diff=story.diff,
         facts={**result.facts, **story.facts},
@@ -108,23 +108,23 @@ def exists_outside(result: ToolResult, program: str, at: str, refused: str | Non
     way_out = (
         f"Its folder is refused: {refused}." if refused else "A person can add its folder to the setting sandbox_paths."
     )
-    says = (
+    sentence = (
         f"'{shown(program)}' is installed on this machine ('{shown(at)}'), but commands cannot see it. {way_out} "
         "`anycowork doctor` lists what commands see."
     )
-    return replace(result, content=f"{result.content}\n{says}", facts={**result.facts, "not_visible": at})
+    return replace(result, content=f"{result.content}\n{sentence}", facts={**result.facts, "not_visible": at})
 
 
 def without_key_files(result: ToolResult, paths: tuple[str, ...]) -> ToolResult:
     """Tells which files with keys the command could not read, and how to ask for them."""
     if not paths:
         return result
-    says = (
+    sentence = (
         f"It could not read files that may hold keys or passwords: {_named(list(paths))}. If it needs one, make the call again with "
         "'key_files', a list of exactly these files; a person is asked."
     )
     facts: dict[str, JsonValue] = {**result.facts, "key_files_left_out": list(paths[:_MOST_FACTS])}
-    return replace(result, content=f"{result.content}\n{says}", facts=facts)
+    return replace(result, content=f"{result.content}\n{sentence}", facts=facts)
 
 
 def on_a_copy(result: ToolResult) -> ToolResult:
@@ -151,13 +151,13 @@ def left_alone(whose: str) -> CommandSummary:
     )
 
 
-def dropped(says: str, *, code: str | None = None, paths: tuple[str, ...] = ()) -> CommandSummary:
+def dropped(message: str, *, code: str | None = None, paths: tuple[str, ...] = ()) -> CommandSummary:
     """`code` if the command itself succeeded and only its changes were refused."""
     facts: dict[str, JsonValue] = {"files": [], "additions": 0, "deletions": 0, "dropped": code or "not_ended"}
     if paths:
         facts["objected"] = list(paths[:_MOST_FACTS])
-    error = CallError(code=code, message=says, retryable=True) if code else None
-    return CommandSummary(says, facts=facts, error=error)
+    error = CallError(code=code, message=message, retryable=True) if code else None
+    return CommandSummary(message, facts=facts, error=error)
 
 
 def committed(
@@ -165,15 +165,15 @@ def committed(
 ) -> CommandSummary:
     """`spoilt` maps files that no longer parse to the reason."""
     many = len(delta.changes) > _MOST_FACTS
-    told = _first_told(delta.changes) if many else delta.changes
-    files: list[JsonValue] = [{"path": change.place.path, "change": change.verb} for change in told]
+    named = _first_named(delta.changes) if many else delta.changes
+    files: list[JsonValue] = [{"path": change.place.path, "change": change.verb} for change in named]
     facts: dict[str, JsonValue] = {
         "files": files,
         "changed": len(delta.changes),
         "additions": drawn.additions if drawn else 0,
         "deletions": drawn.deletions if drawn else 0,
     }
-    lines = [f"{_SIGNS[change.verb]} {shown(change.place.path)}" for change in told[:_MAX_SHOWN]]
+    lines = [f"{_SIGNS[change.verb]} {shown(change.place.path)}" for change in named[:_MAX_SHOWN]]
     if len(delta.changes) > _MAX_SHOWN:
         lines.append(f"… and {len(delta.changes) - _MAX_SHOWN} more")
     if many:
@@ -195,13 +195,13 @@ def committed(
         facts["check"] = {"ok": False, "says": " ".join(f"{path}: {why}" for path, why in spoilt.items())}
     if not conflicts:
         return CommandSummary("\n".join(lines), drawn.text if drawn else None, facts)
-    says = f"Left alone, because somebody changed it at that very moment: {_named(list(conflicts))}. Look at it before going on."
+    sentence = f"Left alone, because somebody changed it at that very moment: {_named(list(conflicts))}. Look at it before going on."
     facts["conflicts"] = list(conflicts)
-    error = CallError(code="conflict", message=says, retryable=True)
-    return CommandSummary("\n".join([*lines, says]), drawn.text if drawn else None, facts, error)
+    error = CallError(code="conflict", message=sentence, retryable=True)
+    return CommandSummary("\n".join([*lines, sentence]), drawn.text if drawn else None, facts, error)
 
 
-def _first_told(changes: Sequence[PathChange]) -> list[PathChange]:
+def _first_named(changes: Sequence[PathChange]) -> list[PathChange]:
     """Returns the first few of very many changes, and every control file and everything that looks like a secret, these first."""
     named: list[PathChange] = []
     others: list[PathChange] = []
@@ -222,22 +222,24 @@ def _named(paths: list[str]) -> str:
 def _verdict(ended: ChildResult, bounds: ChildLimits) -> tuple[str, CallError | None]:
     match ended.how:
         case ChildEnding.TIMED_OUT:
-            says = (
+            sentence = (
                 f"Stopped: it was still running after {bounds.seconds:g} seconds. {_more_time(bounds)} A server or a "
                 "watcher never ends: start it, try it and end it within one command (`server & sleep 1; curl …; kill %1`)."
             )
-            return says, CallError.of(ToolTimedOut(says))
+            return sentence, CallError.of(ToolTimedOut(sentence))
         case ChildEnding.TOO_MUCH_OUTPUT:
-            says = (
+            sentence = (
                 f"Stopped: it printed more than {bounds.output:,} bytes. Redirect its output into a file, or filter it."
             )
-            return says, CallError.of(CommandFailed(says))
+            return sentence, CallError.of(CommandFailed(sentence))
         case ChildEnding.DISK_FULL:
-            says = "Stopped: the disk was nearly full. Free some room, or make it write less."
-            return says, CallError.of(CommandFailed(says))
+            sentence = "Stopped: the disk was nearly full. Free some room, or make it write less."
+            return sentence, CallError.of(CommandFailed(sentence))
         case ChildEnding.ITSELF:
-            says = f"exit code {ended.exit_code}"
-            return says, CallError.of(CommandFailed(f"The command ended with {says}.")) if ended.exit_code else None
+            sentence = f"exit code {ended.exit_code}"
+            return sentence, CallError.of(
+                CommandFailed(f"The command ended with {sentence}.")
+            ) if ended.exit_code else None
         case _:
             assert_never(ended.how)
 

@@ -168,7 +168,7 @@ def _result(place: WorkspacePath, contents: Contents, args: ReadFileParameters) 
     lines = lines_of(text.body)
     facts |= {"lines": len(lines), "whole": True}
     if (parsed := check_syntax(place.path, contents.data)) and not parsed.ok:
-        facts["remark"] = parsed.says
+        facts["remark"] = parsed.message
     if args.start_line is None and args.end_line is None:
         return ToolResult(status=Status.OK, content=text.body, facts=facts)
     return _lines_read(place, lines, args, facts)

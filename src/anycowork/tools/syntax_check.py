@@ -20,10 +20,10 @@ _MAY_HAVE_COMMENTS = {"tsconfig", "jsconfig", ".vscode", ".devcontainer"}  # JSO
 @value
 class SyntaxCheck:
     ok: bool
-    says: str
+    message: str
 
     def as_fact(self) -> JsonValue:
-        return {"ok": self.ok, "says": self.says}
+        return {"ok": self.ok, "says": self.message}
 
 
 def check_syntax(path: str, data: bytes) -> SyntaxCheck | None:
@@ -38,7 +38,7 @@ def check_syntax(path: str, data: bytes) -> SyntaxCheck | None:
         problem = fault(language, text.body) if _is_quick(text.body) else _fault_by_worker(language, text.body)
     except (RecursionError, MemoryError, _Unknown):
         return None  # too deep or too long for our parser, which says nothing about the file
-    return SyntaxCheck(ok=problem is None, says=problem or f"It parses as {language}.")
+    return SyntaxCheck(ok=problem is None, message=problem or f"It parses as {language}.")
 
 
 class _Unknown(Exception):

@@ -63,7 +63,7 @@ class FileChange:
         content = f"{verb} '{shown(self.place.path)}' (+{self.diff.additions} −{self.diff.deletions} lines)."
         if checked is not None:
             facts["check"] = checked.as_fact()
-            content += f" {checked.says}" + ("" if checked.ok else " Correct it before going on.")
+            content += f" {checked.message}" + ("" if checked.ok else " Correct it before going on.")
         return ToolResult(status=Status.OK, content=content, diff=self.diff.text, facts=facts)
 
 

@@ -292,7 +292,7 @@ def test_a_machine_without_overlays_has_the_full_level_on_copies_and_says_so(
     monkeypatch.setattr(sandbox_setup, "find_bubblewrap", lambda: Bubblewrap(script, knows_overlay, works=True))
     found = set_up_sandbox(tmp_path / "data", DiskBudgets(copied=1234))
     assert found.level is SandboxLevel.FULL and found.layer is Layer.COPY
-    assert "on a private copy of the workspace" in found.says
+    assert "on a private copy of the workspace" in found.summary
     told = found.as_json()
     lack = next(line for line in found.does_not if "private copy" in line)
     assert told["layer"] == "copy" and "--overlay" in lack and "1,234 bytes (command_copy_bytes)" in lack

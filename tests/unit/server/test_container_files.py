@@ -50,9 +50,9 @@ def test_what_is_copied_exists() -> None:
 
 
 def test_variables_are_settings_and_secrets_come_from_outside() -> None:
-    servers = [service for name, service in COMPOSE["services"].items() if name != "postgres"]
-    assert len(servers) == 2
-    variables = {name: value for service in servers for name, value in service["environment"].items()}
+    ours = {name: service for name, service in COMPOSE["services"].items() if name != "postgres"}
+    assert set(ours) == {"server", "worker-1", "worker-2"}
+    variables = {name: value for service in ours.values() for name, value in service["environment"].items()}
     variables |= dict(line.split("=", 1) for line in instructions("ENV"))
     assert {name.removeprefix("ANYCOWORK_").lower() for name in variables} <= set(Settings.model_fields)
     assert variables["ANYCOWORK_TOKEN"].startswith("${ANYCOWORK_TOKEN:?")
@@ -63,4 +63,18 @@ def test_variables_are_settings_and_secrets_come_from_outside() -> None:
         assert "${POSTGRES_PASSWORD:?" in text
     volumes = {mount.split(":")[0] for service in COMPOSE["services"].values() for mount in service["volumes"]}
     assert volumes == set(COMPOSE["volumes"])
-    assert all(port.startswith("127.0.0.1:") for service in servers for port in service["ports"])
+    assert all(port.startswith("127.0.0.1:") for port in ours["server"]["ports"])
+
+
+def test_workers_share_the_workspaces_open_no_port_and_give_no_secret_as_an_argument() -> None:
+    services = COMPOSE["services"]
+    mounts = {name: set(services[name]["volumes"]) for name in ("server", "worker-1", "worker-2")}
+    assert set.intersection(*mounts.values()) == {"workspaces:/workspaces"}, (
+        "the same path everywhere, and no data folder twice"
+    )
+    for name in ("worker-1", "worker-2"):
+        worker = services[name]
+        command, *flags = worker["command"]
+        known = {option for parameter in get_command(app).commands[command].params for option in parameter.opts}  # type: ignore[attr-defined]  # a group
+        assert {flag for flag in flags if flag.startswith("--")} <= known and "--db" not in flags
+        assert "ports" not in worker and "ANYCOWORK_TOKEN" not in worker["environment"]

@@ -29,13 +29,13 @@ def test_many_changes_are_told_by_folder_and_what_steers_tools_or_looks_secret_b
     drawn = delta_diff(delta, tmp_path, Jail(str(tmp_path)), most_drawn=0)
     summary = committed(delta, drawn, ())
     for path in ALWAYS:
-        assert path in summary.says and f"b/{path}" in drawn.text
+        assert path in summary.text and f"b/{path}" in drawn.text
         assert {"path": path, "change": "created"} in summary.facts["files"]  # type: ignore[operator]  # a list of JSON
     folders = summary.facts["folders"]
     assert isinstance(folders, list) and len(folders) <= 20
     assert sum(count["created"] for count in folders) == len(delta.changes) == summary.facts["changed"]  # type: ignore[call-overload, index, misc]  # JSON
-    assert len(summary.says) < 5_000 and len(drawn.text) < 5_000
-    assert "in the first 0 files" in summary.says
+    assert len(summary.text) < 5_000 and len(drawn.text) < 5_000
+    assert "in the first 0 files" in summary.text
 
 
 @proves("OPS-4")

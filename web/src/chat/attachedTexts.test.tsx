@@ -3,35 +3,17 @@ import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
 import { TextCard } from "../messages/TextCard";
 import { send } from "../state/acts";
+import { composer } from "../testing/composer";
 import { expectAccessible, message, show } from "../testing/room";
 import { useToasts } from "../ui/toasts";
 import { api } from "../wire/client";
 import { readText } from "./attachedText";
-import { Composer } from "./Composer";
 
 beforeEach(() => localStorage.clear());
 
 const CSV = new File(["city,people\nBonn,330000\n"], "towns.csv", { type: "text/csv" });
 const JSON_FILE = new File(["{}"], "a.json", { type: "application/json" });
 const SOURCE = new File(["x = 1"], "a.py"); // browsers know no type of most sources
-
-function composer() {
-  const onSend = vi.fn(() => Promise.resolve(true));
-  const shown = show(
-    <Composer
-      chatId="chat"
-      state="idle"
-      placeholder="Message…"
-      sent={[]}
-      images={false}
-      onSend={onSend}
-      onQueue={vi.fn(() => Promise.resolve(true))}
-      onStop={vi.fn()}
-      onCommand={vi.fn(() => true)}
-    />,
-  );
-  return { ...shown, onSend, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
-}
 
 // proves UI-8
 it("sends chosen, dropped and pasted text files with the words, and is empty then", async () => {

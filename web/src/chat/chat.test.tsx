@@ -1,33 +1,11 @@
 import { fireEvent, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it } from "vitest";
+import { composer } from "../testing/composer";
 import { expectAccessible, show } from "../testing/room";
-import type { ChatState } from "../wire/nouns";
-import { Composer } from "./Composer";
 import { StateMark } from "./StateMark";
 
 beforeEach(() => localStorage.clear());
-
-function composer(state: ChatState = "idle", chatId = "chat", images = false) {
-  const onSend = vi.fn(() => Promise.resolve(true));
-  const onQueue = vi.fn((_words: string, _when: "idle" | "now") => Promise.resolve(true));
-  const onStop = vi.fn();
-  const onCommand = vi.fn(() => true);
-  const shown = show(
-    <Composer
-      chatId={chatId}
-      state={state}
-      placeholder="Message…"
-      sent={["the first one", "the last one"]}
-      images={images}
-      onSend={onSend}
-      onQueue={onQueue}
-      onStop={onStop}
-      onCommand={onCommand}
-    />,
-  );
-  return { ...shown, onSend, onQueue, onStop, onCommand, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
-}
 
 it("sends with Enter, makes a line with Shift+Enter", async () => {
   const { field, onSend } = composer();
@@ -47,7 +25,7 @@ it("takes words that are typed at nothing in particular, but none that may decid
   for (const key of [" ", "?", "Tab", "Escape"]) expect([key, typed(key)]).toEqual([key, false]);
   expect(typed("h", screen.getByRole("button", { name: "Workflows" }))).toBe(false);
   unmount();
-  composer("awaiting_approval");
+  composer({ state: "awaiting_approval" });
   expect(typed("y")).toBe(false);
 });
 
@@ -62,13 +40,13 @@ it("keeps what was not sent, per chat", async () => {
   const first = composer();
   await userEvent.type(first.field, "half a thought");
   first.unmount();
-  expect(composer("idle", "other").field.value).toBe("");
+  expect(composer({ chatId: "other" }).field.value).toBe("");
   document.body.innerHTML = "";
   expect(composer().field.value).toBe("half a thought");
 });
 
 it("brings back the last message with the arrow key", async () => {
-  const { field } = composer();
+  const { field } = composer({ sent: ["the first one", "the last one"] });
   await userEvent.type(field, "{ArrowUp}");
   expect(field.value).toBe("the last one");
   await userEvent.type(field, "{ArrowUp}{ArrowUp}");
@@ -84,14 +62,14 @@ it("leaves the arrow keys to words of one's own", async () => {
 });
 
 it.each(["running", "awaiting_approval", "awaiting_answer"] as const)("has stop in reach while %s", async (state) => {
-  const { onStop, container } = composer(state);
+  const { onStop, container } = composer({ state });
   await userEvent.click(screen.getByRole("button", { name: /Stop/ }));
   expect(onStop).toHaveBeenCalledOnce();
   await expectAccessible(container);
 });
 
 it("queues with Enter and steers with Ctrl+Enter while the agent works", async () => {
-  const { field, onSend, onQueue, container } = composer("running");
+  const { field, onSend, onQueue, container } = composer({ state: "running" });
   await userEvent.type(field, "next{Enter}");
   await userEvent.type(field, "not that{Control>}{Enter}{/Control}");
   await userEvent.type(field, "by hand");

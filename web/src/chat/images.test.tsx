@@ -6,12 +6,12 @@ import { TextCard } from "../messages/TextCard";
 import { send } from "../state/acts";
 import { useLive } from "../state/live";
 import { sees } from "../state/queries";
+import { composer } from "../testing/composer";
 import { expectAccessible, message, show } from "../testing/room";
 import { useToasts } from "../ui/toasts";
 import { api } from "../wire/client";
 import type { Provider } from "../wire/nouns";
-import { type Attached, objection } from "./attached";
-import { Composer } from "./Composer";
+import { objection } from "./attached";
 
 beforeEach(() => localStorage.clear());
 afterEach(() => {
@@ -21,26 +21,8 @@ afterEach(() => {
 
 const PNG = new File([new Uint8Array([137, 80, 78, 71])], "flag.png", { type: "image/png" });
 
-function composer(images = true) {
-  const onSend = vi.fn((_words: string, _images: readonly Attached[]) => Promise.resolve(true));
-  const shown = show(
-    <Composer
-      chatId="chat"
-      state="idle"
-      placeholder="Message…"
-      sent={[]}
-      images={images}
-      onSend={onSend}
-      onQueue={vi.fn(() => Promise.resolve(true))}
-      onStop={vi.fn()}
-      onCommand={vi.fn(() => true)}
-    />,
-  );
-  return { ...shown, onSend, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
-}
-
 it("sends a chosen image with the words, and is empty then", async () => {
-  const { field, onSend, container } = composer();
+  const { field, onSend, container } = composer({ images: true });
   await userEvent.upload(screen.getByTestId("files"), PNG);
   expect(await screen.findByRole("img", { name: "flag.png" })).toBeTruthy();
   await expectAccessible(container);
@@ -54,7 +36,7 @@ it("sends a chosen image with the words, and is empty then", async () => {
 });
 
 it("takes a pasted and a dropped image, and gives them back", async () => {
-  const { field, container } = composer();
+  const { field, container } = composer({ images: true });
   fireEvent.paste(field, { clipboardData: { files: [PNG] } });
   await screen.findByRole("img", { name: "flag.png" });
   fireEvent.drop(container.querySelector("form")!, {
@@ -67,7 +49,7 @@ it("takes a pasted and a dropped image, and gives them back", async () => {
 });
 
 it("says that a model cannot see, and leaves words alone that come with a picture of themselves", () => {
-  const { field } = composer(false);
+  const { field } = composer();
   const pasted = createEvent.paste(field, { clipboardData: { files: [PNG] } });
   fireEvent(field, pasted);
   expect(pasted.defaultPrevented).toBe(true);
@@ -79,7 +61,7 @@ it("says that a model cannot see, and leaves words alone that come with a pictur
 });
 
 it("holds an image of another kind, and says so", () => {
-  const { container } = composer();
+  const { container } = composer({ images: true });
   const dropped = createEvent.drop(container.querySelector("form")!, {
     dataTransfer: { files: [new File(["x"], "notes.tiff", { type: "image/tiff" })], types: ["Files"] },
   });

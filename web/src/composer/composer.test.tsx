@@ -1,8 +1,8 @@
 import { fireEvent, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
-import { Composer } from "../chat/Composer";
 import { TextCard } from "../messages/TextCard";
+import { composer } from "../testing/composer";
 import { expectAccessible, message, show } from "../testing/room";
 import { api } from "../wire/client";
 import { mention, mentionsIn, orderIn, typedAt } from "./typed";
@@ -29,25 +29,6 @@ beforeEach(() => {
     response: new Response(),
   })) as never);
 });
-
-function composer() {
-  const onCommand = vi.fn(() => true);
-  const onSend = vi.fn(() => Promise.resolve(true));
-  const shown = show(
-    <Composer
-      chatId="chat"
-      state="idle"
-      placeholder="Message…"
-      sent={[]}
-      images={false}
-      onSend={onSend}
-      onQueue={vi.fn(() => Promise.resolve(true))}
-      onStop={vi.fn()}
-      onCommand={onCommand}
-    />,
-  );
-  return { ...shown, onCommand, onSend, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
-}
 
 // proves UI-8
 it("runs a command that is chosen from the list or typed whole, and sends nothing", async () => {

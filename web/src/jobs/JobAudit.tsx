@@ -83,7 +83,7 @@ function Names({ names }: { names: readonly string[] }) {
     <td className="max-w-56 px-3 py-2">
       {names.length === 0 && "–"}
       {names.map((name, at) => (
-        <code key={`${at} ${name}`} className="block font-mono text-xs break-all">
+        <code key={`${at} ${name}`} className="mt-0.5 block font-mono text-xs break-all">
           {visible(name)}
         </code>
       ))}

@@ -2046,6 +2046,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Workers
+         * @description The living workers, what each runs and what it refused. A server on SQLite has none.
+         */
+        get: operations["list_workers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -6208,6 +6228,13 @@ export interface components {
             /** Conflicts */
             conflicts: components["schemas"]["ConflictShape"][];
         };
+        /** RefusedJobShape */
+        RefusedJobShape: {
+            /** Job Id */
+            job_id: string;
+            /** Reason */
+            reason: string;
+        };
         /**
          * RestoreRequest
          * @description `paths` narrows it to these and what lies below them; `overwrite` names paths where someone else's change may be lost;
@@ -7036,6 +7063,31 @@ export interface components {
             approvals: string[];
             /** Question */
             question: string | null;
+        };
+        /**
+         * WorkerShape
+         * @description `jobs` are those that it runs now, `refused` those that it cannot run.
+         */
+        WorkerShape: {
+            /** Id */
+            id: string;
+            /** Host */
+            host: string;
+            /** Pid */
+            pid: number;
+            /** Version */
+            version: string;
+            /** Joined At */
+            joined_at: string;
+            /** Jobs */
+            jobs: string[];
+            /** Refused */
+            refused: components["schemas"]["RefusedJobShape"][];
+        };
+        /** WorkersShape */
+        WorkersShape: {
+            /** Workers */
+            workers: components["schemas"]["WorkerShape"][];
         };
         /** WorkflowCategories */
         WorkflowCategories: {
@@ -31505,6 +31557,116 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AboutShape"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_workers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkersShape"];
                 };
             };
             /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */

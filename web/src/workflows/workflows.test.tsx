@@ -1,7 +1,7 @@
 import { fireEvent, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { Composer } from "../chat/Composer";
+import { composer } from "../testing/composer";
 import { expectAccessible, show } from "../testing/room";
 import { api } from "../wire/client";
 import type { FileFault, Workflow } from "../wire/nouns";
@@ -176,24 +176,6 @@ it("shows no other content than the one that would be trusted", async () => {
 });
 
 // --- in the composer
-
-function composer() {
-  const onSend = vi.fn(() => Promise.resolve(true));
-  const shown = show(
-    <Composer
-      chatId="chat"
-      state="idle"
-      placeholder="Message…"
-      sent={[]}
-      images={false}
-      onSend={onSend}
-      onQueue={vi.fn(() => Promise.resolve(true))}
-      onStop={vi.fn()}
-      onCommand={vi.fn(() => true)}
-    />,
-  );
-  return { ...shown, onSend, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
-}
 
 it("completes a slash, and opens the form of the one that is chosen", async () => {
   const { field, container, onSend } = composer();

@@ -71,7 +71,7 @@ class Gateway:
         account = await self._meter.account(principal)
         if asks_models:
             with self._meter.reserved(account, NOTHING, None, name=principal.name):
-                await _while_listened_to(receive, self._tell_models(path.removeprefix(ONE_MODEL), send))
+                await _while_listened_to(receive, self._send_models(path.removeprefix(ONE_MODEL), send))
             return
         body = await read_body(scope, receive, max_bytes=self._max_bytes)
         plain = await self._read_plain(scope, body)
@@ -90,7 +90,7 @@ class Gateway:
         encodings = header(scope, b"content-encoding")
         return await asyncio.to_thread(decompressed, body, encodings, max_bytes=self._max_bytes) if encodings else body
 
-    async def _tell_models(self, name: str, send: Send) -> None:
+    async def _send_models(self, name: str, send: Send) -> None:
         """The one of this name, or all of them if it is the list's own path: none where no provider is connected."""
         listed = await self._upstreams.models()
         if name == MODELS:

@@ -50,7 +50,7 @@ class BodyLimit:
         if "json" in (header(scope, b"content-type") or ""):
             await asyncio.to_thread(check_json, body) if len(body) > _LARGE else check_json(body)
         scope["body"] = body
-        await self._app(scope, _replay(body, receive), send)
+        await self._app(scope, replay(body, receive), send)
 
 
 async def read_body(scope: Scope, receive: Receive, *, max_bytes: int) -> bytes:
@@ -138,7 +138,8 @@ def _too_deep() -> TooDeep:
     return TooDeep(f"The body is nested deeper than {MAX_DEPTH} levels. Flatten it.")
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
+def replay(body: bytes, receive: Receive) -> Receive:
+    """Gives the app a body that was read already."""
     pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replayed() -> Message:

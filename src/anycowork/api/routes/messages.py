@@ -93,8 +93,8 @@ async def send_message(chat_id: str, wanted: NewMessage, principal: Sender, serv
         return unfitting(fault)
     if isinstance(sent, QueuedMessage):
         turn = await services.store.current_turn(chat_id) if sent.steer else None
-        told = {"message_id": sent.id, "turn_id": turn.id} if turn else {"queued_id": sent.id}
-        return json_response(202, told)
+        body = {"message_id": sent.id, "turn_id": turn.id} if turn else {"queued_id": sent.id}
+        return json_response(202, body)
     run = {"run_id": sent.run_id} if sent.run_id else {}
     return json_response(202, {"message_id": sent.message_id, "turn_id": sent.turn_id, **run})
 

@@ -50,11 +50,6 @@ class WrittenWord:
     written: str
     end: int
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is written without quotes or escapes, so that bash may take it for a keyword, a number or a name."""
-        return self.word.certain and self.word.value == self.written
-
 
 def read_word(text: str, at: int) -> WrittenWord:
     """Read the word that begins here. Raises: Unanalyzable."""

@@ -120,8 +120,8 @@ def _reason(outcome: CallOutcome) -> str:
     words = _short(_for_people(outcome.text)) or "no reason was given"
     match outcome.status:
         case "denied" if words.startswith(_DENIED):
-            said = words.partition(" They said: ")[2]
-            return f"You did not allow it: {said}" if said else "You did not allow it."
+            reason = words.partition(" They said: ")[2]
+            return f"You did not allow it: {reason}" if reason else "You did not allow it."
         case "denied":
             return f"You did not allow it: {words}"
         case "refused":

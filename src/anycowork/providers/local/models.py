@@ -1,7 +1,6 @@
 """Local models as people see and manage them: what is installed, what is downloading, and how to get or remove one."""
 
 import asyncio
-import logging
 from dataclasses import dataclass
 
 from anycowork.domain.errors import AnyCoworkError, Conflict, Invalid
@@ -13,7 +12,6 @@ from anycowork.providers.local.provider import LocalProvider, local_config
 from anycowork.providers.local.supervisor import Supervisor, engine_installed, install_command
 from anycowork.providers.registry import LOCAL, ProviderRegistry
 
-log = logging.getLogger(__name__)
 LOOK_SECONDS = 30.0
 
 

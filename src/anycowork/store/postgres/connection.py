@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, ClassVar, TypeVar  # Any: rows have no types, and asyncpg has no type hints
 
@@ -158,6 +159,16 @@ class PostgresConnection:
         """Ends a wait for the database in another thread: the server is stopping."""
         self._closing.set()
 
+    def abandon(self) -> None:
+        """Ends a statement that waits for a silent database in another thread. The connection cannot be used any more."""
+        self._closing.set()
+        with suppress(RuntimeError):  # closed already
+            self._loop.call_soon_threadsafe(self._terminate)
+
+    def _terminate(self) -> None:
+        if self._session is not None:
+            self._session.terminate()
+
     def _was_committed(self) -> bool:
         if not self._connect_again():
             return False
@@ -217,6 +228,16 @@ LOST = (
 )
 
 
+# The database asks a silent client after two seconds, and lets go of its locks after four. Otherwise it would wait for hours for one that
+# was cut off, and all others for the lock of its transaction.
+_PROBES = {
+    "tcp_keepalives_idle": "2",
+    "tcp_keepalives_interval": "1",
+    "tcp_keepalives_count": "2",
+    "tcp_user_timeout": "4000",
+}
+
+
 async def open_session(address: DatabaseAddress) -> asyncpg.Connection:
     """Opens a session on the running event loop. Raises: asyncpg's errors, OSError."""
     session = await asyncpg.connect(
@@ -224,7 +245,7 @@ async def open_session(address: DatabaseAddress) -> asyncpg.Connection:
         timeout=CONNECT_SECONDS,
         command_timeout=COMMAND_SECONDS,
         statement_cache_size=0,
-        server_settings={"application_name": "anycowork", "timezone": "UTC"},
+        server_settings={"application_name": "anycowork", "timezone": "UTC", **_PROBES},
     )
     # Sums of whole numbers come as numerics.
     await session.set_type_codec("numeric", schema="pg_catalog", encoder=str, decoder=int, format="text")

@@ -23,10 +23,11 @@ async def open_postgres(
     chats_changed: Callable[[], None] = lambda: None,
     *,
     outage_seconds: float = OUTAGE_SECONDS,
+    is_worker: bool = False,
 ) -> Database:
     """Opens the database. Raises: StorageFault if it cannot be reached, or belongs to a newer release."""
     address = read_address(url)
-    peers = PostgresPeers(address, clock.new_id())
+    peers = PostgresPeers(address, clock.new_id(), is_worker=is_worker)
     try:
         alone = await peers.join()
         connection, heads, clean = await asyncio.to_thread(_open, address, heads_file, clock, outage_seconds, alone)
@@ -37,6 +38,11 @@ async def open_postgres(
         raise
     reader = PostgresReader(address, outage_seconds=outage_seconds)
     notify = notifier(peers.server_id)
+
+    def abandon() -> None:
+        connection.abandon()
+        reader.abandon()
+
     return await asyncio.to_thread(
         assemble,
         connection,
@@ -48,6 +54,7 @@ async def open_postgres(
         ended_cleanly=clean,
         peers=peers,
         notify=notify,
+        abandon=abandon,
     )
 
 

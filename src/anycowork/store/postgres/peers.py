@@ -6,20 +6,27 @@ a server that died. What others wrote is announced by NOTIFY, which is only a hi
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
+from typing import Any  # rows have no types
 
 import asyncpg
 
 from anycowork.domain.errors import StorageFault
 from anycowork.store.postgres.address import DatabaseAddress
-from anycowork.store.postgres.connection import RETRY_SECONDS, open_session, unreachable
+from anycowork.store.postgres.connection import LOST, RETRY_SECONDS, open_session, unreachable
+from anycowork.store.postgres.forwarded_requests import ForwardedRequests
+from anycowork.store.postgres.peer_table import PeerTable
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.database import ForeignWrites
 
 CHANNEL = "anycowork"
 LARGEST_NOTE = 7_000  # bytes; PostgreSQL takes 8,000
 PING_SECONDS = 5.0
+WORKER_PING_SECONDS = 0.5
+ANSWER_SECONDS = 5.0
+WORKER_ANSWER_SECONDS = 3.0  # a worker stops before the database lets go of its locks, after four seconds of silence
 _ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
 _LOCK = "SELECT pg_try_advisory_lock(hashtextextended($1 || ' ' || current_schema(), 0))"
 _UNLOCK = "SELECT pg_advisory_unlock(hashtextextended($1 || ' ' || current_schema(), 0))"
@@ -51,10 +58,16 @@ def others_are_there(connection: SqlConnection) -> bool:
 
 
 class PostgresPeers:
-    """This server among the others. Belongs to the server's event loop."""
+    """This server among the others. Belongs to the server's event loop. A worker does not outlive its session: see `keep`."""
 
-    def __init__(self, address: DatabaseAddress, server_id: str) -> None:
+    def __init__(self, address: DatabaseAddress, server_id: str, *, is_worker: bool = False) -> None:
         self.server_id = server_id
+        self.table = PeerTable(self._fetch, server_id)
+        self.requests = ForwardedRequests(self._fetch, server_id, held_by_worker=self.held_by_worker)
+        self._is_worker = is_worker
+        self._lost: StorageFault | None = None
+        self._failed = asyncio.Event()
+        self._answer_seconds = WORKER_ANSWER_SECONDS if is_worker else ANSWER_SECONDS
         self._address = address
         self._session: asyncpg.Connection | None = None
         self._one_at_a_time = asyncio.Lock()
@@ -65,12 +78,15 @@ class PostgresPeers:
         """Connects. Returns True if no other server uses the database; no other one joins then before `settled`. Raises: StorageFault."""
         try:
             self._session = await self._open()
-            return bool(await self._session.fetchval(f"SELECT pg_try_advisory_lock({_PRESENCE})"))
+            if await self._session.fetchval(f"SELECT pg_try_advisory_lock({_PRESENCE})"):
+                return True
+            await self._session.execute(f"SELECT pg_advisory_lock_shared({_PRESENCE})")
+            return False
         except _ERRORS as error:
             raise unreachable(self._address, error) from None
 
     async def settled(self) -> None:
-        """Lets others join: what an earlier server left is repaired."""
+        """Lets others join, after `join` has returned True: what an earlier server left is repaired."""
         session = self._connected()
         await session.execute(f"SELECT pg_advisory_lock_shared({_PRESENCE})")
         await session.execute(f"SELECT pg_advisory_unlock({_PRESENCE})")
@@ -92,8 +108,16 @@ class PostgresPeers:
             self._held.discard(chat_id)
             await self._ask(_UNLOCK, _of_chat(chat_id))
 
+    async def held_by_worker(self, chat_id: str) -> bool:
+        return await self.table.held_by_worker(chat_id)
+
     def holds(self, chat_id: str) -> bool:
         return chat_id in self._held
+
+    @property
+    def held(self) -> frozenset[str]:
+        """The chats of this server."""
+        return frozenset(self._held)
 
     async def lives(self, server_id: str) -> bool:
         """Tells whether this server is connected to the database."""
@@ -107,15 +131,29 @@ class PostgresPeers:
     # --- what others write
 
     async def keep(self, heard: Callable[[ForeignWrites], None]) -> None:
-        """Tells `heard` what others write, until it is cancelled. Connects again if the session is lost, and takes its locks again."""
+        """Tells `heard` what others write, until it is cancelled. Connects again if the session is lost, and takes its locks again.
+
+        Raises: StorageFault in a worker whose session is lost: others take over what it does, so it has to stop.
+        """
         self._heard = heard
+        if self._is_worker:
+            await self._until_lost()
         while True:
             try:
-                await self._ask("SELECT $1::text", "alive")
+                await self.table.see()
             except StorageFault:
                 await self._join_again()
                 continue
             await asyncio.sleep(PING_SECONDS)
+
+    async def _until_lost(self) -> None:
+        """Raises: StorageFault as soon as one statement of the session, whosever it was, got no answer."""
+        while self._lost is None:
+            await self.table.see()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(WORKER_PING_SECONDS):
+                    await self._failed.wait()
+        raise self._lost
 
     async def aclose(self) -> None:
         if self._session is not None:
@@ -146,11 +184,18 @@ class PostgresPeers:
         self._heard(ForeignWrites(None))
 
     async def _ask(self, sql: str, name: str) -> object:
+        return (await self._fetch(sql, name))[0][0]
+
+    async def _fetch(self, sql: str, *values: object) -> Sequence[Any]:
         async with self._one_at_a_time:
             try:
-                return await self._connected().fetchval(sql, name, timeout=PING_SECONDS)
+                return await self._connected().fetch(sql, *values, timeout=self._answer_seconds)  # type: ignore[no-any-return]  # asyncpg has no type hints
             except _ERRORS as error:
-                raise unreachable(self._address, error) from None
+                fault = unreachable(self._address, error)
+                if isinstance(error, LOST) or self._session is None or self._session.is_closed():
+                    self._lost = fault
+                    self._failed.set()
+                raise fault from None
 
     def _connected(self) -> asyncpg.Connection:
         if self._session is None:

@@ -34,6 +34,11 @@ class PostgresReader:
     def read_now(self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return self._threads.submit(self._read, _bound(work, *args, **kwargs)).result()
 
+    def abandon(self) -> None:
+        """Ends what waits for a silent database."""
+        for connection in self._connections:
+            connection.abandon()
+
     def close(self) -> None:
         for connection in self._connections:
             connection.give_up()

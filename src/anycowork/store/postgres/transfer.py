@@ -19,7 +19,13 @@ from anycowork.store.sqlite.connection import SqliteConnection
 from anycowork.store.sqlite.schema import is_current
 
 BATCH_ROWS, BATCH_BYTES = 1_000, 4_000_000
-_SKIPPED = frozenset({"schema_migrations", "message_search"})  # the search index is built anew
+_OF_PEERS = (
+    "peers",
+    "refused_jobs",
+    "workspace_markers",
+    "forwarded_requests",
+)  # SQLite has one process, and none of these
+_SKIPPED = frozenset({"schema_migrations", "message_search", *_OF_PEERS})  # the search index is built anew
 
 Progress = Callable[[str, int], None]
 """Gets a table's name and how many of its rows are copied so far."""

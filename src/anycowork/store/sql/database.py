@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from anycowork.domain.events import Record
 from anycowork.domain.ports import Clock
@@ -27,6 +27,10 @@ from anycowork.store.sql.turns import Running, task_states
 from anycowork.store.sql.workspaces import SqlLeases, SqlWorkspaceRoots
 from anycowork.store.sql.writer import Writer
 
+if TYPE_CHECKING:
+    from anycowork.store.postgres.forwarded_requests import ForwardedRequests
+    from anycowork.store.postgres.peer_table import PeerTable
+
 
 class ClosableReader(SqlReader, Protocol):
     def close(self) -> object: ...
@@ -35,16 +39,24 @@ class ClosableReader(SqlReader, Protocol):
 class Peers(Protocol):
     """The other servers on the same database."""
 
+    table: "PeerTable"
+    requests: "ForwardedRequests"
+
     @property
     def server_id(self) -> str: ...
+    @property
+    def held(self) -> frozenset[str]:
+        """The chats of this server."""
+
     async def claim(self, chat_id: str) -> bool:
         """Take the chat for this server; False while another one has it. Raises: StorageFault."""
 
     async def release(self, chat_id: str) -> None: ...
+    async def held_by_worker(self, chat_id: str) -> bool: ...
     def holds(self, chat_id: str) -> bool: ...
     async def lives(self, server_id: str) -> bool: ...
     async def keep(self, heard: Callable[["ForeignWrites"], None]) -> None:
-        """Tell `heard` what others write, until it is cancelled."""
+        """Tell `heard` what others write, until it is cancelled. Raises: StorageFault in a worker that lost its session."""
 
     async def aclose(self) -> None: ...
 
@@ -79,6 +91,8 @@ class Database:
     _clock: Clock
     _reader: ClosableReader
     _connection: WriteConnection
+    abandon: Callable[[], None] = lambda: None
+    """Ends what waits for a database that is silent. Nothing can be read or written afterwards."""
 
     async def aclose(self) -> None:
         """Makes everything durable and marks the database as cleanly closed. Raises: StorageFault; it is closed even then."""
@@ -133,6 +147,7 @@ def assemble(
     ended_cleanly: bool,
     peers: Peers | None = None,
     notify: Notify | None = None,
+    abandon: Callable[[], None] = lambda: None,
 ) -> Database:
     """Builds the parts. `connection` belongs to the writer's thread from now on."""
     shared = peers is not None
@@ -172,4 +187,5 @@ def assemble(
         _clock=clock,
         _reader=reader,
         _connection=connection,
+        abandon=abandon,
     )

@@ -73,8 +73,8 @@ def next_position(connection: SqlConnection) -> int:
 
 def remove_of_chat(connection: SqlConnection, chat_id: str) -> None:
     connection.execute("UPDATE house SET last_position = ?", (next_position(connection) - 1,))
-    said = "SELECT position, body FROM records WHERE chat_id = ? AND type = 'message'"
-    message_search.unindex(connection, connection.execute(said, (chat_id,)))
+    indexed = "SELECT position, body FROM records WHERE chat_id = ? AND type = 'message'"
+    message_search.unindex(connection, connection.execute(indexed, (chat_id,)))
     connection.execute("DELETE FROM records WHERE chat_id = ?", (chat_id,))
 
 

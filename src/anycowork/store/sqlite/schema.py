@@ -25,9 +25,9 @@ def migrate(path: Path, *, migrations: Path = MIGRATIONS) -> None:
         _apply(path, migrations)
 
 
-def is_current(path: Path, *, migrations: Path = MIGRATIONS) -> bool:
+def is_current(path: Path) -> bool:
     """Tells whether the database has the schema of this release. Changes nothing."""
-    return _applied(path) == {file.stem for file in migrations.glob("*.sql")}
+    return _applied(path) == {file.stem for file in MIGRATIONS.glob("*.sql")}
 
 
 def _applied(path: Path) -> set[str]:

@@ -93,9 +93,9 @@ class PluginManager:
         except (ToolFault, OSError) as error:
             return _PluginState(problems=describe_problems([str(error)]))
         looked = _PluginState(problems=list(described.problems))
-        for said in described.tools:
+        for description in described.tools:
             try:
-                looked.tools.append(declared(plugin.name, plugin.entries, said))
+                looked.tools.append(declared(plugin.name, plugin.entries, description))
             except Refused as refused:
                 looked.problems.append(str(refused))
         looked.problems = describe_problems(looked.problems)
@@ -129,5 +129,5 @@ async def _describe(plugin: Plugin, runtime: PluginRuntime) -> PluginDescription
             return PluginDescription.model_validate_json(ended.output)
     except ValidationError:
         pass
-    said = ended.errors.decode(errors="replace").strip()[-300:]
-    raise ToolFault(f"it did not say what tools it has{f'; it last printed: {said}' if said else ''}")
+    printed = ended.errors.decode(errors="replace").strip()[-300:]
+    raise ToolFault(f"it did not say what tools it has{f'; it last printed: {printed}' if printed else ''}")

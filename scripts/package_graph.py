@@ -1,0 +1,118 @@
+"""Draws the packages from their imports, as Mermaid text. `make check` runs it.
+
+It fails if imports form a cycle, between packages or between modules of the web UI; if there are more than 30 packages and modules at
+the top; or if a module lies loose beside app.py. That imports go down only is import-linter's part.
+"""
+
+import ast
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTHON = ROOT / "src" / "anycowork"
+WEB = ROOT / "web" / "src"
+MOST_AT_THE_TOP = 30
+_WEB_IMPORT = re.compile(
+    r"""^(?:import|export)\s+(?!type\s)(?:[^"';]*?from\s+)?["'](\.[^"']*)["']|\bimport\(\s*["'](\.[^"']*)["']""",
+    re.MULTILINE,
+)
+
+Graph = dict[str, set[str]]
+"""Each package, or module, with those that it imports."""
+
+
+def main() -> int:
+    graph, web = python_graph(), web_graph()
+    print(
+        f"%% {len(graph)} packages and modules, {sum(map(len, graph.values()))} arrows; only those are drawn that no others imply"
+    )
+    print(*mermaid(graph), sep="\n")
+    print(f"%% web UI: {len(web)} modules")
+    faults = [*cycles(graph), *cycles(web)]
+    if len(graph) > MOST_AT_THE_TOP:
+        faults.append(f"There are {len(graph)} packages and modules beside app.py: at most {MOST_AT_THE_TOP}.")
+    if loose := sorted(path.name for path in PYTHON.glob("*.py") if path.stem not in ("__init__", "__main__", "app")):
+        faults.append(f"{', '.join(loose)} lies loose beside app.py: move it into a package.")
+    print(*faults, sep="\n", end="\n" if faults else "", file=sys.stderr)
+    return 1 if faults else 0
+
+
+def python_graph() -> Graph:
+    graph: Graph = defaultdict(set)
+    for path in sorted(PYTHON.rglob("*.py")):
+        package = path.relative_to(PYTHON).parts[0].removesuffix(".py")
+        if package not in ("__init__", "__main__"):
+            graph[package] |= {name for name in _imported(path) if name != package}
+    return {name: {each for each in imported if each in graph} for name, imported in graph.items()}
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """Yields the packages that a module imports when it is loaded, or later inside a function. Types alone do not count."""
+    tree = ast.parse(path.read_text("utf-8"))
+    only_types = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
+        for node in ast.walk(block)
+    }
+    for node in ast.walk(tree):
+        if id(node) in only_types:
+            continue
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{name}" if node.module == "anycowork" else node.module for name in names]
+        yield from (name.split(".")[1] for name in names if name.startswith("anycowork."))
+
+
+def web_graph() -> Graph:
+    """Returns the web UI's modules. Imports of types alone do not count: they are gone when it is built."""
+    paths = {path for path in (*WEB.rglob("*.ts"), *WEB.rglob("*.tsx")) if ".test." not in path.name}
+    graph: Graph = {}
+    for path in sorted(paths):
+        named = (first or late for first, late in _WEB_IMPORT.findall(path.read_text("utf-8")))
+        places = [path.parent.joinpath(name).resolve() for name in named]
+        graph[_module(path)] = {
+            _module(each)
+            for place in places
+            for each in (place.with_name(f"{place.name}.ts"), place.with_name(f"{place.name}.tsx"), place / "index.ts")
+            if each in paths
+        }
+    return graph
+
+
+def _module(path: Path) -> str:
+    return path.relative_to(WEB).as_posix()
+
+
+def cycles(graph: Graph) -> list[str]:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [f"Imports form a cycle: {' → '.join(reversed(error.args[1]))}."]
+    return []
+
+
+def mermaid(graph: Graph) -> Iterator[str]:
+    """Yields the graph without arrows that follow from others."""
+    yield "flowchart TD"
+    reach: Graph = {}
+
+    def reached(name: str, seen: frozenset[str] = frozenset()) -> set[str]:
+        if name not in reach:
+            below = graph[name] - seen
+            reach[name] = below | {far for each in below for far in reached(each, seen | {name})}
+        return reach[name]
+
+    for name in sorted(graph):
+        below = graph[name]
+        indirect = {far for each in below for far in reached(each, frozenset({name}))}
+        for each in sorted(below - indirect):
+            yield f"  {name} --> {each}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,17 @@
+"""Decides which process runs a job, where several share a database."""
+
+from typing import Protocol
+
+from anycowork.domain.jobs import Job
+
+
+class JobPlacement(Protocol):
+    async def runs_here(self, job: Job) -> bool:
+        """Whether this process takes the job on. Raises: StorageFault."""
+
+
+class Everywhere:
+    """Runs every job here: no other process could."""
+
+    async def runs_here(self, job: Job) -> bool:
+        return True

@@ -1,0 +1,153 @@
+"""The table of servers and workers on one database: who lives, what workers do and refuse, and which jobs nobody works on.
+
+A peer lives as long as its session holds the lock of its id. Its row only says more about it.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any  # rows have no types
+
+import msgspec
+
+from anycowork.domain.job_workers import JobWorker
+from anycowork.domain.values import value
+
+HUNG_SECONDS = 8.0
+_LOCKS = (
+    "pg_locks l WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted"
+    " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    " AND ((l.classid::bigint << 32) | l.objid::bigint)"
+)
+
+
+def _holder_of(name: str) -> str:
+    """The FROM and WHERE of the lock with this name; `name` is SQL."""
+    return f"{_LOCKS} = hashtextextended({name} || ' ' || current_schema(), 0)"
+
+
+_OF_PEER, _OF_CHAT = "'anycowork server ' || p.id", "'anycowork chat ' || j.chat_id"
+_SEEN = (
+    "INSERT INTO peers (id, kind, host, pid, version, permissions) VALUES ($1, $2, $3, $4, $5, $6)"
+    " ON CONFLICT (id) DO UPDATE SET seen_at = now(), permissions = excluded.permissions"
+)
+WORKERS = f"""
+SELECT p.id, p.host, p.pid, p.version, to_char(p.joined_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+  COALESCE((SELECT json_agg(j.id ORDER BY j.id) FROM jobs j WHERE j.status IN ('running', 'paused')
+    AND (SELECT l.pid FROM {_holder_of(_OF_CHAT)}) = (SELECT l.pid FROM {_holder_of(_OF_PEER)})), '[]')::text,
+  COALESCE((SELECT json_agg(json_build_array(r.job_id, r.reason) ORDER BY r.job_id) FROM refused_jobs r
+    WHERE r.peer_id = p.id), '[]')::text
+FROM peers p WHERE p.kind = 'worker' AND EXISTS (SELECT 1 FROM {_holder_of(_OF_PEER)}) ORDER BY p.host, p.joined_at, p.id
+"""
+_ANY_FITS = f"""
+SELECT EXISTS (SELECT 1 FROM peers p WHERE p.kind = 'worker' AND EXISTS (SELECT 1 FROM {_holder_of(_OF_PEER)})
+  AND NOT EXISTS (SELECT 1 FROM refused_jobs r WHERE r.peer_id = p.id AND r.job_id = $1))
+"""
+_PERMISSIONS = f"""
+SELECT DISTINCT p.permissions FROM peers p WHERE p.kind = 'server' AND EXISTS (SELECT 1 FROM {_holder_of(_OF_PEER)})
+"""
+_FREE = f"""
+SELECT j.chat_id FROM jobs j WHERE j.status IN ('planning', 'running')
+  AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.chat_id = j.chat_id AND t.state IN ('running', 'due', 'parked'))
+  AND NOT EXISTS (SELECT 1 FROM {_holder_of(_OF_CHAT)})
+ORDER BY j.created_at, j.id
+"""
+_HELD_BY_WORKER = f"""
+SELECT EXISTS (SELECT 1 FROM peers p WHERE p.kind = 'worker'
+  AND (SELECT l.pid FROM {_holder_of(_OF_PEER)}) = (SELECT l.pid FROM {_holder_of("'anycowork chat ' || $1")}))
+"""
+_END_HUNG = f"""
+SELECT pg_terminate_backend((SELECT l.pid FROM {_holder_of(_OF_PEER)})) FROM peers p
+WHERE p.kind = 'worker' AND p.id <> $1 AND p.seen_at < now() - make_interval(secs => $2)
+"""
+_REMOVE_DEAD = f"DELETE FROM peers p WHERE p.id <> $1 AND NOT EXISTS (SELECT 1 FROM {_holder_of(_OF_PEER)})"
+Fetch = Callable[..., Awaitable[Sequence[Any]]]
+
+
+@value
+class PeerDescription:
+    """What a process tells the others about itself. `permissions` is a digest of the roles and agents that it has."""
+
+    kind: str
+    host: str
+    pid: int
+    version: str
+    permissions: str
+
+
+class PeerTable:
+    """`fetch` runs a statement in the session that holds this process's locks. Every method raises StorageFault while that is away."""
+
+    def __init__(self, fetch: Fetch, peer_id: str) -> None:
+        self._fetch = fetch
+        self._id = peer_id
+        self._describe: Callable[[], PeerDescription] | None = None
+
+    async def announce(self, describe: Callable[[], PeerDescription]) -> None:
+        """Tells the others about this process, now and from time to time: its settings may change."""
+        self._describe = describe
+        await self.see()
+
+    async def see(self) -> None:
+        """Says that this process is at work: one that is silent for long is taken for hung."""
+        if self._describe is None:
+            await self._fetch("SELECT 1")
+            return
+        known = self._describe()
+        row = (known.kind, known.host, known.pid, known.version, known.permissions)
+        await self._fetch(_SEEN, self._id, *row)
+
+    async def remove_dead(self) -> None:
+        """Ends the sessions of hung workers, which frees their locks, and removes the rows of those that are gone."""
+        await self._fetch(_END_HUNG, self._id, HUNG_SECONDS)
+        await self._fetch(_REMOVE_DEAD, self._id)
+
+    # --- jobs
+
+    async def workers(self) -> list[JobWorker]:
+        return [worker_of(row) for row in await self._fetch(WORKERS)]
+
+    async def has_worker_for(self, job_id: str) -> bool:
+        """Tells whether a worker lives that has not refused the job."""
+        return bool((await self._fetch(_ANY_FITS, job_id))[0][0])
+
+    async def free_chats(self) -> list[str]:
+        """Returns the chats whose job can go on now and that no process has taken, the oldest job first."""
+        return [row[0] for row in await self._fetch(_FREE)]
+
+    async def held_by_worker(self, chat_id: str) -> bool:
+        return bool((await self._fetch(_HELD_BY_WORKER, chat_id))[0][0])
+
+    async def refuse(self, job_id: str, reason: str) -> None:
+        """Says why this worker does not run the job; others may."""
+        statement = (
+            "INSERT INTO refused_jobs (job_id, peer_id, reason) VALUES ($1, $2, $3)"
+            " ON CONFLICT (job_id, peer_id) DO UPDATE SET reason = excluded.reason"
+        )
+        await self._fetch(statement, job_id, self._id, reason)
+
+    async def accept(self, job_id: str) -> None:
+        """Takes a refusal back."""
+        await self._fetch("DELETE FROM refused_jobs WHERE job_id = $1 AND peer_id = $2", job_id, self._id)
+
+    async def server_permissions(self) -> frozenset[str]:
+        """Returns the digests of the living servers."""
+        return frozenset(row[0] for row in await self._fetch(_PERMISSIONS))
+
+    # --- workspaces
+
+    async def put_marker(self, root: str, marker: str) -> None:
+        statement = (
+            "INSERT INTO workspace_markers (root, marker) VALUES ($1, $2)"
+            " ON CONFLICT (root) DO UPDATE SET marker = excluded.marker"
+        )
+        await self._fetch(statement, root, marker)
+
+    async def marker(self, root: str) -> str | None:
+        rows = await self._fetch("SELECT marker FROM workspace_markers WHERE root = $1", root)
+        return rows[0][0] if rows else None
+
+
+def worker_of(row: Sequence[Any]) -> JobWorker:
+    """Reads a row of `WORKERS`."""
+    peer_id, host, pid, version, joined_at, jobs, refused = row
+    named = tuple((job_id, reason) for job_id, reason in msgspec.json.decode(refused))
+    return JobWorker(peer_id, host, pid, version, joined_at, tuple(msgspec.json.decode(jobs)), named)

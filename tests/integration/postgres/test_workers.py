@@ -1,0 +1,127 @@
+"""A server and workers on one database: workers run approved jobs, people decide on the server, and what does not fit is left to others."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from support.jobs import approved, plan, report, until, writing
+from support.live_server import RequestRefused, live_server
+from support.scripted_model import Reply, call
+from support.workers import live_worker, until_workers, workers_of
+
+SECONDS = 30.0
+
+WORK = [call("create_file", path="t0.txt", content="0\n"), report("t0 is written"), "The file is written."]
+
+
+async def test_an_approved_job_runs_on_the_worker_and_not_on_the_server(tmp_path: Path, database_url: str) -> None:
+    async with (
+        live_server(tmp_path, database_url=database_url) as server,
+        live_worker(tmp_path / "worker", database_url, replies=WORK) as worker,
+    ):
+        chat = await server.chat()
+        job = await approved(server, chat, plan=plan(writing("t0")))
+        done = await until(server, chat, job["id"], "completed", "failed")
+        assert (done["status"], done["final_response"]) == ("completed", "The file is written."), done
+        assert (server.workspace / "t0.txt").read_text() == "0\n"
+        assert len(worker.model.requests) == 3 and not server.model.requests
+        server.model.replies[:] = ["Hello."]
+        assert (await chat.send("Hello?"))["state"] == "idle", "the chat is free again, and its turns run on the server"
+        assert len(worker.model.requests) == 3
+
+
+async def test_people_control_a_job_on_a_worker_through_the_server(tmp_path: Path, database_url: str) -> None:
+    hold = asyncio.Event()
+    replies = [WORK[0], Reply(WORK[1], hold=hold)]
+    async with (
+        live_server(tmp_path, database_url=database_url) as server,
+        live_worker(tmp_path / "worker", database_url, replies=replies) as worker,
+    ):
+        chat = await server.chat()
+        job = await approved(server, chat, plan=plan(writing("t0"), writing("t1", "t0")))
+        await worker.model.asked(2)
+        (listed,) = await until_workers(server, lambda found: bool(found and found[0]["jobs"]))
+        assert listed["jobs"] == [job["id"]] and listed["refused"] == []
+        path = f"/jobs/{job['id']}"
+        assert (await server.ask("POST", f"{path}/pause", {}))["status"] == "paused"
+        assert (await server.ask("POST", f"{path}/resume", {}))["status"] == "running"
+        with pytest.raises(RequestRefused, match=r"409.*This job is running, not paused"):
+            await server.ask("POST", f"{path}/resume", {})
+        body = {"content": "Use short names.", "when": "idle"}
+        assert "queued_id" in await server.ask("POST", f"{chat.path}/messages", body, expect=202)
+        assert (await server.ask("POST", f"{path}/cancel", {}))["status"] == "cancelled"
+        assert not worker.services.scheduler.is_busy(chat.id), "what ran on the worker is stopped"
+        events = await chat.events(until="job-completed")
+        assert {e["principal"] for e in events if e["type"] == "job-updated"} == {"person:owner"}
+
+
+async def test_a_decision_on_the_server_continues_the_task_on_the_worker(tmp_path: Path, database_url: str) -> None:
+    replies = [call("delete_file", path="old.txt"), *WORK]
+    async with (
+        live_server(tmp_path, database_url=database_url, files={"old.txt": "old\n"}) as server,
+        live_worker(tmp_path / "worker", database_url, replies=replies) as worker,
+    ):
+        chat = await server.chat()
+        job = await approved(server, chat, plan=plan(writing("t0")))
+        async with asyncio.timeout(SECONDS):
+            async for event in chat.follow():
+                if event["type"] == "permission-request":
+                    break
+        (pending,) = await chat.approvals()
+        decision = {"decisions": [{"id": pending["id"], "decision": "allow_once"}]}
+        await server.ask("POST", f"{chat.path}/approvals", decision, expect=200)
+        done = await until(server, chat, job["id"], "completed", "failed")
+        assert done["status"] == "completed" and not (server.workspace / "old.txt").exists()
+        assert len(worker.model.requests) == 4 and not server.model.requests
+
+
+async def test_the_job_of_a_worker_that_leaves_goes_on_elsewhere(tmp_path: Path, database_url: str) -> None:
+    async with live_server(tmp_path, database_url=database_url) as server:
+        server.model.replies[:] = [report("t0 was written already"), "The file is written."]
+        chat = await server.chat()
+        hold = asyncio.Event()
+        async with live_worker(
+            tmp_path / "worker", database_url, replies=[WORK[0], Reply(WORK[1], hold=hold)]
+        ) as worker:
+            job = await approved(server, chat, plan=plan(writing("t0")))
+            await worker.model.asked(2)
+        done = await until(server, chat, job["id"], "completed", "failed")
+        assert (done["status"], done["tasks"][0]["attempt"]) == ("completed", 2)
+        assert await workers_of(server) == []
+
+
+async def test_jobs_with_private_copies_stay_on_the_server(tmp_path: Path, database_url: str) -> None:
+    async with (
+        live_server(tmp_path, database_url=database_url, replies=WORK) as server,
+        live_worker(tmp_path / "worker", database_url) as worker,
+    ):
+        chat = await server.chat()
+        job = await approved(server, chat, plan=plan(writing("t0")), commit="job")
+        done = await until(server, chat, job["id"], "awaiting_commit", "failed")
+        assert done["status"] == "awaiting_commit" and not worker.model.requests
+
+
+async def test_a_worker_with_other_roles_or_another_folder_refuses_and_the_server_works(
+    tmp_path: Path, database_url: str
+) -> None:
+    async with live_server(tmp_path, database_url=database_url) as server:
+        chat = await server.chat()
+        for case, settings in enumerate(({"ask": "at_commit"}, {})):
+            folder = tmp_path / f"worker{case}"
+            async with live_worker(folder, database_url, **settings) as worker:
+                server.model.replies[:] = [
+                    call("create_file", path=f"{case}.txt", content="x"),
+                    report("done"),
+                    "Done.",
+                ]
+                if not settings:
+                    (server.workspace / ".anycowork" / "workspace-id").unlink()
+                    (server.workspace / ".anycowork" / "workspace-id").mkdir()
+                job = await approved(server, chat, plan=plan(writing(str(case))))
+                done = await until(server, chat, job["id"], "completed", "failed")
+                assert done["status"] == "completed" and not worker.model.requests
+                if settings:
+                    (listed,) = await workers_of(server)
+                    assert [one["job_id"] for one in listed["refused"]] == [job["id"]]
+                    assert "differ from those of the servers" in listed["refused"][0]["reason"]

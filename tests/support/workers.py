@@ -1,0 +1,72 @@
+"""Workers in tests: one in this process beside a live server, each with a scripted model of its own, so that a test sees who worked."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from anycowork.app import RunningServer, start_services
+from anycowork.config.settings import ProviderEntry, Settings
+from support.cli_process import CommandLine
+from support.live_server import TOKEN, Caller
+from support.scripted_model import Script, ScriptedModel
+
+
+class LiveWorker:
+    def __init__(self, services: RunningServer, model: ScriptedModel) -> None:
+        self.services = services
+        self.model = model
+
+
+@asynccontextmanager
+async def live_worker(
+    folder: Path, database_url: str, *, replies: Iterable[Script] = (), jobs: int = 4, **settings: Any
+) -> AsyncIterator[LiveWorker]:
+    """`folder` holds its data folder."""
+    folder.mkdir(exist_ok=True)
+    async with ScriptedModel(replies) as model:
+        given = Settings(
+            data_dir=folder / "data",
+            database_url=database_url,
+            model="scripted/scripted",
+            providers=(ProviderEntry(name="scripted", base_url=model.base_url, models=("scripted",)),),
+            probe_local_servers=False,
+            **settings,
+        )
+        given.data_dir.mkdir(mode=0o700, exist_ok=True)
+        async with start_services(given, token=TOKEN, worker_jobs=jobs) as services:
+            yield LiveWorker(services, model)
+
+
+@contextmanager
+def worker_process(
+    folder: Path, database_url: str, model_url: str, *, inside: tuple[str, ...] = (), jobs: int = 1
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """`anycowork worker` as people start it. `inside` is a command that runs it on another machine. What it prints is in `folder`/log."""
+    folder.mkdir()
+    environment = CommandLine(folder, model_url).environ(ANYCOWORK_DATABASE_URL=database_url)
+    command = [sys.executable, "-m", "anycowork.cli.main", "worker", "--jobs", str(jobs)]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([*inside, *command], cwd=folder, env=environment, stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(30)
+
+
+async def workers_of(server: Caller) -> list[dict[str, Any]]:
+    return list((await server.ask("GET", "/workers"))["workers"])
+
+
+async def until_workers(
+    server: Caller, condition: Callable[[list[dict[str, Any]]], bool], *, seconds: float = 60.0
+) -> list[dict[str, Any]]:
+    """The workers once they are as wanted."""
+    async with asyncio.timeout(seconds):
+        while not condition(found := await workers_of(server)):
+            await asyncio.sleep(0.1)
+    return found
