@@ -14,7 +14,7 @@ from anycowork.domain.principals import mcp_host
 from anycowork.server.workspace_markers import read_marker, write_marker
 from support.jobs import approved, new_job, plan, report, until, writing
 from support.live_server import live_server
-from support.postgres import database_url, postgres, run_sql
+from support.postgres import database_url, has_a_name, postgres, run_sql
 from support.scripted_model import call
 from support.workers import live_worker
 
@@ -72,6 +72,7 @@ def test_a_marker_is_neither_written_nor_read_through_what_an_agent_put_there(tm
     assert write_marker(str(clean)) == write_marker(str(clean)) == read_marker(str(clean)) is not None
 
 
+@pytest.mark.skipif(not has_a_name(), reason="PostgreSQL starts for no user who has no name")
 async def test_rules_scopes_and_forged_rows_hold_on_a_worker_as_on_a_server(tmp_path: Path, database_url: str) -> None:
     replies = [call("create_file", path="t0.txt", content="x"), report("refused", "failure")]
     async with (

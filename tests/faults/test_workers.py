@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import signal
 import threading
 from contextlib import ExitStack
 from functools import partial
@@ -13,10 +14,13 @@ import pytest
 from support.jobs import approved, plan, report, until, writing
 from support.live_server import LiveChat, LiveServer, live_server
 from support.network_namespaces import HUB_ADDRESS, machines, namespaces_missing
+from support.postgres import database_url
 from support.postgres_process import own_postgres
 from support.scripted_model import Answer, Body, Reply, call, serve_in_thread
 from support.spec import proves
 from support.workers import until_workers, worker_process
+
+__all__ = ["database_url"]
 
 MISSING = "only root can make network namespaces" if os.geteuid() else namespaces_missing()
 NAMES = ("a", "b", "c")
@@ -116,3 +120,26 @@ async def test_jobs_of_workers_that_were_killed_and_cut_off_are_finished_by_anot
             assert not server.model.requests, "the server did none of it"
             processes["b"].terminate()
             assert await asyncio.to_thread(processes["b"].wait, 60) == 0, "it leaves cleanly"
+
+
+@proves("JOB-7")
+@pytest.mark.timeout(400)  # it is taken for hung after eight seconds, and starts twice
+async def test_stopped_worker_loses_its_job_and_does_nothing_more_of_it_when_it_goes_on(
+    tmp_path: Path, database_url: str
+) -> None:
+    model = HeldModel()
+    with serve_in_thread(mind=model) as asked, worker_process(tmp_path / "a", database_url, asked.base_url) as process:
+        async with live_server(tmp_path, database_url=database_url) as server:
+            (old,) = await until_workers(server, lambda found: len(found) == 1)
+            jobs = await start_jobs(server, ("a",))
+            server.model.replies[:] = [report("a1 was written already"), "All files are written."]
+            process.send_signal(signal.SIGSTOP)
+            model.hold.set()
+            await check(server, "a", *jobs["a"], least_attempts=2)
+            before = await jobs["a"][0].events()
+            process.send_signal(signal.SIGCONT)
+            (new,) = await until_workers(server, lambda found: len(found) == 1, seconds=120)
+            assert new["pid"] == old["pid"] and new["id"] != old["id"], "it has joined again, as a new worker"
+            assert await jobs["a"][0].events() == before
+            again = await start_jobs(server, ("b",))
+            await check(server, "b", *again["b"], least_attempts=1)

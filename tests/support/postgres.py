@@ -1,5 +1,7 @@
 """A real PostgreSQL server for a test session, from its wheel: one cluster for each worker, one database for each test."""
 
+import os
+import pwd
 import shutil
 import tempfile
 import warnings
@@ -58,6 +60,14 @@ _EMPTY = """DO $$ DECLARE name TEXT; BEGIN
   END LOOP;
   ALTER TABLE snapshots ALTER COLUMN position RESTART;
 END $$"""
+
+
+def has_a_name() -> bool:
+    """Whether this user is known to the system: PostgreSQL starts for no other."""
+    try:
+        return bool(pwd.getpwuid(os.geteuid()))
+    except KeyError:
+        return False
 
 
 def run_sql(url: str, sql: str) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from anycowork.chats import shared_chat_locks
+from anycowork.store.postgres.address import read_address
+from anycowork.store.postgres.peers import PostgresPeers
 from support.live_server import LiveChat, LiveServer, RequestRefused, live_server
 from support.scripted_model import Reply, call
 from support.store_factories import opened_postgres
@@ -155,3 +157,17 @@ async def test_the_use_of_a_key_is_added_up_over_servers(tmp_path: Path, databas
         assert (await one.ledger.day("k", "2026-01-01")).requests == 4
         await one.ledger.refresh(days[0])
         assert days[0].requests == 4
+
+
+async def test_a_server_that_starts_is_not_alone_while_any_other_one_is_there(database_url: str) -> None:
+    address = read_address(database_url)
+    first, second, third = (PostgresPeers(address, name) for name in ("first", "second", "third"))
+    try:
+        assert await first.join()
+        await first.settled()
+        assert not await second.join()
+        await first.aclose()
+        assert not await third.join(), "the second is still there, and what is unfinished may be its own"
+    finally:
+        for peers in (second, third):
+            await peers.aclose()

@@ -27,7 +27,11 @@ PING_SECONDS = 5.0
 WORKER_PING_SECONDS = 0.5
 ANSWER_SECONDS = 5.0
 WORKER_ANSWER_SECONDS = 3.0  # a worker stops before the database lets go of its locks, after four seconds of silence
-_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
+_UNUSABLE = (
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+)  # a session that was ended in the middle of a statement
+_ERRORS = (asyncpg.PostgresError, *_UNUSABLE, OSError)
 _LOCK = "SELECT pg_try_advisory_lock(hashtextextended($1 || ' ' || current_schema(), 0))"
 _UNLOCK = "SELECT pg_advisory_unlock(hashtextextended($1 || ' ' || current_schema(), 0))"
 _PRESENCE = "hashtextextended('anycowork servers ' || current_schema(), 0)"
@@ -192,7 +196,7 @@ class PostgresPeers:
                 return await self._connected().fetch(sql, *values, timeout=self._answer_seconds)  # type: ignore[no-any-return]  # asyncpg has no type hints
             except _ERRORS as error:
                 fault = unreachable(self._address, error)
-                if isinstance(error, LOST) or self._session is None or self._session.is_closed():
+                if isinstance(error, (*LOST, *_UNUSABLE)):
                     self._lost = fault
                     self._failed.set()
                 raise fault from None
