@@ -18,6 +18,7 @@ BENCHMARKS = (
     "agent_loop",
     "appends",
     "jobs",
+    "job_memory",
     "startup",
     "last_200",
     "sse_fanout",

@@ -34,12 +34,26 @@ class MentionKind(StrEnum):
     CHECKPOINT = "checkpoint"
 
 
+_ENDINGS_OF_FILES = (
+    ".c", ".cc", ".cfg", ".conf", ".cpp", ".cs", ".css", ".csv", ".go", ".h", ".html", ".ini", ".ipynb", ".java", ".js", ".json", ".jsx",
+    ".kt", ".lock", ".log", ".md", ".mjs", ".pdf", ".php", ".png", ".py", ".rb", ".rs", ".rst", ".sh", ".sql", ".svg", ".toml", ".ts",
+    ".tsx", ".txt", ".vue", ".xml", ".yaml", ".yml",
+)  # fmt: skip
+
+
 @value
 class Mention:
     """Something that a message names. `name` is a path, the name of a symbol, `server:uri`, or the beginning of a checkpoint's id."""
 
     kind: MentionKind
     name: str
+
+    @property
+    def is_meant(self) -> bool:
+        """False for what may as well be a decorator or a person's handle: `@dataclass`, `@app.get`, `@anna`."""
+        if self.kind is not MentionKind.FILE or "/" in self.name or self.name.startswith("."):
+            return True
+        return self.name.lower().endswith(_ENDINGS_OF_FILES)
 
     def __str__(self) -> str:
         match self.kind:
@@ -66,8 +80,8 @@ class Mentions:
         named = mentions_in(context.request())
         named.sort(key=lambda mention: mention.kind is not MentionKind.CHECKPOINT)  # words come before results of calls
         missed = [mention for mention in named if not await self._bring(context, mention)]
-        if missed:
-            await self._note_missed(context, missed)
+        if noted := [mention for mention in missed if mention.is_meant]:
+            await self._note_missed(context, noted)
         if context.brief:
             for path in paths_in(context.request())[:MOST_FOR_A_SMALL_MODEL]:
                 if (mention := Mention(MentionKind.FILE, path)) not in named:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import JsonValue
 
 from anycowork.chats.lookup import progress_of, require_chat
-from anycowork.chats.plan_audit import Span, compare, spans_of
+from anycowork.chats.plan_audit import Span, compare, read_spans
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import NotFound
 from anycowork.domain.jobs import Job, JobTask, step_statuses
@@ -31,7 +31,7 @@ class JobAudit:
             raise NotFound("job", job_id)
         chat, tasks = await require_chat(self._store, job.chat_id), await self._store.tasks(job_id)
         plan = read_plan(job.plan or {})
-        spans = spans_of(await self._store.history(chat.id))
+        spans = await read_spans(self._store, chat.id)
         by_task = await self._store.job_usage(job_id)
         used = usage_json(await self._store.whole_job_usage(job_id), by_task, cost_of=self._cost_of)
         statuses = step_statuses(tasks)

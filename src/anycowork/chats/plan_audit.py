@@ -25,16 +25,18 @@ Reads = Callable[[Call], bool]
 
 @value
 class Span:
-    """When a call was requested, and when its result was written."""
+    """When a call was requested, when its result was written, and how long a person thought about it meanwhile."""
 
     began: str = ""
     ended: str | None = None
+    waited: float = 0.0
 
     @property
     def seconds(self) -> float | None:
         if not self.began or not self.ended:
             return None
-        return round((_parsed_time(self.ended) - _parsed_time(self.began)).total_seconds(), 3)
+        whole = (_parsed_time(self.ended) - _parsed_time(self.began)).total_seconds()
+        return round(max(0.0, whole - self.waited), 3)
 
 
 class PlanAudit:
@@ -47,7 +49,7 @@ class PlanAudit:
         """Return the audits of all approved plans, oldest first. Raises: NotFound."""
         chat = await require_chat(self._store, chat_id)
         plans = await self._store.approved_plans(chat_id)
-        spans = spans_of(await self._store.history(chat_id)) if plans else {}
+        spans = await read_spans(self._store, chat_id) if plans else {}
         return [audit for row in plans if (audit := await self._audit(row, chat, spans))]
 
     async def _audit(self, row: PlanRow, chat: Chat, spans: Mapping[str, Span]) -> Json | None:
@@ -157,7 +159,12 @@ def _ok(call: Call) -> bool:
     return call.result is not None and call.result.status is Status.OK
 
 
-def spans_of(history: Iterable[Message]) -> dict[str, Span]:
+async def read_spans(store: Store, chat_id: str) -> dict[str, Span]:
+    """Return when each call of the chat began and ended, by call."""
+    return spans_of(await store.history(chat_id), await store.seconds_waited(chat_id))
+
+
+def spans_of(history: Iterable[Message], waited: Mapping[str, float]) -> dict[str, Span]:
     spans: dict[str, Span] = {}
     for message in history:
         payload = message.payload or {}
@@ -165,7 +172,7 @@ def spans_of(history: Iterable[Message]) -> dict[str, Span]:
             spans[str(payload.get("id"))] = Span(message.created_at)
         elif message.message_type is MessageType.TOOL_RESULT:
             call_id = str(payload.get("tool_call_id"))
-            spans[call_id] = Span(spans.get(call_id, Span()).began, message.created_at)
+            spans[call_id] = Span(spans.get(call_id, Span()).began, message.created_at, waited.get(call_id, 0.0))
     return spans
 
 

@@ -138,6 +138,9 @@ class Store(Protocol):
     async def decided_in_waiting_batches(self, chat_id: str) -> dict[str, ApprovalState]:
         """Return what a person decided of calls whose batch still waits for other decisions, by call."""
 
+    async def seconds_waited(self, chat_id: str) -> dict[str, float]:
+        """Return how long each call of the chat waited for a person's decision, by call."""
+
     async def past_calls(
         self, *, chat_id: str | None = None, workspace: str | None = None, limit: int
     ) -> list[PastCall]:

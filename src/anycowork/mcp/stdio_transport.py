@@ -185,7 +185,10 @@ class _PipeTransports:
     def close(self) -> None:
         self.out.close()
         self.err.close()
-        self.writer.transport.abort()  # `close` would keep the pipe open for what was not written yet
+        if self.writer.transport.get_write_buffer_size():
+            self.writer.transport.abort()  # `close` would keep the pipe open for what was not written yet
+        else:
+            self.writer.close()  # also if it was lost already: `abort` fails then
 
 
 async def _connect_pipes(

@@ -1,6 +1,6 @@
 """Checks a role that a person writes in the settings, before it is saved. Pure; every fault is reported at its field."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Annotated
 
 import msgspec
@@ -33,10 +33,14 @@ class BadRoleDraft(Invalid):
 
     code = "bad_role"
 
-    def __init__(self, name: str, faults: dict[str, str]) -> None:
-        self.faults = faults
+    def __init__(self, message: str, faults: Mapping[str, str] | None = None) -> None:
+        self.faults = dict(faults or {})
+        super().__init__(message, param=next(iter(self.faults), None))
+
+    @classmethod
+    def of(cls, name: str, faults: Mapping[str, str]) -> "BadRoleDraft":
         reasons = " ".join(f"'{field}' {reason}." for field, reason in faults.items())
-        super().__init__(f"The role '{name[:80]}' cannot be saved: {reasons}", param=next(iter(faults)))
+        return cls(f"The role '{name[:80]}' cannot be saved: {reasons}", faults)
 
 
 def checked_role(name: str, draft: RoleDraft, known: Collection[str]) -> RoleDefinition:
@@ -57,5 +61,5 @@ def checked_role(name: str, draft: RoleDraft, known: Collection[str]) -> RoleDef
     if strange := [other for other in draft.delegates if other not in known or other == name]:
         faults["delegates"] = f"must name other roles, and '{strange[0][:80]}' is none"
     if faults:
-        raise BadRoleDraft(name, faults)
+        raise BadRoleDraft.of(name, faults)
     return definition_of(file)

@@ -111,9 +111,10 @@ async def test_a_checkpoint_is_told_to_the_model_with_its_time_and_paths(tmp_pat
 
 @proves("UI-8")
 async def test_what_was_named_and_not_read_is_shown_to_the_person_and_not_to_the_model(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=["Hello."], files={"here.txt": "x\n", ".env": "KEY=1\n"}) as client:
+    async with live_server(tmp_path, replies=["Hello.", "So."], files={"here.txt": "x\n", ".env": "KEY=1\n"}) as client:
         chat = await client.chat()
         await chat.send("look at @here.txt, @gone.txt, @away/, @.env, @mcp:nobody:a://b and @checkpoint:0123456789")
+        await chat.send("why does @dataclass, @app.get or @anna not help?")
         [note] = [each for each in await chat.messages() if each["role"] == "system"]
         missed = ["@checkpoint:0123456789", "@gone.txt", "@away/", "@.env", "@mcp:nobody:a://b"]
         assert note["payload"] == {"not_found": missed} and all(name in note["content"] for name in missed)

@@ -111,6 +111,30 @@ async def test_commands_and_time_of_each_step_stand_beside_what_was_meant(tmp_pa
         assert first < second
 
 
+class MovedClock(SystemClock):
+    """A clock that a test moves forward."""
+
+    moved = timedelta()
+
+    def now(self) -> str:
+        return (datetime.fromisoformat(super().now()) + self.moved).isoformat().replace("+00:00", "Z")
+
+
+@proves("PLN-5/5", "UI-11")
+async def test_the_time_of_a_step_does_not_count_a_persons_thinking(tmp_path: Path) -> None:
+    clock = MovedClock()
+    replies = [call("create_file", path="a.txt", content="1\n"), "Done."]
+    async with live_server(tmp_path, replies=replies, clock=clock) as client:
+        plan = {"goal": "Write", "steps": [{"action": "Write it", "tools_needed": ["create_file"]}]}
+        chat = await carried_out(client, plan)
+        assert len(await chat.approvals()) == 1
+        clock.moved = timedelta(hours=1)
+        await chat.decide()
+        [step] = (await audited(client, chat))["steps"]
+        assert step["status"] == "done" and step["seconds"] < 3600
+        assert step["done"][0]["seconds"] == step["seconds"]
+
+
 @proves("PLN-5/1")
 async def test_every_approved_plan_of_a_chat_is_audited(tmp_path: Path) -> None:
     replies = [call("create_file", path="a.txt", content="x"), "Done.", call("create_file", path="b.txt", content="x")]

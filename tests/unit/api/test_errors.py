@@ -39,7 +39,8 @@ def test_every_error_is_mapped_to_a_real_status():
         return [kind for kind in (base, *below) if not kind.__module__.startswith("anycowork.cli")]  # the other end
 
     for kind in kinds(errors.AnyCoworkError):
-        error = kind("chat", "x") if issubclass(kind, errors.NotFound) else kind("a sentence")
+        more = {"chat_id": "x"} if issubclass(kind, errors.HeldByWorker) else {}
+        error = kind("chat", "x") if issubclass(kind, errors.NotFound) else kind("a sentence", **more)
         assert 400 <= error_response(error).status <= 599
 
 

@@ -34,3 +34,21 @@ async def test_a_session_given_up_at_any_step_leaves_no_pipe_open() -> None:
             gc.collect()
         assert not caught, (steps, [str(one.message) for one in caught])
     assert opened.is_set(), "it was never given up late enough"
+
+
+async def test_the_pipes_of_a_program_that_died_are_closed_without_an_error() -> None:
+    faults: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
+    for written in (b"", b"x" * 1_000_000):
+        with started_process(["/bin/cat"], env={}, fds=()) as process:
+            async with asyncio.timeout(30), open_pipes(process, LineLog()) as pipes:
+                pipes.writer.write(written)
+                process.kill()
+                while await pipes.output.read(65_536):
+                    pass
+                with suppress(ConnectionError):
+                    pipes.writer.write(b"more")
+                    await pipes.writer.drain()
+                await asyncio.sleep(0)  # the loss of the pipe is known now
+    await asyncio.sleep(0)
+    assert faults == []

@@ -24,7 +24,7 @@ export function PlanSteps({ steps, disclosure = null, onShown = () => {} }: Prop
     <ol className="space-y-3">
       {steps.map((step, at) => (
         <Step
-          key={step.id}
+          key={at} // an unusable plan may have one id twice
           step={step}
           at={at}
           numbers={numbers}

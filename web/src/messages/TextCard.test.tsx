@@ -22,3 +22,28 @@ it("keeps thinking apart and folded, with its duration", () => {
   expect(screen.getByRole("button", { name: "Thought for 6.2 s" }).getAttribute("aria-expanded")).toBe("false");
   expect(screen.queryByText("secret thoughts")).toBeNull();
 });
+
+it("shows a plan whose steps wait for each other as steps, not as JSON", async () => {
+  const steps = [
+    { id: "a", action: "First", dependencies: ["b"] },
+    { id: "b", action: "Second", dependencies: ["a"] },
+    { id: "b", action: "Third" },
+  ];
+  const plan = JSON.stringify({ type: "plan", goal: "Go round", steps });
+  for (const content of [plan, `\`\`\`json\n${plan}\n\`\`\``]) {
+    const { container, unmount } = show(<TextCard message={message({ content })} thought={null} />);
+    expect(screen.getByRole("region", { name: "Plan that cannot be used" }).textContent).toContain("Go round");
+    expect(screen.getAllByRole("listitem")).toHaveLength(3);
+    expect(screen.queryByText(/"type"/)).toBeNull();
+    await expectAccessible(container);
+    unmount();
+  }
+});
+
+it.each(['{"type": "plan"}', '{"answer": 42}', '{"type": "plan", "steps": [', "Plain words."])(
+  "leaves every other answer as it is: %s",
+  (content) => {
+    show(<TextCard message={message({ content })} thought={null} />);
+    expect(screen.queryByRole("region")).toBeNull();
+  },
+);

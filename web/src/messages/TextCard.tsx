@@ -1,5 +1,6 @@
 // Plain words: a person's at the right, an agent's as Markdown. Also the home of every message type that this page does not know.
 
+import { useMemo } from "react";
 import { mentionsIn } from "../composer/typed";
 import type { Saying } from "../state/rows";
 import { t } from "../texts/messages";
@@ -10,6 +11,7 @@ import { MessageTools } from "./MessageTools";
 import { Pictures } from "./Pictures";
 import { Says } from "./Says";
 import { Thinking } from "./Thinking";
+import { planInAnswer, UnusablePlan } from "./UnusablePlan";
 
 interface Props {
   message: Message;
@@ -19,6 +21,7 @@ interface Props {
 }
 
 export function TextCard({ message, thought, saying }: Props) {
+  const plan = useMemo(() => (saying ? null : planInAnswer(message.content)), [saying, message.content]);
   if (message.role === "user") return <OwnWords message={message} />;
   return (
     <Says
@@ -29,7 +32,11 @@ export function TextCard({ message, thought, saying }: Props) {
       {message.reasoning && (
         <Thinking of={message.id} text={message.reasoning} took={thought} running={saying === "thinking"} />
       )}
-      <Markdown text={message.content} />
+      {plan ? (
+        <UnusablePlan plan={plan} answer={message.content} name={message.id} />
+      ) : (
+        <Markdown text={message.content} />
+      )}
     </Says>
   );
 }

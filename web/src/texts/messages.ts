@@ -3,6 +3,8 @@ import { translated } from "./language";
 
 export const en = {
   youApprovedThePlan: "You approved the plan",
+  planThatCannotBeUsed: "Plan that cannot be used",
+  theReplyAsItCame: "The reply as it came",
   theApprovedPlanAsIt: "The approved plan as it was sent",
   changesAndCommands: "Changes and commands",
   minutesAtWork: "Minutes",

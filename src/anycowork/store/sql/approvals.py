@@ -1,5 +1,7 @@
 """The approvals table: one open question about one call. It is decided once."""
 
+from datetime import datetime
+
 import msgspec
 
 from anycowork.domain.approvals import Approval, ApprovalState, Risk
@@ -96,6 +98,38 @@ def decided_in_waiting_batches(connection: SqlConnection, chat_id: str) -> dict[
         (chat_id, chat_id),
     )
     return {call_id: ApprovalState(state) for call_id, state in rows}
+
+
+class _Batch(msgspec.Struct):
+    batch_id: str
+
+
+class _Decided(msgspec.Struct):
+    """What is read of a record of a decision."""
+
+    at: str
+    approval: _Batch
+
+
+_decided_of = msgspec.json.Decoder(_Decided)
+
+
+def seconds_waited(connection: SqlConnection, chat_id: str) -> dict[str, float]:
+    """Returns how long each call waited for a person: until the last decision of its batch."""
+    records = connection.execute(
+        "SELECT body FROM records WHERE chat_id = ? AND type = 'permission-decided' ORDER BY seq", (chat_id,)
+    )
+    decided = {one.approval.batch_id: one.at for one in (_decided_of.decode(body) for (body,) in records)}
+    asked = connection.execute("SELECT tool_call_id, batch_id, created_at FROM approvals WHERE chat_id = ?", (chat_id,))
+    waited: dict[str, float] = {}
+    for call_id, batch_id, created_at in asked:
+        if batch_id in decided:
+            waited[call_id] = waited.get(call_id, 0.0) + _seconds_between(created_at, decided[batch_id])
+    return waited
+
+
+def _seconds_between(began: str, ended: str) -> float:
+    return max(0.0, (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds())
 
 
 _Row = tuple[

@@ -161,6 +161,9 @@ class SqlStore:
     async def decided_in_waiting_batches(self, chat_id: str) -> dict[str, ApprovalState]:
         return await self._reader.read(approvals.decided_in_waiting_batches, chat_id)
 
+    async def seconds_waited(self, chat_id: str) -> dict[str, float]:
+        return await self._reader.read(approvals.seconds_waited, chat_id)
+
     async def question(self, message_id: str) -> QuestionRow | None:
         return await self._reader.read(questions_and_plans.question, message_id)
 

@@ -3,6 +3,8 @@ import type { Texts } from "../messages";
 
 export const messages: Texts = {
   youApprovedThePlan: "Sie haben den Plan freigegeben",
+  planThatCannotBeUsed: "Plan, der nicht ausgeführt werden kann",
+  theReplyAsItCame: "Die Antwort, wie sie kam",
   theApprovedPlanAsIt: "Der freigegebene Plan, wie er gesendet wurde",
   changesAndCommands: "Änderungen und Befehle",
   minutesAtWork: "Minuten",
