@@ -49,7 +49,7 @@ async def audit_log(chat_id: str, principal: Reader, services: ServicesDep) -> S
     return StreamingResponse(_lines(services, chat_id, end), media_type="application/x-ndjson")
 
 
-@routes.post("/audit/verify", response_model=AuditVerified, responses=error_responses())
+@routes.post("/audit/verify", response_model=AuditVerified, responses=error_responses(body=True))
 async def verify_audit(principal: Manager, services: ServicesDep) -> Response:
     """Reads every record of every chat, as `anycowork audit verify` does: for a person who wants to know, not for a probe."""
     found = await services.server.verify_audit()
