@@ -41,7 +41,7 @@ describe("paths in free text", () => {
 
 describe("in a chat", () => {
   beforeEach(() => {
-    useLive.setState({ chatId: "c1", workspace: "/work/zebra" });
+    useLive.setState({ chatId: "c1", workspace: "/home/anna/zebra" });
     useFilesPane.setState({ open: false, path: null, line: null });
   });
 
@@ -49,14 +49,14 @@ describe("in a chat", () => {
     show(
       <>
         <Markdown text={"Look at **src/a.py:3**, `b.py` and [the notes](docs/notes.md)."} />
-        <Output text="/work/zebra/src/c.py:9: boom" />
+        <Output text="/home/anna/zebra/src/c.py:9: boom" />
       </>,
     );
     for (const [words, path, line] of [
       ["src/a.py:3", "src/a.py", 3],
       ["b.py", "b.py", null],
       ["the notes", "docs/notes.md", null],
-      ["/work/zebra/src/c.py:9", "src/c.py", 9],
+      ["/home/anna/zebra/src/c.py:9", "src/c.py", 9],
     ] as const) {
       await userEvent.click(screen.getByRole("button", { name: words }));
       expect(useFilesPane.getState()).toMatchObject({ open: true, path, line });
