@@ -65,6 +65,7 @@ async def test_what_is_read_does_not_move_when_older_messages_come_in_front(tmp_
             await wheel(page, -1500)
             if await page.get_by_text("Older messages…").is_visible():
                 break
+        await page.wait_for_function(AT_REST)
         held, before = await in_view(page)
         gate.set()
         await expect(page.get_by_text("Older messages…")).to_be_hidden()
