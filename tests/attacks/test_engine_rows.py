@@ -2,9 +2,7 @@
 
 import asyncio
 import base64
-import os
 import pickle  # noqa: TID251  # the attack
-import pwd
 from pathlib import Path
 
 import pytest
@@ -13,17 +11,10 @@ from anycowork.domain.engine import Segment
 from anycowork.domain.messages import Json
 from anycowork.engine.dbos_engine import DbosEngine
 from anycowork.engine.dbos_runtime import APPLICATION_VERSION, QUEUE, WORKFLOW
+from support.postgres import has_a_name
 from support.postgres_process import own_postgres
 
-
-def _has_a_name() -> bool:
-    try:
-        return bool(pwd.getpwuid(os.geteuid()))
-    except KeyError:
-        return False
-
-
-pytestmark = pytest.mark.skipif(not _has_a_name(), reason="PostgreSQL starts for no user who has no name")
+pytestmark = pytest.mark.skipif(not has_a_name(), reason="PostgreSQL starts for no user who has no name")
 
 
 class _Touch:

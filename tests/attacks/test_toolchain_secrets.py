@@ -24,7 +24,7 @@ LEFT: tuple[tuple[str, str, bool], ...] = (
     (".asdf/plugins/own/.git/config", f"[remote]\n\turl = https://{SECRET.replace(' ', '-')}@example.com/p.git\n", False),
     (".asdf/installs/postgres/16.1/data/base/1/2619", SECRET, False),
     (".asdf/installs/postgres/16.1/data/PG_VERSION", "16\n", False),
-    ("venvs/tool/pip.conf", f"[global]\nindex-url = https://me:{SECRET.replace(' ', '-')}@pypi.example.com/simple\n", False),
+    ("venvs/tool/pip.conf", f"[global]\nindex-url = https://me:{SECRET.replace(' ', '-')}@packages.example.com/simple\n", False),
     ("venvs/tool/.python_history", SECRET, False),
     ("venvs/tool/lib/python3.12/site-packages/cacert.pem", "-----BEGIN CERTIFICATE-----\npublic words\n", False),
     ("venvs/tool/share/jupyter/kernel.json", '{"argv": ["python"], "about": "public words"}\n', False),
@@ -74,7 +74,7 @@ async def test_a_credential_that_came_after_the_start_is_covered_too(home: Home)
 def test_what_only_looks_like_a_credential_is_left_and_databases_are_not(tmp_path: Path) -> None:
     kept = {
         ".git/config": "[remote]\n\turl = https://git@example.com/brew.git\n",
-        "etc/pip.conf": "[global]\nindex-url = https://pypi.example.com/simple\n",
+        "etc/pip.conf": "[global]\nindex-url = https://packages.example.com/simple\n",
         "etc/npmrc": "prefix=${HOME}\n",
         "maven/conf/settings.xml": "<settings><!-- <password>example</password> --></settings>",
         "lib/python3.12/test/certdata/keycert.pem": KEY,
