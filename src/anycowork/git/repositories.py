@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from anycowork.domain.errors import CommandFailed, FileExists, Invalid, StateChanged, ToolFault
+from anycowork.domain.errors import CommandFailed, StateChanged, ToolFault
 from anycowork.domain.git import GitFile, GitState, PushOffer, PushRequest
 from anycowork.domain.ports import Workspace
 from anycowork.git.git_process import MOST_PRINTED, run_git
-from anycowork.git.own_git_folder import GitHead, is_branch_reference, own_git_folder, read_head, real_git_folder
+from anycowork.git.new_branch import plan_branch
+from anycowork.git.own_git_folder import GitHead, own_git_folder, read_head, real_git_folder
 from anycowork.git.push import push, read_push_offer
 from anycowork.git.repository_place import NoRepository, RepositoryPlace, find_repository
 from anycowork.git.worktrees import add_worktree
@@ -168,20 +169,10 @@ def _locked_index(place: RepositoryPlace) -> Iterator[Callable[[bytes], None]]:
 
 
 def _branch(folder: Folder, name: str) -> None:
-    reference = f"refs/heads/{name}"
-    if not is_branch_reference(reference):
-        raise Invalid(f"'{name[:80]}' cannot be the name of a branch.", param="name")
-    place = find_repository(folder)
-    head = read_head(place)
-    if head.commit is None:
-        raise ToolFault("There is no commit yet that a branch could start at. Commit first.")
-    real = real_git_folder(place)
-    words = ("update-ref", "-m", "branch: created", reference, head.commit, "0" * len(head.commit))
-    try:
-        run_git(words, folder=folder.root, environment=real)
-    except CommandFailed:
-        raise FileExists(f"There is a branch '{name}' already.") from None
-    run_git(("symbolic-ref", "-m", "switched", "HEAD", reference), folder=folder.root, environment=real)
+    branch = plan_branch(folder, name, param="name")
+    branch.create()
+    real = real_git_folder(branch.place)
+    run_git(("symbolic-ref", "-m", "switched", "HEAD", branch.reference), folder=folder.root, environment=real)
 
 
 def _require_head(place: RepositoryPlace, expected: str | None) -> GitHead:

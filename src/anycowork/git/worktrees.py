@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from anycowork.domain.errors import CommandFailed, FileExists, Invalid, ToolFault
 from anycowork.git.git_process import run_git
-from anycowork.git.own_git_folder import GitHead, is_branch_reference, own_git_folder, read_head, real_git_folder
-from anycowork.git.repository_place import GIT, WORKTREES, RepositoryPlace, find_repository
+from anycowork.git.new_branch import NewBranch, plan_branch
+from anycowork.git.own_git_folder import GitHead, own_git_folder, real_git_folder
+from anycowork.git.repository_place import GIT, WORKTREES, RepositoryPlace
 from anycowork.sandbox.new_folder import create_folder_beside
 from anycowork.sandbox.stage import remove_tree
 from anycowork.workspace.folder import Folder
@@ -28,20 +28,15 @@ def add_worktree(folder: Folder, branch: str, elsewhere: Path) -> str:
 
     Raises: NoRepository, FileExists, Invalid, ToolFault; then nothing was changed.
     """
-    reference = f"refs/heads/{branch}"
-    if not is_branch_reference(reference):
-        raise Invalid(f"'{branch[:80]}' cannot be the name of a branch.", param="branch")
-    place = find_repository(folder)
-    head = read_head(place)
-    if head.commit is None:
-        raise ToolFault("There is no commit yet that a worktree could start at. Commit first.")
-    with _new_reference(place, reference, head.commit):
+    new = plan_branch(folder, branch, param="branch")
+    place = new.place
+    with _created(new):
         name = f"{Path(place.jail.root).name}-{branch.replace('/', '-')}"
         made = create_folder_beside(Path(place.jail.root), name[:200], elsewhere)
         linked = RepositoryPlace(place.jail, str(made))
         try:
-            linked = _link(place, made, reference)
-            _check_out(linked, GitHead(reference, head.commit))
+            linked = _link(place, made, new.reference)
+            _check_out(linked, GitHead(new.reference, new.commit))
             _give_to_owner(place, linked)
         except BaseException:
             remove_tree(made)
@@ -52,18 +47,14 @@ def add_worktree(folder: Folder, branch: str, elsewhere: Path) -> str:
 
 
 @contextmanager
-def _new_reference(place: RepositoryPlace, reference: str, commit: str) -> Iterator[None]:
+def _created(branch: NewBranch) -> Iterator[None]:
     """Removes it again if the block fails."""
-    real = real_git_folder(place)
-    words = ("update-ref", "-m", "branch: created", reference, commit, "0" * len(commit))
-    try:
-        run_git(words, folder=place.worktree, environment=real)
-    except CommandFailed:
-        raise FileExists(f"There is a branch '{reference.removeprefix('refs/heads/')}' already.") from None
+    branch.create()
     try:
         yield
     except BaseException:
-        run_git(("update-ref", "-d", reference, commit), folder=place.worktree, environment=real)
+        words = ("update-ref", "-d", branch.reference, branch.commit)
+        run_git(words, folder=branch.place.worktree, environment=real_git_folder(branch.place))
         raise
 
 
