@@ -12,6 +12,11 @@ from anycowork.files.pdf_worker import ANSWER
 
 SECONDS = 60.0
 _HEAD = 1024  # a PDF names itself within its first bytes
+# Without our environment, and yet with our packages, wherever this Python found them.
+_START = (
+    "import json, runpy, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
+    "runpy.run_module('anycowork.files.pdf_worker', run_name='__main__')"
+)
 _CONTROLS = dict.fromkeys((*range(9), 11, *range(14, 32), *range(127, 133), *range(134, 160)))
 
 
@@ -43,7 +48,7 @@ def _run_worker(data: bytes) -> dict[str, object]:
         given.seek(0)
         try:
             done = subprocess.run(
-                [sys.executable, "-I", "-m", "anycowork.files.pdf_worker", str(MAX_BYTES)],
+                [sys.executable, "-I", "-c", _START, json.dumps([*filter(None, sys.path)]), str(MAX_BYTES)],
                 stdin=given,
                 stdout=answer,
                 stderr=subprocess.DEVNULL,

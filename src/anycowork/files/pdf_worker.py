@@ -1,7 +1,7 @@
 """The child process that reads a PDF: its standard input is the file, its standard output one JSON object. It trusts nothing in the file.
 
 It limits itself before it reads: processor time, memory and size of the answer; and, where the kernel has Landlock, it writes and starts
-nothing and connects nowhere. Run as `python -I -m anycowork.files.pdf_worker MOST_BYTES`.
+nothing and connects nowhere. Run with `-I` and one argument: how much text is wanted at most.
 """
 
 import json
