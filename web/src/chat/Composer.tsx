@@ -2,11 +2,11 @@
 
 import { ArrowUp, CornerDownRight, ListPlus, Network, PencilLine, Square, Workflow } from "lucide-react";
 import { type KeyboardEvent, lazy, Suspense, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { draftOf, keepDraft } from "../browser/preferences";
 import { useCommandSuggestions } from "../composer/commandSuggestions";
 import { type CommandName, commandIn, completionContextAt } from "../composer/inputSyntax";
 import { useMentionSuggestions } from "../composer/mentionSuggestions";
 import { SuggestionList, useSuggestionKeys } from "../composer/Suggestions";
-import { draftOf, keepDraft } from "../state/preferences";
 import { t } from "../texts/chat";
 import { t as texts } from "../texts/composer";
 import { t as jobTexts } from "../texts/jobs";
@@ -63,10 +63,6 @@ function recall(
   if (key === "ArrowUp" && now < sent.length) return { words: sent.at(-now - 1)!, back: now + 1 };
   if (key === "ArrowDown" && now > 0) return { words: now === 1 ? "" : sent.at(-now + 1)!, back: now - 1 };
   return null;
-}
-
-export function focusComposer(): void {
-  document.getElementById("composer")?.focus();
 }
 
 /** Words typed at nothing in particular are meant for the field; not while a letter might be a decision. */

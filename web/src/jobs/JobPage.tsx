@@ -2,13 +2,13 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { MessageSquare, Pause, Play, Square } from "lucide-react";
 import { useEffect, useState } from "react";
-import { SidebarButton } from "../chat/SidebarButton";
-import { Inline } from "../messages/Inline";
-import { Markdown } from "../messages/Markdown";
+import { Inline } from "../content/Inline";
+import { Markdown } from "../content/Markdown";
 import { openChat, useLive } from "../state/live";
 import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
+import { SidebarButton } from "../ui/SidebarButton";
 import { attempt } from "../ui/toasts";
 import { Refusal } from "../wire/client";
 import { JobAudit } from "./JobAudit";
