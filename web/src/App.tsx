@@ -17,7 +17,7 @@ import { followAll, readAgain, useChats, useConnection } from "./state/sidebar";
 import { t } from "./texts/app";
 import { Banner } from "./ui/Banner";
 import { Button } from "./ui/Button";
-import { Calm } from "./ui/Calm";
+import { ErrorBoundary } from "./ui/ErrorBoundary";
 import { useHotkeys } from "./ui/hotkeys";
 import { isNarrow, useNarrow } from "./ui/narrow";
 import { Palette } from "./ui/Palette";
@@ -115,11 +115,14 @@ function Frame() {
       <div id="main" tabIndex={-1} className="flex min-w-0 flex-1 flex-col outline-none">
         <Banner connection={connection} />
         <div className="flex min-h-0 flex-1">
-          <Calm key={path.startsWith("/settings") ? "/settings" : path.split("/", 3).join("/")} fallback={<Broken />}>
+          <ErrorBoundary
+            key={path.startsWith("/settings") ? "/settings" : path.split("/", 3).join("/")}
+            fallback={<Broken />}
+          >
             <SidebarHidden value={!sidebar}>
               <Pages onSidebar={toggle} />
             </SidebarHidden>
-          </Calm>
+          </ErrorBoundary>
         </div>
       </div>
       <Palette open={open === "palette"} commands={commands} onWords={setSought} onClose={() => setOpen(null)} />

@@ -148,7 +148,7 @@ class TurnRecorder:
 
     def _call(self, context: TurnContext, found: CallsReply, batch_id: str, at: int) -> Call:
         read = found.calls[at]
-        provenance = Provenance(found.whole, context.occurs_in_result(read))
+        provenance = Provenance(found.whole, context.may_be_injected(read))
         return Call(
             id=self._clock.new_id(),
             chat_id=context.chat.id,

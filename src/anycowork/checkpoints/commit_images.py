@@ -7,7 +7,7 @@ For changes of many paths: a path that was not there before costs no system call
 import stat
 from collections.abc import Collection, Iterable, Sequence
 
-from anycowork.checkpoints.capture import ContentWriter, ImageReader, Seen, bytes_in, path_of, touched
+from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, bytes_in, path_of, touched
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
 from anycowork.domain.snapshots import Kind, PathImage, Restored, absent
@@ -40,7 +40,7 @@ class CommitImages:
         self._kept, self._hashed = split_unkept([*below, *single], unkept)
         self.needs = bytes_in(self._kept)
 
-    def taken(self, content: ContentWriter) -> list[PathImage]:
+    def taken(self, content: PackTarget) -> list[PathImage]:
         """Stores what the commit will replace or remove. Raises: ToolFault if it cannot be read; OSError if the pack cannot store it."""
         images = [absent(path) for path in self._new]
         with ImageReader(self._folder, content) as reader:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from typing import assert_never
 
-from anycowork.checkpoints.capture import ContentWriter, ImageReader, bytes_in, path_of, refuse_special, touched
+from anycowork.checkpoints.capture import ImageReader, PackTarget, bytes_in, path_of, refuse_special, touched
 from anycowork.checkpoints.capture import image as image_at
 from anycowork.checkpoints.commit_images import (
     CommitImages,
@@ -257,7 +257,7 @@ class PackedSnapshots:
         self._pack.begin(folder.root)
         kept, hashed = split_unkept(touched(folder, paths), UnkeptFolders(folder, unkept_names))
         self._quota.require_space(bytes_in(kept))
-        with ImageReader(folder, self._content_writer(folder)) as reader:
+        with ImageReader(folder, self._pack_target(folder)) as reader:
             images = [reader.image_of(each) for each in kept]
         images += hashed_images(folder, hashed)
         refuse_special(images)
@@ -270,7 +270,7 @@ class PackedSnapshots:
         files = [undo for undo in undos if undo.seen is not None and undo.expected is not None]
         others = touched(folder, [undo.path for undo in undos if undo.seen is None])
         self._quota.require_space(bytes_in(others) + sum(undo.expected.size for undo in files if undo.expected))
-        with ImageReader(folder, self._content_writer(folder)) as reader:
+        with ImageReader(folder, self._pack_target(folder)) as reader:
             found = {seen[0].path: reader.image_of(seen) for seen in others}
             for undo in files:
                 if undo.path not in found:  # it may be in one of the other folders
@@ -284,13 +284,13 @@ class PackedSnapshots:
         self._pack.begin(folder.root)
         found = CommitImages(folder, intents, UnkeptFolders(folder, self._unkept_folders))
         self._quota.require_space(found.needs)
-        images = found.taken(self._content_writer(folder))
+        images = found.taken(self._pack_target(folder))
         refuse_special(images)
         self._pack.sync([each.hash for each in images if each.kept])
         return images
 
-    def _content_writer(self, folder: Folder) -> ContentWriter:
-        return ContentWriter(self._pack, folder.root, max_bytes=self._quota.max_bytes)
+    def _pack_target(self, folder: Folder) -> PackTarget:
+        return PackTarget(self._pack, folder.root, max_bytes=self._quota.max_bytes)
 
     def _capture_after(self, folder: Folder, before: Snapshot) -> tuple[list[PathImage], Comparison, str | None]:
         with ImageReader(folder) as reader:

@@ -24,7 +24,7 @@ def optimize_history_by_tokens(
 
 
 @value
-class Shown:
+class SelectedMessages:
     """The messages for the model, and their estimated tokens: counted per message, before adjacent ones are merged.
 
     `full`: something that the agent did in the current turn is not among them.
@@ -74,7 +74,7 @@ class Window:
         self._fitting, self._fitted = None, 0
         self._begins_late = False
 
-    def shown(self, *, budget: int, system: str = "") -> Shown:
+    def shown(self, *, budget: int, system: str = "") -> SelectedMessages:
         """As `optimize_history_by_tokens`."""
         if self._system.text is not system:
             self._system = _System(system, tokens(system, self.ratio) + FRAME if system else 0)
@@ -82,10 +82,10 @@ class Window:
         if (
             system_prompt.tokens + self._tokens <= budget and not self._begins_late
         ):  # nearly always; then nothing has to give way
-            return Shown((*system_prompt.messages, *self._whole.turns), system_prompt.tokens + self._tokens)
+            return SelectedMessages((*system_prompt.messages, *self._whole.turns), system_prompt.tokens + self._tokens)
         kept, weight = self._within(budget - system_prompt.tokens)
         full = self._fitting is not None and self._fitting.current_turn_cut
-        return Shown((*system_prompt.messages, *kept), system_prompt.tokens + weight, full)
+        return SelectedMessages((*system_prompt.messages, *kept), system_prompt.tokens + weight, full)
 
     def _within(self, token_budget: int) -> tuple[list[PromptMessage], int]:
         if self._fitting is None or self._fitting.budget != token_budget:

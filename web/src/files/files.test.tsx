@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it } from "vitest";
 import { useLive } from "../state/live";
-import { expectAccessible, show } from "../testing/room";
+import { expectAccessible, show } from "../testing/render";
 import type { Entry, Folder, NetChange } from "./acts";
 import { commentWords, writeToComposer } from "./comment";
 import { hunksOf, quoteOf } from "./hunks";

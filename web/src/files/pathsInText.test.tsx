@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { Markdown } from "../messages/Markdown";
 import { Output } from "../messages/Output";
 import { useLive } from "../state/live";
-import { show } from "../testing/room";
+import { show } from "../testing/render";
 import { useFilesPane } from "./opening";
 import { partsOf, type TextKind } from "./pathsInText";
 

@@ -60,7 +60,7 @@ export default function JobPage({ jobId, taskId, onSidebar }: Props) {
           </span>
         )}
       </header>
-      {job && <Shown job={job} taskId={taskId} />}
+      {job && <JobDetails job={job} taskId={taskId} />}
       {!job && !error && (
         <p role="status" className="late m-auto text-sm text-ink-3">
           {t.opening}
@@ -76,7 +76,7 @@ export default function JobPage({ jobId, taskId, onSidebar }: Props) {
   );
 }
 
-function Shown({ job, taskId }: { job: Job; taskId: string | null }) {
+function JobDetails({ job, taskId }: { job: Job; taskId: string | null }) {
   const live = useLive();
   const view = live.chatId === job.context_id ? live.view : null;
   const queries = useQueryClient();

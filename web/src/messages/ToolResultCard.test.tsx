@@ -1,7 +1,7 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
-import { show } from "../testing/room";
+import { show } from "../testing/render";
 import { readToolResult } from "../wire/nouns";
 import { cut, cutStart } from "./Output";
 import { ToolResultCard } from "./ToolResultCard";

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it, vi } from "vitest";
-import { approval, event } from "../testing/room";
+import { approval, event } from "../testing/render";
 import { notify, wordsFor } from "./notices";
 import { setPreference } from "./preferences";
 

@@ -2,7 +2,7 @@ import { fireEvent, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
 import { setPreference } from "../state/preferences";
-import { expectAccessible, show } from "../testing/room";
+import { expectAccessible, show } from "../testing/render";
 import { conflict, keysOf, pressed, setKeys, useHotkeys } from "./hotkeys";
 import { Shortcuts } from "./Shortcuts";
 

@@ -12,7 +12,7 @@ import { loose, type Provider, text } from "../wire/nouns";
 import { type ProviderChange, ProviderEdit } from "./ProviderEdit";
 import { type NewProvider, ProviderForm } from "./ProviderForm";
 
-export function Answers() {
+export function Providers() {
   const { data: providers = [] } = useProviders();
   const { data: presets = [] } = usePresets();
   const { data: settings } = useSettings();
