@@ -48,7 +48,7 @@ from anycowork.domain.engine import Engine
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.ports import Clock
 from anycowork.domain.store_ports import ReadStore
-from anycowork.domain.values import value
+from anycowork.domain.values import replace, value
 from anycowork.engine.local import InProcessEngine
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
@@ -67,7 +67,7 @@ from anycowork.server.audit_check import verify_every_chain
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
 from anycowork.server.crash_recovery import recover_after_crash
-from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_data_folder
+from anycowork.server.data_folder import DataFolderLock, ServerInfo, load_or_create_token, lock_data_folder
 from anycowork.server.database_setup import open_database
 from anycowork.server.definition_files import DefinitionFiles
 from anycowork.server.disk_usage import disk_usage
@@ -81,8 +81,7 @@ from anycowork.server.server_peers import (
     TAKEOVER_SECONDS,
     answer_requests,
     build_locks,
-    end_hung_workers,
-    follow_peers,
+    end_hung_peers,
     pull_jobs,
     take_over,
     watch_session,
@@ -128,7 +127,7 @@ class RunningServer:
     app: ASGIApp
     stopping: asyncio.Event
     lost: asyncio.Event
-    """Set when a worker has lost the database: it must be built anew."""
+    """Set when others took over what this process did: it must be built anew."""
     peer_watches: tuple[Coroutine[None, None, None], ...] = ()
 
 
@@ -403,6 +402,7 @@ async def _build_services(
             storage=partial(asyncio.to_thread, disk_usage, settings, shared.sandbox_setup.staging),
             forwarder=database.peers.requests if database.peers is not None else None,
             workers=database.peers.table.workers if database.peers is not None else None,
+            database_away=database.peers.away if database.peers is not None else asyncio.Event(),
             verify_audit=partial(asyncio.to_thread, verify_every_chain, settings),
         ),
     )
@@ -423,7 +423,20 @@ async def _build_services(
         app,
         services.server.stopping,
         lost,
-        _peer_watches(database, hub, locks, recovery, turns, on_rest, takes, coordinator, worker_jobs, lost, app),
+        _peer_watches(
+            database,
+            hub,
+            locks,
+            recovery,
+            turns,
+            on_rest,
+            takes,
+            coordinator,
+            worker_jobs,
+            lost,
+            services.server.stopping,
+            app,
+        ),
     )
 
 
@@ -455,6 +468,7 @@ def _peer_watches(
     coordinator: JobCoordinator,
     worker_jobs: int | None,
     lost: asyncio.Event,
+    stopping: asyncio.Event,
     app: ASGIApp,
 ) -> tuple[Coroutine[None, None, None], ...]:
     if database.peers is None or locks is None:
@@ -462,18 +476,24 @@ def _peer_watches(
     peers = database.peers
     if worker_jobs is None:
         return (
-            follow_peers(database, peers, hub),
+            watch_session(database, peers, hub, lost),
+            _stop_when_lost(lost, stopping),
             take_over(database, peers, locks, recovery, turns, on_rest, takes),
             pull_jobs(peers, coordinator, most=None, seconds=TAKEOVER_SECONDS),
-            end_hung_workers(peers),
+            end_hung_peers(peers),
         )
     return (
         watch_session(database, peers, hub, lost),
         take_over(database, peers, locks, recovery, turns, on_rest, takes, PULL_SECONDS),
         pull_jobs(peers, coordinator, most=worker_jobs, seconds=PULL_SECONDS),
         answer_requests(peers, partial(answer_here, app)),
-        end_hung_workers(peers),
+        end_hung_peers(peers),
     )
+
+
+async def _stop_when_lost(lost: asyncio.Event, stopping: asyncio.Event) -> None:
+    await lost.wait()
+    stopping.set()
 
 
 # --- serving
@@ -487,31 +507,67 @@ async def serve(
 ) -> None:
     """Runs the data folder's only server until it is told to stop. `ready` gets a function that makes one-time sign-in codes.
 
+    A server whose chats others took over while it did not answer drops what it had begun, and joins again at the same address.
     Raises: AlreadyRunning, CannotListen, StorageFault, BadWorkspace.
     """
     clock = SystemClock()
-    address = ListenAddress(settings.host, settings.port, settings.shutdown_seconds)
     with lock_data_folder(settings.data_dir) as folder:
         token = load_or_create_token(settings.data_dir, settings.token).get_secret_value()
+        announcement = _Announcement(settings, folder, clock, ready)
+        while True:
+            lost: asyncio.Event | None = None
+            try:
+                async with start_services(settings, clock, token=token) as server:
+                    lost = server.lost
+                    tune_gc()
+                    await serve_app(
+                        server.app,
+                        announcement.address,
+                        stopping=server.stopping,
+                        ready=partial(announcement.publish, server.services.access.sessions),
+                        handle_signals=handle_signals,
+                    )
+            except* StorageFault:
+                if not announcement.published or (lost is not None and not lost.is_set()):
+                    raise
+                await asyncio.sleep(JOIN_AGAIN_SECONDS)
+            if lost is not None and not lost.is_set():
+                return
 
-        def announce(sessions: Sessions, port: int) -> None:
-            host = f"[{settings.host}]" if ":" in settings.host else settings.host
-            info = ServerInfo(
-                pid=os.getpid(),
-                url=f"http://{host}:{port}",
-                host=settings.host,
-                port=port,
-                started_at=clock.now(),
-                version=__version__,
-            )
-            folder.announce(info)
-            if ready:
-                ready(info, lambda seconds: sessions.offer(seconds)[0])
 
-        async with start_services(settings, clock, token=token) as server:
-            tune_gc()
-            known = partial(announce, server.services.access.sessions)
-            await serve_app(server.app, address, stopping=server.stopping, ready=known, handle_signals=handle_signals)
+class _Announcement:
+    """Says where the server answers. The address stays the same when the server joins again."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        folder: DataFolderLock,
+        clock: Clock,
+        ready: Callable[[ServerInfo, NewCode], None] | None,
+    ) -> None:
+        self.address = ListenAddress(settings.host, settings.port, settings.shutdown_seconds)
+        self.published = False
+        self._folder = folder
+        self._clock = clock
+        self._ready = ready
+
+    def publish(self, sessions: Sessions, port: int) -> None:
+        self.address = replace(self.address, port=port)
+        name = self.address.host
+        info = ServerInfo(
+            pid=os.getpid(),
+            url=f"http://{f'[{name}]' if ':' in name else name}:{port}",
+            host=name,
+            port=port,
+            started_at=self._clock.now(),
+            version=__version__,
+        )
+        self._folder.announce(info)
+        if self.published:
+            log.warning("this server has joined the others again, and answers at %s", info.url)
+        elif self._ready:
+            self._ready(info, lambda seconds: sessions.offer(seconds)[0])
+        self.published = True
 
 
 # --- working

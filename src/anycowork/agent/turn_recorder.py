@@ -63,7 +63,7 @@ class TurnRecorder:
         if not end.over:
             await self._write(context, *end.messages, *end.writes, events=end.events)
             return
-        context.turn = replace(context.turn, state=TurnState.ENDED, reason=reason, seconds=self._seconds(context))
+        context.turn = replace(context.turn, state=TurnState.ENDED, reason=end.reason, seconds=self._seconds(context))
         ended = event_factory.turn_ended(context.turn, end.state)
         all_events = (*end.events, *plan_ended(context.turn, context.progress), ended)
         await self._write(

@@ -100,6 +100,8 @@ class ServerServices:
     forwarder: RequestForwarder | None = None
     workers: Callable[[], Awaitable[Sequence[JobWorker]]] | None = None
     """The workers on this database; None where there can be none."""
+    database_away: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while the database does not answer. What runs waits for it; requests are refused, and streams end."""
 
 
 @value

@@ -195,6 +195,18 @@ class DatabaseDamaged(StorageFault):
     retryable = False
 
 
+class TakenOver(StorageFault):
+    """Another process took over what this one did, so nothing of this one is written any more."""
+
+    code = "taken_over"
+
+
+class DatabaseAway(StorageFault):
+    """The database does not answer now. What runs waits for it."""
+
+    code = "database_away"
+
+
 # --- the caller's mistake
 
 

@@ -41,7 +41,7 @@ def limited_shell(
     bash: str, limits: CommandLimits, command: str, *, death_pipe: int, unneeded: int, begun: int, check: str = ":"
 ) -> list[str]:
     """Returns a bash script that limits itself permanently and then runs the command; it ends instead if nobody holds the other end of its
-    death pipe or `check_syntax` ends it. It writes to `begun` just before the command.
+    death pipe or `check` ends it. It writes to `begun` just before the command.
 
     It runs inside the namespace: there a process limit counts only the command's processes, not the user's others. Both are on one line,
     which bash reads as a whole before it runs any of it: a command that does not parse never runs, so it cannot run without limits.

@@ -1,5 +1,6 @@
 """Assembles the parts of an open store, whatever database it is in, and closes it cleanly."""
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -41,6 +42,8 @@ class Peers(Protocol):
 
     table: "PeerTable"
     requests: "ForwardedRequests"
+    away: asyncio.Event
+    """Set while the database does not answer."""
 
     @property
     def server_id(self) -> str: ...
@@ -56,7 +59,10 @@ class Peers(Protocol):
     def holds(self, chat_id: str) -> bool: ...
     async def lives(self, server_id: str) -> bool: ...
     async def keep(self, heard: Callable[["ForeignWrites"], None]) -> None:
-        """Tell `heard` what others write, until it is cancelled. Raises: StorageFault in a worker that lost its session."""
+        """Tell `heard` what others write, until it is cancelled. Raises: StorageFault if others take over what this process does."""
+
+    def joined_lately(self) -> bool:
+        """Whether this process connected again a moment ago, so that the others may still be about to."""
 
     async def aclose(self) -> None: ...
 
