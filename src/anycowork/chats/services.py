@@ -22,7 +22,7 @@ from anycowork.chats.queue_service import QueueService
 from anycowork.chats.role_service import RoleService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
-from anycowork.chats.server_ports import (
+from anycowork.chats.service_ports import (
     Connections,
     EventStreamsPort,
     LocalModelsPort,
@@ -101,6 +101,8 @@ class ServerServices:
     forwarder: RequestForwarder | None = None
     workers: Callable[[], Awaitable[Sequence[JobWorker]]] | None = None
     """The workers on this database; None where there can be none."""
+    database_away: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while the database does not answer. What runs waits for it; requests are refused, and streams end."""
 
 
 @value

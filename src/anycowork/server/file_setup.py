@@ -26,7 +26,7 @@ from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.workspace_copies import LocalWorkspaceCopier
 from anycowork.sandbox.workspaces import home_folder
 from anycowork.server.machine import find_bubblewrap
-from anycowork.server.shared_parts import SharedParts
+from anycowork.server.shared_components import SharedComponents
 from anycowork.store.sql.database import Database
 from anycowork.tools.person_shell import LocalPersonShell
 
@@ -42,7 +42,7 @@ class FileServices:
     pdf_texts: PdfTexts
 
 
-def build_file_services(shared: SharedParts, database: Database, clock: Clock) -> FileServices:
+def build_file_services(shared: SharedComponents, database: Database, clock: Clock) -> FileServices:
     store, rules, browser = database.store, database.rules, LocalFileBrowser()
     recorded = RecordedPathsCache(store)
     files = FileService(store=store, rules=rules, workspaces=shared.workspaces, browser=browser, recorded=recorded)
@@ -82,7 +82,7 @@ def build_file_services(shared: SharedParts, database: Database, clock: Clock) -
 
 
 def build_person_commands(
-    settings: Settings, shared: SharedParts, database: Database, clock: Clock, tasks: asyncio.TaskGroup
+    settings: Settings, shared: SharedComponents, database: Database, clock: Clock, tasks: asyncio.TaskGroup
 ) -> PersonCommandService:
     found = find_bubblewrap()
     shell = LocalPersonShell(
@@ -115,7 +115,7 @@ def _why_no_commands(settings: Settings) -> str | None:
 
 
 def build_workspace_copies(
-    settings: Settings, shared: SharedParts, database: Database, rollback: RollbackService, clock: Clock
+    settings: Settings, shared: SharedComponents, database: Database, rollback: RollbackService, clock: Clock
 ) -> WorkspaceCopyService:
     return WorkspaceCopyService(
         copier=LocalWorkspaceCopier(
@@ -133,13 +133,13 @@ def build_workspace_copies(
     )
 
 
-def _change_writer(shared: SharedParts, database: Database, clock: Clock) -> PersonChangeWriter:
+def _change_writer(shared: SharedComponents, database: Database, clock: Clock) -> PersonChangeWriter:
     return PersonChangeWriter(
         journal=database.journal, workspaces=shared.workspaces, snapshots=shared.snapshots, clock=clock
     )
 
 
-def _register(shared: SharedParts) -> Callable[[str, str], Awaitable[str]]:
+def _register(shared: SharedComponents) -> Callable[[str, str], Awaitable[str]]:
     async def register(root: str, by: str) -> str:
         return await shared.workspace_roots.register(root, registered_by=by)
 
