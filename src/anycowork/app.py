@@ -13,11 +13,12 @@ from starlette.types import ASGIApp
 from anycowork import __version__
 from anycowork.api.application import create_api, create_worker_api
 from anycowork.api.middleware.held_chats import answer_here
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.chat_export import ChatExport
-from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.distributed_chat_locks import DistributedChatLocks, SingleServerOwnership
 from anycowork.chats.earlier_plans import EarlierPlans
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_audit import JobAudit
@@ -27,7 +28,7 @@ from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
 from anycowork.chats.role_service import RoleService
 from anycowork.chats.rollback_service import RollbackService
-from anycowork.chats.server_ports import Sessions
+from anycowork.chats.service_ports import Sessions
 from anycowork.chats.services import (
     AccessServices,
     ModelServices,
@@ -35,7 +36,6 @@ from anycowork.chats.services import (
     Services,
     WorkspaceServices,
 )
-from anycowork.chats.shared_chat_locks import OnlyServer, SharedChatLocks
 from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.trust_service import TrustService
@@ -86,13 +86,13 @@ from anycowork.server.server_peers import (
     take_over,
     watch_session,
 )
-from anycowork.server.shared_parts import (
-    SharedParts,
+from anycowork.server.shared_components import (
+    SharedComponents,
     add_delegates,
     build_isolated_tasks,
     build_local_models,
     build_mcp_manager,
-    build_shared_parts,
+    build_shared_components,
 )
 from anycowork.server.stall_watchdog import StallWatch
 from anycowork.server.uvicorn_server import ListenAddress, serve_app, tune_gc
@@ -225,7 +225,7 @@ async def _build_services(
     worker_jobs: int | None,
 ) -> RunningServer:
     is_worker = worker_jobs is not None
-    shared = await build_shared_parts(settings, clock, database, providers, egress, is_worker=is_worker)
+    shared = await build_shared_components(settings, clock, database, providers, egress, is_worker=is_worker)
     mcp = build_mcp_manager(settings, shared, egress, tasks)
     add_delegates(shared, settings, egress, providers)
     journal, store = database.journal, database.store
@@ -255,15 +255,15 @@ async def _build_services(
         None if is_worker else rollback,
         recovery,
         turns,
-        locks or OnlyServer(),
+        locks or SingleServerOwnership(),
         takes,
     )
-    chat_lock = ChatLock(journal=journal, store=store, scheduler=turns, locks=locks)
+    chat_coordinator = ChatCoordinator(journal=journal, store=store, scheduler=turns, locks=locks)
     isolated = build_isolated_tasks(settings, shared, database, clock)
     coordinator = JobCoordinator(
         journal=journal,
         store=store,
-        turns=chat_lock,
+        turns=chat_coordinator,
         agents=shared.agents,
         isolated=isolated,
         clock=clock,
@@ -276,7 +276,7 @@ async def _build_services(
         files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles, prompts=mcp.workflows
     )
     chats = ChatService(
-        chat_lock=chat_lock,
+        chat_coordinator=chat_coordinator,
         store=store,
         roles=shared.roles,
         prompts=shared.prompts,
@@ -288,7 +288,7 @@ async def _build_services(
         removed=maintenance.soon,
         holds_commands=shared.sandbox_setup.sandbox is not None,
     )
-    queue = QueueService(chat_lock=chat_lock, chats=chats, store=store, clock=clock, tasks=tasks)
+    queue = QueueService(chat_coordinator=chat_coordinator, chats=chats, store=store, clock=clock, tasks=tasks)
 
     def on_rest(chat_id: str) -> None:
         coordinator.wake(chat_id)
@@ -309,9 +309,9 @@ async def _build_services(
     services = Services(
         chats=chats,
         queue=queue,
-        compaction=CompactionService(chat_lock=chat_lock, store=store, providers=providers, clock=clock),
+        compaction=CompactionService(chat_coordinator=chat_coordinator, store=store, providers=providers, clock=clock),
         forks=ForkService(
-            chat_lock=chat_lock,
+            chat_coordinator=chat_coordinator,
             chats=chats,
             rollback=rollback,
             copies=build_workspace_copies(settings, shared, database, rollback, clock),
@@ -325,10 +325,14 @@ async def _build_services(
         pdf_texts=file_services.pdf_texts,
         symbols=SymbolService(store=store, rules=database.rules, workspaces=workspaces, toolbox=shared.toolbox),
         decisions=DecisionService(
-            chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
+            chat_coordinator=chat_coordinator,
+            store=store,
+            toolbox=shared.toolbox,
+            clock=clock,
+            questions=shared.questions,
         ),
         jobs=JobService(
-            chat_lock=chat_lock,
+            chat_coordinator=chat_coordinator,
             store=store,
             agents=shared.agents,
             coordinator=coordinator,
@@ -338,9 +342,9 @@ async def _build_services(
             parallel_tasks=shared.live_settings.parallel_tasks,
         ),
         job_audit=JobAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
-        earlier_plans=EarlierPlans(chat_lock=chat_lock, store=store),
+        earlier_plans=EarlierPlans(chat_coordinator=chat_coordinator, store=store),
         job_commits=JobCommitService(
-            chat_lock=chat_lock,
+            chat_coordinator=chat_coordinator,
             store=store,
             isolated=isolated,
             rollback=rollback,
@@ -436,7 +440,7 @@ async def _build_services(
     )
 
 
-async def _join_peers(peers: Peers, shared: SharedParts, store: ReadStore, *, is_worker: bool) -> JobPlacement:
+async def _join_peers(peers: Peers, shared: SharedComponents, store: ReadStore, *, is_worker: bool) -> JobPlacement:
     """Tells the others that this process is there. Returns which jobs it runs."""
     from anycowork.server.placements import ServerPlacement, WorkerPlacement, describe
 
@@ -449,14 +453,14 @@ async def _takes(turns: TaskTurns, is_worker: bool, turn: Turn) -> bool:
     return not (is_worker and turn.job_id is None) and await turns.runs_here(turn)
 
 
-def _rest_later(tasks: asyncio.TaskGroup, locks: SharedChatLocks, chat_id: str) -> None:
+def _rest_later(tasks: asyncio.TaskGroup, locks: DistributedChatLocks, chat_id: str) -> None:
     tasks.create_task(locks.rest(chat_id))
 
 
 def _peer_watches(
     database: Database,
     hub: Hub,
-    locks: SharedChatLocks | None,
+    locks: DistributedChatLocks | None,
     recovery: TurnRecovery,
     turns: TaskTurns,
     on_rest: Callable[[str], None],

@@ -21,7 +21,7 @@ from anycowork.chats.queue_service import QueueService
 from anycowork.chats.role_service import RoleService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
-from anycowork.chats.server_ports import (
+from anycowork.chats.service_ports import (
     Connections,
     EventStreamsPort,
     LocalModelsPort,

@@ -1,5 +1,6 @@
 """Looks at what a restore would do to the current files, and checks before it begins that it can be done. Changes nothing."""
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,13 +13,14 @@ from anycowork.checkpoints.pack import Damaged, Pack
 from anycowork.checkpoints.restore import BATCH_BYTES, seen_entry
 from anycowork.domain.errors import ContentElsewhere, NotEnoughSpace, OutsideWorkspace, SnapshotDamaged, ToolFault
 from anycowork.domain.snapshots import Kind, PathImage, RestorePreview, Undo, absent
-from anycowork.domain.values import replace
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.paths import shown
+from anycowork.workspace.paths import WorkspacePath, shown
+
+MOST_REMEMBERED = 64 << 20  # bytes of small files that a restore keeps without a second read
 
 
-def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo]) -> RestorePreview:
-    """Returns what restoring these would do now. Each of its undos expects the state that was seen.
+def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo], *, most_remembered: int = 0) -> RestorePreview:
+    """Returns what restoring these would do now. Each of its undos expects the state that was seen, and may have its content.
 
     Raises: SnapshotDamaged, NotEnoughSpace; then nothing can be restored.
     """
@@ -35,8 +37,7 @@ def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo]) -> Restor
                 place = path_of(undo.path)
                 # A link that this same restore removes hides what is below it.
                 hidden = below_any(place, places) and behind_a_link(folder, place)
-                found = None if hidden else reader.stat(place)
-                now = absent(undo.path) if hidden else reader.image_of((place, found))
+                now, found, content = (absent(undo.path), None, None) if hidden else _looked_at(reader, place)
             except (ToolFault, OutsideWorkspace) as error:
                 conflicts[undo.path] = error.message
                 hopeless.add(undo.path)
@@ -52,7 +53,9 @@ def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo]) -> Restor
             elif (reason := _conflict(undo, now)) is not None:
                 conflicts[undo.path] = reason
             seen.append(now)
-            todo.append(replace(undo, expected=now, seen=seen_entry(found, now)))
+            content = content if content is not None and len(content) <= most_remembered else None
+            most_remembered -= len(content or b"")
+            todo.append(Undo(undo.target, now, undo.reason, seen_entry(found, now, content)))
     _require_kept(pack, todo)
     _require_disk_space(folder, todo)
     found_differences = compare(
@@ -69,6 +72,15 @@ def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo]) -> Restor
         found_differences.text,
         tuple(unkept),
     )
+
+
+def _looked_at(reader: ImageReader, place: WorkspacePath) -> tuple[PathImage, os.stat_result | None, bytes | None]:
+    """Returns image, stat and, of a small file, the content. Raises: ToolFault, OutsideWorkspace."""
+    small = reader.small_file(place)
+    if small is not None:
+        return small
+    found = reader.stat(place)
+    return reader.image_of((place, found)), found, None
 
 
 def _require_kept(pack: Pack, undos: Sequence[Undo]) -> None:

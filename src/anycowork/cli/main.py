@@ -197,10 +197,7 @@ def chat(
 
 @app.command(help=ACP_HELP, short_help="Serve an editor (Agent Client Protocol).")
 def acp(context: typer.Context, workspace: Workspace = None, model: Model = None, data_dir: DataDir = None) -> None:
-    from anycowork.acp.sdk import quick_model_building
-
-    with quick_model_building():
-        from anycowork.acp.command import serve_editor
+    from anycowork.acp.command import serve_editor
 
     flags, environ, cwd = invoked(context, workspace=workspace, model=model, data_dir=data_dir)
     raise typer.Exit(serve_editor(flags, environ, cwd=cwd))

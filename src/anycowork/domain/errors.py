@@ -85,7 +85,7 @@ class StepsOpen(ModelFault):
     code = "steps_open"
 
 
-class Runaway(ModelFault):
+class RunawayReply(ModelFault):
     code = "runaway_reply"
 
 

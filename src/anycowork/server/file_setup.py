@@ -22,7 +22,7 @@ from anycowork.sandbox.git_identity import git_identity
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.workspace_copies import LocalWorkspaceCopier
 from anycowork.sandbox.workspaces import home_folder
-from anycowork.server.shared_parts import SharedParts
+from anycowork.server.shared_components import SharedComponents
 from anycowork.store.sql.database import Database
 
 
@@ -35,7 +35,7 @@ class FileServices:
     pdf_texts: PdfTexts
 
 
-def build_file_services(shared: SharedParts, database: Database, clock: Clock) -> FileServices:
+def build_file_services(shared: SharedComponents, database: Database, clock: Clock) -> FileServices:
     store, rules, browser = database.store, database.rules, LocalFileBrowser()
     recorded = RecordedPathsCache(store)
     files = FileService(store=store, rules=rules, workspaces=shared.workspaces, browser=browser, recorded=recorded)
@@ -75,7 +75,7 @@ def build_file_services(shared: SharedParts, database: Database, clock: Clock) -
 
 
 def build_workspace_copies(
-    settings: Settings, shared: SharedParts, database: Database, rollback: RollbackService, clock: Clock
+    settings: Settings, shared: SharedComponents, database: Database, rollback: RollbackService, clock: Clock
 ) -> WorkspaceCopyService:
     return WorkspaceCopyService(
         copier=LocalWorkspaceCopier(
@@ -93,13 +93,13 @@ def build_workspace_copies(
     )
 
 
-def _change_writer(shared: SharedParts, database: Database, clock: Clock) -> PersonChangeWriter:
+def _change_writer(shared: SharedComponents, database: Database, clock: Clock) -> PersonChangeWriter:
     return PersonChangeWriter(
         journal=database.journal, workspaces=shared.workspaces, snapshots=shared.snapshots, clock=clock
     )
 
 
-def _register(shared: SharedParts) -> Callable[[str, str], Awaitable[str]]:
+def _register(shared: SharedComponents) -> Callable[[str, str], Awaitable[str]]:
     async def register(root: str, by: str) -> str:
         return await shared.workspace_roots.register(root, registered_by=by)
 

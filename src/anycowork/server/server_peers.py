@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from anycowork.chats.shared_chat_locks import SharedChatLocks
+from anycowork.chats.distributed_chat_locks import DistributedChatLocks
 from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import settle_after_crash
@@ -56,10 +56,10 @@ async def _take_when_free(database: Database, peers: Peers, root: str) -> int:
         await asyncio.sleep(RETRY_SECONDS)
 
 
-def build_locks(database: Database, peers: Peers, turns: TaskTurns, *, waits: bool = True) -> SharedChatLocks:
+def build_locks(database: Database, peers: Peers, turns: TaskTurns, *, waits: bool = True) -> DistributedChatLocks:
     """Without `waits`, a chat that another process has is refused at once."""
     journal, seconds = database.journal, None if waits else 0.0
-    return SharedChatLocks(
+    return DistributedChatLocks(
         peers, refresh=journal.refresh, flush=journal.flush, is_busy=turns.is_busy, wait_seconds=seconds
     )
 
@@ -81,7 +81,7 @@ async def follow_peers(database: Database, peers: Peers, hub: Hub) -> None:
 async def take_over(
     database: Database,
     peers: Peers,
-    locks: SharedChatLocks,
+    locks: DistributedChatLocks,
     recovery: TurnRecovery,
     turns: TaskTurns,
     on_rest: Callable[[str], None],

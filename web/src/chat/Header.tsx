@@ -31,10 +31,10 @@ import { IconButton } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Menu, MenuItem, MenuLine } from "../ui/Menu";
 import { useNarrow } from "../ui/narrow";
+import { SidebarButton } from "../ui/SidebarButton";
 import { attempt } from "../ui/toasts";
 import { Details, Meter } from "./Meter";
 import { printChat } from "./Printed";
-import { SidebarButton } from "./SidebarButton";
 import { saveExport } from "./saveExport";
 import { usageWords, useUsage } from "./usage";
 

@@ -4,7 +4,7 @@ import type { PlanStanding } from "../state/reduce";
 import type { Saying } from "../state/rows";
 import { isOrder, type Run, runOf } from "../state/runs";
 import type { QuestionStanding } from "../state/standing";
-import { Calm } from "../ui/Calm";
+import { ErrorBoundary } from "../ui/ErrorBoundary";
 import {
   type Disclosure,
   loose,
@@ -55,13 +55,13 @@ interface CardProps {
 /** A card that breaks on what it was given is shown as text too: one message never takes the chat with it. */
 export const Card = memo(function Card(props: CardProps) {
   return (
-    <Calm fallback={<TextCard message={props.message} thought={props.thought} />}>
-      <Shown {...props} />
-    </Calm>
+    <ErrorBoundary fallback={<TextCard message={props.message} thought={props.thought} />}>
+      <CardBody {...props} />
+    </ErrorBoundary>
   );
 });
 
-function Shown(props: CardProps) {
+function CardBody(props: CardProps) {
   const { message, thought, saying } = props;
   const plain = <TextCard message={message} thought={thought} saying={saying} />;
   switch (message.message_type) {

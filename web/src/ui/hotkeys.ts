@@ -1,7 +1,7 @@
 // The page's keys in one table: what the shortcuts dialog shows is what works.
 
 import { useLayoutEffect } from "react";
-import { preference, setPreference } from "../state/preferences";
+import { preference, setPreference } from "../browser/preferences";
 import { t } from "../texts/ui";
 import { loose, text } from "../wire/nouns";
 

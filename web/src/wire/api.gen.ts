@@ -6757,7 +6757,7 @@ export interface components {
         Speaker: "user" | "assistant" | "system" | "tool";
         /**
          * SpentShape
-         * @description `calls` are changes and commands that the plan names; `cost_of` in US dollars, null where a model has no price.
+         * @description `calls` are changes and commands that the plan names; `cost` in US dollars, null where a model has no price.
          */
         SpentShape: {
             /** Calls */

@@ -24,7 +24,7 @@ from anycowork.store.sql.rules import SqlRules
 from anycowork.store.sql.snapshots import SqlRetention
 from anycowork.store.sql.store import SqlStore
 from anycowork.store.sql.system_prompts import SqlSystemPrompts
-from anycowork.store.sql.turns import Running, task_states
+from anycowork.store.sql.turns import RunningTurnCache, task_states
 from anycowork.store.sql.workspaces import SqlLeases, SqlWorkspaceRoots
 from anycowork.store.sql.writer import Writer
 
@@ -172,7 +172,7 @@ def assemble(
     change_writer = ChangeWriter(heads.note, notify)
     writer = Writer(connection, undone=change_writer.forget, committed=heads.write)
     lines = ChatSequencer(lambda chat_id: reader.read_now(chats.next_seq, chat_id))
-    pieces, running = DeltaBuffer(), Running()
+    pieces, running = DeltaBuffer(), RunningTurnCache()
     rules = SqlRules(reader, writer, clock, shared=shared)
     return Database(
         journal=SqlJournal(

@@ -44,7 +44,7 @@ from anycowork.tools.toolbox import ToolRegistry, built_in_tools
 
 
 @value
-class SharedParts:
+class SharedComponents:
     """The parts that several services use, built before any of them."""
 
     roles: RoleRegistry
@@ -60,7 +60,7 @@ class SharedParts:
     questions: LiveQuestions
 
 
-async def build_shared_parts(
+async def build_shared_components(
     settings: Settings,
     clock: Clock,
     database: Database,
@@ -68,7 +68,7 @@ async def build_shared_parts(
     egress: Egress,
     *,
     is_worker: bool = False,
-) -> SharedParts:
+) -> SharedComponents:
     """Builds them. A worker registers no folder: people register the servers' ones."""
     workspace_roots = WorkspaceRoots(database.roots, settings)
     if not is_worker:
@@ -84,7 +84,7 @@ async def build_shared_parts(
     pack = Pack(settings.snapshots_folder, others=await _other_packs(settings, database, is_worker=is_worker))
     roles = RoleRegistry(DefinitionFiles(settings.data_dir).read_roles())
     live_settings = LiveSettings(settings, providers, sandbox_setup, plugins)
-    return SharedParts(
+    return SharedComponents(
         roles=roles,
         agents=AgentRegistry(live_settings.agents, roles),
         workspace_roots=workspace_roots,
@@ -116,7 +116,9 @@ async def _other_packs(settings: Settings, database: Database, *, is_worker: boo
     return OtherPacks(lambda: [PackFolder(*row) for row in database.pack_folders(besides=own)])
 
 
-def build_isolated_tasks(settings: Settings, shared: "SharedParts", database: Database, clock: Clock) -> IsolatedTasks:
+def build_isolated_tasks(
+    settings: Settings, shared: "SharedComponents", database: Database, clock: Clock
+) -> IsolatedTasks:
     workspaces, spare = shared.workspaces, CommandLimits().free_space
     copies = PrivateCopies(
         shared.sandbox_setup.staging, workspaces, most_bytes=settings.command_copy_bytes, spare=spare
@@ -131,7 +133,9 @@ def build_isolated_tasks(settings: Settings, shared: "SharedParts", database: Da
     return IsolatedTasks(copies, committer)
 
 
-def build_mcp_manager(settings: Settings, shared: SharedParts, egress: Egress, tasks: asyncio.TaskGroup) -> McpManager:
+def build_mcp_manager(
+    settings: Settings, shared: SharedComponents, egress: Egress, tasks: asyncio.TaskGroup
+) -> McpManager:
     """Builds the MCP manager. Servers connect in the background; the SDK is not imported without any. Raises: StorageFault."""
     store = McpServerStore(settings.data_dir)
     launcher = ServerLauncher(shared.sandbox_setup.sandbox, egress, settings.data_dir)
@@ -141,7 +145,7 @@ def build_mcp_manager(settings: Settings, shared: SharedParts, egress: Egress, t
     return manager
 
 
-def add_delegates(shared: SharedParts, settings: Settings, egress: Egress, providers: ProviderRegistry) -> None:
+def add_delegates(shared: SharedComponents, settings: Settings, egress: Egress, providers: ProviderRegistry) -> None:
     """Offers the agents of other vendors as tools, and as what answers a chat. Their protocol is imported with the first task."""
     launcher = ServerLauncher(shared.sandbox_setup.sandbox, egress, settings.data_dir)
     source = DelegateSource(shared.live_settings.delegates(), launcher)

@@ -1,9 +1,9 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { houseClock, houseNow } from "./houseClock";
+import { serverClock, serverNow } from "./serverClock";
 
 const NOON = Date.UTC(2026, 0, 1, 12);
 const answered = (date: string) =>
-  houseClock.onResponse!({ response: new Response(null, { headers: { date } }) } as never);
+  serverClock.onResponse!({ response: new Response(null, { headers: { date } }) } as never);
 
 afterEach(() => vi.useRealTimers());
 
@@ -14,5 +14,5 @@ it.each([
 ])("tells the server's time to a device whose clock is %s", (_, device, told) => {
   vi.useFakeTimers({ now: device });
   answered(new Date(NOON).toUTCString());
-  expect(houseNow()).toBe(told);
+  expect(serverNow()).toBe(told);
 });

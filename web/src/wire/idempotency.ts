@@ -12,7 +12,7 @@ interface Wish {
 
 const REMEMBERED_MS = 10 * 60_000; // the same words much later are a new wish
 
-export function repeats(now: () => number = Date.now): Middleware {
+export function idempotency(now: () => number = Date.now): Middleware {
   const underway = new Map<string, Wish>();
   const unanswered = new Map<string, Wish>(); // by address
   return {

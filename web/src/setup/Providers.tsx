@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import clsx from "clsx";
 import { Check, CircleAlert, Plus } from "lucide-react";
 import { type ReactNode, useState } from "react";
-import { Inline } from "../messages/Inline";
+import { Inline } from "../content/Inline";
 import * as acts from "../state/acts";
 import { usePresets, useProviders, useSettings } from "../state/queries";
 import { t } from "../texts/settings";
@@ -12,7 +12,7 @@ import { loose, type Provider, text } from "../wire/nouns";
 import { type ProviderChange, ProviderEdit } from "./ProviderEdit";
 import { type NewProvider, ProviderForm } from "./ProviderForm";
 
-export function Answers() {
+export function Providers() {
   const { data: providers = [] } = useProviders();
   const { data: presets = [] } = usePresets();
   const { data: settings } = useSettings();

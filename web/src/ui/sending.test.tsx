@@ -1,6 +1,6 @@
 import { act, fireEvent, screen } from "@testing-library/react";
 import { expect, it, vi } from "vitest";
-import { show } from "../testing/room";
+import { show } from "../testing/render";
 import { useSending } from "./sending";
 
 it("sends once what is pressed twice, and again once the answer is there", async () => {

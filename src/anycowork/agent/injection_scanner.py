@@ -11,7 +11,7 @@ from anycowork.domain.tools import Status
 from anycowork.prompts.history_budget import shown_result
 
 
-class ResultScanner:
+class InjectionScanner:
     """Reads each result and attached file once. `changing_tools` are the names of the tools that do more than read."""
 
     def __init__(self, changing_tools: Iterable[str]) -> None:

@@ -5,11 +5,11 @@ const JITTER_MS = 5_000; // what a slow answer and whole seconds make of two clo
 let ahead = 0;
 
 /** The moment that it is where the times of messages come from. */
-export function houseNow(): number {
+export function serverNow(): number {
   return Date.now() - ahead;
 }
 
-export const houseClock: Middleware = {
+export const serverClock: Middleware = {
   onResponse({ response }) {
     const difference = Date.now() - Date.parse(response.headers.get("date") ?? "");
     if (Number.isFinite(difference)) ahead = Math.abs(difference) < JITTER_MS ? 0 : difference;

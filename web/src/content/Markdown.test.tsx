@@ -1,7 +1,7 @@
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
-import { show } from "../testing/room";
+import { show } from "../testing/render";
 import { targetOf } from "./links";
 import { blocksOf, Markdown } from "./Markdown";
 

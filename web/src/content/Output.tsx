@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from "react";
-import { TextWithPaths } from "../files/TextWithPaths";
 import { t } from "../texts/messages";
+import { TextWithPaths } from "./TextWithPaths";
 
 const LINES = 200;
 const CHARACTERS = 20_000;

@@ -47,8 +47,8 @@ class TurnEngine(Protocol):
         """End the turn; the history is consistent when this returns."""
 
 
-class ChatLock:
-    """Shared by the services that change chats. Call `write`, `begin`, `resume` and `stop` only inside `exclusive`."""
+class ChatCoordinator:
+    """Serialises the requests of the services that change chats. Call `write`, `begin`, `resume` and `stop` only inside `exclusive`."""
 
     def __init__(
         self, *, journal: Journal, store: Store, scheduler: TurnEngine, locks: ChatLocks | None = None

@@ -2,11 +2,11 @@
 
 import clsx from "clsx";
 import { type ReactNode, useMemo, useState } from "react";
-import { PathButton, PathLink } from "../files/PathLink";
 import { t } from "../texts/messages";
 import { Copy } from "../ui/Copy";
 import { Fold } from "../ui/Fold";
 import { type DiffLine, type FileDiff, readDiff } from "./diffs";
+import { PathButton, PathLink } from "./PathLink";
 import { visible } from "./visible";
 
 const SHOWN = 200; // lines of a file

@@ -27,7 +27,7 @@ def keepalive_options() -> dict[str, Any]:
     }
 
 
-class PostgresLink:
+class ReconnectingConnection:
     """Statements run one after another, each in a transaction by itself. A fault closes the connection; the next statement opens another."""
 
     def __init__(self, url: str, *, timeout: float) -> None:

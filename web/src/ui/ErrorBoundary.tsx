@@ -6,7 +6,7 @@ interface Props {
 }
 
 /** What breaks inside is shown as its fallback; the page around it stays. */
-export class Calm extends Component<Props, { broken: boolean }> {
+export class ErrorBoundary extends Component<Props, { broken: boolean }> {
   override state = { broken: false };
 
   static getDerivedStateFromError(): { broken: boolean } {

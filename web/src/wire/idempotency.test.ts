@@ -1,6 +1,6 @@
 import createClient from "openapi-fetch";
 import { expect, it } from "vitest";
-import { repeats } from "./repeats";
+import { idempotency } from "./idempotency";
 
 /** A client whose line is as told, in turn; and the keys that went over it. */
 function over(...line: ("lost" | "answered")[]) {
@@ -14,7 +14,7 @@ function over(...line: ("lost" | "answered")[]) {
       return new Response("{}", { status: 202, headers: { "content-type": "application/json" } });
     },
   });
-  client.use(repeats(() => now));
+  client.use(idempotency(() => now));
   const send = (content: string, address = "/messages") =>
     client.request("post" as never, address as never, { body: { content } } as never).catch(() => {});
   return { keys, send, later: (ms: number) => (now += ms) };

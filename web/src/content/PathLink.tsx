@@ -2,10 +2,10 @@
 import clsx from "clsx";
 import { FileText } from "lucide-react";
 import type { ReactNode } from "react";
-import { visible } from "../messages/visible";
+import { openFile, usePathInChat } from "../state/openFiles";
 import { t } from "../texts/files";
 import { IconButton } from "../ui/Button";
-import { openFile, usePathInChat } from "./opening";
+import { visible } from "./visible";
 
 interface Props {
   path: string;

@@ -7,13 +7,13 @@ import { isValidElement, memo, type ReactNode, useMemo } from "react";
 import ReactMarkdown, { type Components, type Options } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import remarkMath from "remark-math";
-import { LinkToFile, TextWithPaths } from "../files/TextWithPaths";
 import { t } from "../texts/messages";
 import { Code } from "./Code";
 import { Diagram } from "./Diagram";
 import { Formula } from "./Formula";
 import { saysWhere, targetOf } from "./links";
 import { markMaths } from "./mathSource";
+import { LinkToFile, TextWithPaths } from "./TextWithPaths";
 import { markText } from "./textSpans";
 
 export function Markdown({ text }: { text: string }) {

@@ -1,6 +1,6 @@
 import { fireEvent, screen } from "@testing-library/react";
 import { expect, it } from "vitest";
-import { expectAccessible, show } from "../testing/room";
+import { expectAccessible, show } from "../testing/render";
 import { DiffView } from "./DiffView";
 
 const made = (name: string) => `--- /dev/null\n+++ b/${name}\n@@ -0,0 +1,2 @@\n+first of ${name}\n+second\n`;

@@ -5,16 +5,16 @@ export type CommandName = (typeof COMMANDS)[number];
 /** Commands that take a word. */
 export const WITH_ARGUMENT: readonly CommandName[] = ["model", "role", "export"];
 
-export type Typed =
+export type CompletionContext =
   | { kind: "command"; text: string }
   | { kind: "argument"; command: CommandName; text: string }
   | { kind: "mention"; text: string; from: number };
 
-export function typedAt(words: string, caret: number): Typed | null {
+export function completionContextAt(words: string, caret: number): CompletionContext | null {
   if (caret === words.length) {
     const name = /^\/([^\s/]*)$/.exec(words);
     if (name) return { kind: "command", text: name[1]! };
-    const order = orderIn(words);
+    const order = commandIn(words);
     if (order && WITH_ARGUMENT.includes(order.command)) return { kind: "argument", ...order };
   }
   const from = words.lastIndexOf("@", caret - 1);
@@ -24,7 +24,7 @@ export function typedAt(words: string, caret: number): Typed | null {
 }
 
 /** The command that these words are; null if they are no command of the page. */
-export function orderIn(words: string): { command: CommandName; text: string } | null {
+export function commandIn(words: string): { command: CommandName; text: string } | null {
   const found = /^\/([a-z]+)(?:\s+(\S*))?\s*$/.exec(words);
   const command = COMMANDS.find((name) => name === found?.[1]);
   return command ? { command, text: found?.[2] ?? "" } : null;

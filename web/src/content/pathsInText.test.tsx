@@ -1,11 +1,11 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it } from "vitest";
-import { Markdown } from "../messages/Markdown";
-import { Output } from "../messages/Output";
 import { useLive } from "../state/live";
-import { show } from "../testing/room";
-import { useFilesPane } from "./opening";
+import { useFilesPane } from "../state/openFiles";
+import { show } from "../testing/render";
+import { Markdown } from "./Markdown";
+import { Output } from "./Output";
 import { partsOf, type TextKind } from "./pathsInText";
 
 const paths = (text: string, kind: TextKind) =>
