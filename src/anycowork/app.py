@@ -71,7 +71,7 @@ from anycowork.server.data_folder import DataFolderLock, ServerInfo, load_or_cre
 from anycowork.server.database_setup import open_database
 from anycowork.server.definition_files import DefinitionFiles
 from anycowork.server.disk_usage import disk_usage
-from anycowork.server.file_setup import build_file_services, build_workspace_copies
+from anycowork.server.file_setup import build_file_services, build_person_commands, build_workspace_copies
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
 from anycowork.server.model_connections import ModelConnections
@@ -187,6 +187,7 @@ async def start_services(
                     watch.cancel()
                 server.coordinator.close()
                 server.services.queue.close()
+                await server.services.person_commands.aclose()
                 await _interrupt_turns(server)
                 await server.engine.aclose()
                 await server.local.aclose()
@@ -322,6 +323,7 @@ async def _build_services(
         file_edits=file_services.edits,
         git=file_services.git,
         worktrees=file_services.worktrees,
+        person_commands=build_person_commands(settings, shared, database, clock, tasks),
         pdf_texts=file_services.pdf_texts,
         symbols=SymbolService(store=store, rules=database.rules, workspaces=workspaces, toolbox=shared.toolbox),
         decisions=DecisionService(

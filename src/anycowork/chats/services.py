@@ -16,6 +16,7 @@ from anycowork.chats.git_service import GitService
 from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
+from anycowork.chats.person_command_service import PersonCommandService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
 from anycowork.chats.role_service import RoleService
@@ -116,6 +117,7 @@ class Services:
     file_edits: FileEditService
     git: GitService
     worktrees: WorktreeService
+    person_commands: PersonCommandService
     symbols: SymbolService
     pdf_texts: PdfTexts
     decisions: DecisionService
