@@ -22,6 +22,7 @@ from anycowork.chats.role_service import RoleService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
 from anycowork.chats.server_ports import (
+    AuditChecks,
     Connections,
     EventStreamsPort,
     LocalModelsPort,
@@ -95,7 +96,7 @@ class ServerServices:
     settings: SettingsPort
     numbers: Callable[[], Awaitable[Mapping[str, int]]]
     storage: Callable[[], Awaitable[Sequence[Json]]]
-    verify_audit: Callable[[], Awaitable[Sequence[Json]]]
+    audit: AuditChecks
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     forwarder: RequestForwarder | None = None
     workers: Callable[[], Awaitable[Sequence[JobWorker]]] | None = None
