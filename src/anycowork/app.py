@@ -63,7 +63,7 @@ from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.egress import Egress
 from anycowork.sandbox.network import Network
 from anycowork.server.agent_setup import build_rule_service, build_scheduler
-from anycowork.server.audit_check import verify_every_chain
+from anycowork.server.audit_service import AuditService
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
 from anycowork.server.crash_recovery import recover_after_crash
@@ -405,7 +405,7 @@ async def _build_services(
             forwarder=database.peers.requests if database.peers is not None else None,
             workers=database.peers.table.workers if database.peers is not None else None,
             database_away=database.peers.away if database.peers is not None else asyncio.Event(),
-            verify_audit=partial(asyncio.to_thread, verify_every_chain, settings),
+            audit=AuditService(settings, clock),
         ),
     )
     app = create_worker_api(services) if is_worker else create_api(services)
