@@ -347,7 +347,7 @@ class PackedSnapshots:
     def _keep_all(self, folder: Folder, found: Sequence[Seen], unkept: UnkeptFolders, size: int) -> KeptWorkspace:
         self._pack.begin(folder.root)
         self._quota.require_space(size)
-        kept = keep(folder, found, unkept, self._content_writer(folder))
+        kept = keep(folder, found, unkept, self._pack_target(folder))
         self._pack.sync([image.hash for image in kept.images.values()])
         return kept
 

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from anycowork.checkpoints.capture import ContentWriter, ImageReader, Seen, path_of
+from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, path_of
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.domain.errors import NotKept
 from anycowork.domain.snapshots import Kind, PathImage, absent
@@ -45,7 +45,7 @@ def measure(folder: Folder, unkept_names: Sequence[str]) -> tuple[list[Seen], Un
     return found, unkept, size
 
 
-def keep(folder: Folder, found: Sequence[Seen], unkept: UnkeptFolders, content: ContentWriter) -> KeptWorkspace:
+def keep(folder: Folder, found: Sequence[Seen], unkept: UnkeptFolders, content: PackTarget) -> KeptWorkspace:
     """Stores the contents in the pack. Raises: ToolFault, OSError."""
     images: dict[str, PathImage] = {}
     signatures: dict[str, _Signature] = {}

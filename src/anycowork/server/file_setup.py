@@ -82,7 +82,7 @@ def build_file_services(shared: SharedComponents, database: Database, clock: Clo
 
 
 def build_person_commands(
-    settings: Settings, shared: SharedParts, database: Database, clock: Clock, tasks: asyncio.TaskGroup
+    settings: Settings, shared: SharedComponents, database: Database, clock: Clock, tasks: asyncio.TaskGroup
 ) -> PersonCommandService:
     found = find_bubblewrap()
     shell = LocalPersonShell(

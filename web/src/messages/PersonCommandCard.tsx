@@ -3,7 +3,7 @@ import { openTerminal } from "../terminal/opening";
 import { t } from "../texts/terminal";
 import { clock } from "../ui/times";
 import type { Message, PersonCommand } from "../wire/nouns";
-import { visible } from "./visible";
+import { visible } from "../content/visible";
 
 /** What the person ran for themselves: short, as the terminal shows the rest. */
 export function PersonCommandCard({ message, own }: { message: Message; own: PersonCommand }) {

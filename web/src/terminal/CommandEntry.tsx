@@ -1,7 +1,7 @@
 import clsx from "clsx";
 import { memo, useMemo } from "react";
-import { cutStart } from "../messages/Output";
-import { visible } from "../messages/visible";
+import { cutStart } from "../content/Output";
+import { visible } from "../content/visible";
 import { t } from "../texts/terminal";
 import type { TerminalEntry } from "./entries";
 import { printedText } from "./printedText";

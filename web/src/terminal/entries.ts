@@ -1,5 +1,5 @@
 // What the terminal lists: the commands of the agent and of the person, in the order of the chat. Pure.
-import { subjectOf } from "../messages/tools";
+import { subjectOf } from "../content/tools";
 import type { ChatView } from "../state/reduce";
 import { rowsOf } from "../state/rows";
 import type { ToolDisplay } from "../state/tools";

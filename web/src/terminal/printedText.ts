@@ -1,5 +1,5 @@
 // What a program printed, as text that is safe to show: no escape reaches the page, and nothing turns other text round. Pure and linear.
-import { type VisibleText, visible } from "../messages/visible";
+import { type VisibleText, visible } from "../content/visible";
 
 const ESCAPE = "\u001b";
 const BELL = "\u0007";

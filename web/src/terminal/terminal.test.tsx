@@ -2,7 +2,7 @@
 import { fireEvent, screen } from "@testing-library/react";
 import { describe, expect, it, vi } from "vitest";
 import { type ChatView, opened, reduceAll, withEarlierOutput } from "../state/reduce";
-import { event, message, show } from "../testing/room";
+import { event, message, show } from "../testing/render";
 import type { OpenChat } from "../wire/nouns";
 import { CommandLine } from "./CommandLine";
 import { earlierCommands, entriesOf } from "./entries";
