@@ -13,11 +13,12 @@ from starlette.types import ASGIApp
 from anycowork import __version__
 from anycowork.api.application import create_api, create_worker_api
 from anycowork.api.middleware.held_chats import answer_here
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.chat_export import ChatExport
-from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.distributed_chat_locks import DistributedChatLocks, SingleServerOwnership
 from anycowork.chats.earlier_plans import EarlierPlans
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_audit import JobAudit
@@ -27,7 +28,7 @@ from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
 from anycowork.chats.role_service import RoleService
 from anycowork.chats.rollback_service import RollbackService
-from anycowork.chats.server_ports import Sessions
+from anycowork.chats.service_ports import Sessions
 from anycowork.chats.services import (
     AccessServices,
     ModelServices,
@@ -35,7 +36,6 @@ from anycowork.chats.services import (
     Services,
     WorkspaceServices,
 )
-from anycowork.chats.shared_chat_locks import OnlyServer, SharedChatLocks
 from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.trust_service import TrustService
@@ -48,7 +48,7 @@ from anycowork.domain.engine import Engine
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.ports import Clock
 from anycowork.domain.store_ports import ReadStore
-from anycowork.domain.values import value
+from anycowork.domain.values import replace, value
 from anycowork.engine.local import InProcessEngine
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
@@ -63,15 +63,15 @@ from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.egress import Egress
 from anycowork.sandbox.network import Network
 from anycowork.server.agent_setup import build_rule_service, build_scheduler
-from anycowork.server.audit_check import verify_every_chain
+from anycowork.server.audit_service import AuditService
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
 from anycowork.server.crash_recovery import recover_after_crash
-from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_data_folder
+from anycowork.server.data_folder import DataFolderLock, ServerInfo, load_or_create_token, lock_data_folder
 from anycowork.server.database_setup import open_database
 from anycowork.server.definition_files import DefinitionFiles
 from anycowork.server.disk_usage import disk_usage
-from anycowork.server.file_setup import build_file_services, build_workspace_copies
+from anycowork.server.file_setup import build_file_services, build_person_commands, build_workspace_copies
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
 from anycowork.server.model_connections import ModelConnections
@@ -81,19 +81,18 @@ from anycowork.server.server_peers import (
     TAKEOVER_SECONDS,
     answer_requests,
     build_locks,
-    end_hung_workers,
-    follow_peers,
+    end_hung_peers,
     pull_jobs,
     take_over,
     watch_session,
 )
-from anycowork.server.shared_parts import (
-    SharedParts,
+from anycowork.server.shared_components import (
+    SharedComponents,
     add_delegates,
     build_isolated_tasks,
     build_local_models,
     build_mcp_manager,
-    build_shared_parts,
+    build_shared_components,
 )
 from anycowork.server.stall_watchdog import StallWatch
 from anycowork.server.uvicorn_server import ListenAddress, serve_app, tune_gc
@@ -128,7 +127,7 @@ class RunningServer:
     app: ASGIApp
     stopping: asyncio.Event
     lost: asyncio.Event
-    """Set when a worker has lost the database: it must be built anew."""
+    """Set when others took over what this process did: it must be built anew."""
     peer_watches: tuple[Coroutine[None, None, None], ...] = ()
 
 
@@ -188,6 +187,7 @@ async def start_services(
                     watch.cancel()
                 server.coordinator.close()
                 server.services.queue.close()
+                await server.services.person_commands.aclose()
                 await _interrupt_turns(server)
                 await server.engine.aclose()
                 await server.local.aclose()
@@ -226,7 +226,7 @@ async def _build_services(
     worker_jobs: int | None,
 ) -> RunningServer:
     is_worker = worker_jobs is not None
-    shared = await build_shared_parts(settings, clock, database, providers, egress, is_worker=is_worker)
+    shared = await build_shared_components(settings, clock, database, providers, egress, is_worker=is_worker)
     mcp = build_mcp_manager(settings, shared, egress, tasks)
     add_delegates(shared, settings, egress, providers)
     journal, store = database.journal, database.store
@@ -256,15 +256,15 @@ async def _build_services(
         None if is_worker else rollback,
         recovery,
         turns,
-        locks or OnlyServer(),
+        locks or SingleServerOwnership(),
         takes,
     )
-    chat_lock = ChatLock(journal=journal, store=store, scheduler=turns, locks=locks)
+    chat_coordinator = ChatCoordinator(journal=journal, store=store, scheduler=turns, locks=locks)
     isolated = build_isolated_tasks(settings, shared, database, clock)
     coordinator = JobCoordinator(
         journal=journal,
         store=store,
-        turns=chat_lock,
+        turns=chat_coordinator,
         agents=shared.agents,
         isolated=isolated,
         clock=clock,
@@ -277,7 +277,7 @@ async def _build_services(
         files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles, prompts=mcp.workflows
     )
     chats = ChatService(
-        chat_lock=chat_lock,
+        chat_coordinator=chat_coordinator,
         store=store,
         roles=shared.roles,
         prompts=shared.prompts,
@@ -289,7 +289,7 @@ async def _build_services(
         removed=maintenance.soon,
         holds_commands=shared.sandbox_setup.sandbox is not None,
     )
-    queue = QueueService(chat_lock=chat_lock, chats=chats, store=store, clock=clock, tasks=tasks)
+    queue = QueueService(chat_coordinator=chat_coordinator, chats=chats, store=store, clock=clock, tasks=tasks)
 
     def on_rest(chat_id: str) -> None:
         coordinator.wake(chat_id)
@@ -310,9 +310,9 @@ async def _build_services(
     services = Services(
         chats=chats,
         queue=queue,
-        compaction=CompactionService(chat_lock=chat_lock, store=store, providers=providers, clock=clock),
+        compaction=CompactionService(chat_coordinator=chat_coordinator, store=store, providers=providers, clock=clock),
         forks=ForkService(
-            chat_lock=chat_lock,
+            chat_coordinator=chat_coordinator,
             chats=chats,
             rollback=rollback,
             copies=build_workspace_copies(settings, shared, database, rollback, clock),
@@ -323,13 +323,18 @@ async def _build_services(
         file_edits=file_services.edits,
         git=file_services.git,
         worktrees=file_services.worktrees,
+        person_commands=build_person_commands(settings, shared, database, clock, tasks),
         pdf_texts=file_services.pdf_texts,
         symbols=SymbolService(store=store, rules=database.rules, workspaces=workspaces, toolbox=shared.toolbox),
         decisions=DecisionService(
-            chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
+            chat_coordinator=chat_coordinator,
+            store=store,
+            toolbox=shared.toolbox,
+            clock=clock,
+            questions=shared.questions,
         ),
         jobs=JobService(
-            chat_lock=chat_lock,
+            chat_coordinator=chat_coordinator,
             store=store,
             agents=shared.agents,
             coordinator=coordinator,
@@ -339,9 +344,9 @@ async def _build_services(
             parallel_tasks=shared.live_settings.parallel_tasks,
         ),
         job_audit=JobAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
-        earlier_plans=EarlierPlans(chat_lock=chat_lock, store=store),
+        earlier_plans=EarlierPlans(chat_coordinator=chat_coordinator, store=store),
         job_commits=JobCommitService(
-            chat_lock=chat_lock,
+            chat_coordinator=chat_coordinator,
             store=store,
             isolated=isolated,
             rollback=rollback,
@@ -399,7 +404,8 @@ async def _build_services(
             storage=partial(asyncio.to_thread, disk_usage, settings, shared.sandbox_setup.staging),
             forwarder=database.peers.requests if database.peers is not None else None,
             workers=database.peers.table.workers if database.peers is not None else None,
-            verify_audit=partial(asyncio.to_thread, verify_every_chain, settings),
+            database_away=database.peers.away if database.peers is not None else asyncio.Event(),
+            audit=AuditService(settings, clock),
         ),
     )
     app = create_worker_api(services) if is_worker else create_api(services)
@@ -419,11 +425,24 @@ async def _build_services(
         app,
         services.server.stopping,
         lost,
-        _peer_watches(database, hub, locks, recovery, turns, on_rest, takes, coordinator, worker_jobs, lost, app),
+        _peer_watches(
+            database,
+            hub,
+            locks,
+            recovery,
+            turns,
+            on_rest,
+            takes,
+            coordinator,
+            worker_jobs,
+            lost,
+            services.server.stopping,
+            app,
+        ),
     )
 
 
-async def _join_peers(peers: Peers, shared: SharedParts, store: ReadStore, *, is_worker: bool) -> JobPlacement:
+async def _join_peers(peers: Peers, shared: SharedComponents, store: ReadStore, *, is_worker: bool) -> JobPlacement:
     """Tells the others that this process is there. Returns which jobs it runs."""
     from anycowork.server.placements import ServerPlacement, WorkerPlacement, describe
 
@@ -436,14 +455,14 @@ async def _takes(turns: TaskTurns, is_worker: bool, turn: Turn) -> bool:
     return not (is_worker and turn.job_id is None) and await turns.runs_here(turn)
 
 
-def _rest_later(tasks: asyncio.TaskGroup, locks: SharedChatLocks, chat_id: str) -> None:
+def _rest_later(tasks: asyncio.TaskGroup, locks: DistributedChatLocks, chat_id: str) -> None:
     tasks.create_task(locks.rest(chat_id))
 
 
 def _peer_watches(
     database: Database,
     hub: Hub,
-    locks: SharedChatLocks | None,
+    locks: DistributedChatLocks | None,
     recovery: TurnRecovery,
     turns: TaskTurns,
     on_rest: Callable[[str], None],
@@ -451,6 +470,7 @@ def _peer_watches(
     coordinator: JobCoordinator,
     worker_jobs: int | None,
     lost: asyncio.Event,
+    stopping: asyncio.Event,
     app: ASGIApp,
 ) -> tuple[Coroutine[None, None, None], ...]:
     if database.peers is None or locks is None:
@@ -458,18 +478,24 @@ def _peer_watches(
     peers = database.peers
     if worker_jobs is None:
         return (
-            follow_peers(database, peers, hub),
+            watch_session(database, peers, hub, lost),
+            _stop_when_lost(lost, stopping),
             take_over(database, peers, locks, recovery, turns, on_rest, takes),
             pull_jobs(peers, coordinator, most=None, seconds=TAKEOVER_SECONDS),
-            end_hung_workers(peers),
+            end_hung_peers(peers),
         )
     return (
         watch_session(database, peers, hub, lost),
         take_over(database, peers, locks, recovery, turns, on_rest, takes, PULL_SECONDS),
         pull_jobs(peers, coordinator, most=worker_jobs, seconds=PULL_SECONDS),
         answer_requests(peers, partial(answer_here, app)),
-        end_hung_workers(peers),
+        end_hung_peers(peers),
     )
+
+
+async def _stop_when_lost(lost: asyncio.Event, stopping: asyncio.Event) -> None:
+    await lost.wait()
+    stopping.set()
 
 
 # --- serving
@@ -483,31 +509,67 @@ async def serve(
 ) -> None:
     """Runs the data folder's only server until it is told to stop. `ready` gets a function that makes one-time sign-in codes.
 
+    A server whose chats others took over while it did not answer drops what it had begun, and joins again at the same address.
     Raises: AlreadyRunning, CannotListen, StorageFault, BadWorkspace.
     """
     clock = SystemClock()
-    address = ListenAddress(settings.host, settings.port, settings.shutdown_seconds)
     with lock_data_folder(settings.data_dir) as folder:
         token = load_or_create_token(settings.data_dir, settings.token).get_secret_value()
+        announcement = _Announcement(settings, folder, clock, ready)
+        while True:
+            lost: asyncio.Event | None = None
+            try:
+                async with start_services(settings, clock, token=token) as server:
+                    lost = server.lost
+                    tune_gc()
+                    await serve_app(
+                        server.app,
+                        announcement.address,
+                        stopping=server.stopping,
+                        ready=partial(announcement.publish, server.services.access.sessions),
+                        handle_signals=handle_signals,
+                    )
+            except* StorageFault:
+                if not announcement.published or (lost is not None and not lost.is_set()):
+                    raise
+                await asyncio.sleep(JOIN_AGAIN_SECONDS)
+            if lost is not None and not lost.is_set():
+                return
 
-        def announce(sessions: Sessions, port: int) -> None:
-            host = f"[{settings.host}]" if ":" in settings.host else settings.host
-            info = ServerInfo(
-                pid=os.getpid(),
-                url=f"http://{host}:{port}",
-                host=settings.host,
-                port=port,
-                started_at=clock.now(),
-                version=__version__,
-            )
-            folder.announce(info)
-            if ready:
-                ready(info, lambda seconds: sessions.offer(seconds)[0])
 
-        async with start_services(settings, clock, token=token) as server:
-            tune_gc()
-            known = partial(announce, server.services.access.sessions)
-            await serve_app(server.app, address, stopping=server.stopping, ready=known, handle_signals=handle_signals)
+class _Announcement:
+    """Says where the server answers. The address stays the same when the server joins again."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        folder: DataFolderLock,
+        clock: Clock,
+        ready: Callable[[ServerInfo, NewCode], None] | None,
+    ) -> None:
+        self.address = ListenAddress(settings.host, settings.port, settings.shutdown_seconds)
+        self.published = False
+        self._folder = folder
+        self._clock = clock
+        self._ready = ready
+
+    def publish(self, sessions: Sessions, port: int) -> None:
+        self.address = replace(self.address, port=port)
+        name = self.address.host
+        info = ServerInfo(
+            pid=os.getpid(),
+            url=f"http://{f'[{name}]' if ':' in name else name}:{port}",
+            host=name,
+            port=port,
+            started_at=self._clock.now(),
+            version=__version__,
+        )
+        self._folder.announce(info)
+        if self.published:
+            log.warning("this server has joined the others again, and answers at %s", info.url)
+        elif self._ready:
+            self._ready(info, lambda seconds: sessions.offer(seconds)[0])
+        self.published = True
 
 
 # --- working

@@ -92,9 +92,9 @@ class Recorded:
             await self.database.journal.write(Change(CHAT, (after,)))
         return taken[0][0] if taken else None
 
-    async def restore(self, snapshot: Snapshot | str, **asked_for: object) -> RollbackResult:
+    async def restore(self, snapshot: Snapshot | str, **requested: object) -> RollbackResult:
         id_ = snapshot if isinstance(snapshot, str) else snapshot.id
-        return await self.cli.restore(ANN, CHAT, id_, RollbackRequest(**asked_for))  # type: ignore[arg-type]  # a test's own words
+        return await self.cli.restore(ANN, CHAT, id_, RollbackRequest(**requested))  # type: ignore[arg-type]  # a test's own words
 
 
 @asynccontextmanager

@@ -25,8 +25,8 @@ _KINDS = {stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.SYMLINK, stat.S_IFDIR: Kin
 
 
 @value
-class ContentWriter:
-    """Stores contents in the pack, at most `max_bytes` of them."""
+class PackTarget:
+    """The pack that contents are stored in, for this owner, at most `max_bytes` of them."""
 
     pack: Pack
     owner: str
@@ -123,7 +123,7 @@ class ImageReader:
     It keeps a folder open: call `moved` when folders were moved or removed.
     """
 
-    def __init__(self, folder: Folder, content: ContentWriter | None = None) -> None:
+    def __init__(self, folder: Folder, content: PackTarget | None = None) -> None:
         self._jail = folder.jail
         self._content = content
         self._last = LastFolder(folder.jail, flags=O_PATH)

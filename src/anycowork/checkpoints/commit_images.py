@@ -8,7 +8,7 @@ import stat
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 
-from anycowork.checkpoints.capture import ContentWriter, ImageReader, Seen, bytes_in, path_of, touched
+from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, bytes_in, path_of, touched
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
 from anycowork.domain.snapshots import NOTHING_REPLACED, Kind, PathImage, ReplacedFile, Restored, absent
@@ -63,7 +63,7 @@ class CommitImages:
             len(file.content) for _, file, is_unkept in self._known if not is_unkept
         )
 
-    def taken(self, content: ContentWriter) -> list[PathImage]:
+    def taken(self, content: PackTarget) -> list[PathImage]:
         """Stores what the commit will replace or remove. Raises: ToolFault if it cannot be read; OSError if the pack cannot store it."""
         images = [absent(path) for path in self._new]
         content.pack.put_all(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from anycowork.checkpoints.other_packs import OtherPacks
 from anycowork.workspace.packfile import (
     CHUNK,
     HEADER_BYTES,
@@ -92,9 +93,16 @@ class Pack:
     """Blocking and thread-safe. Disk errors are raised as OSError; nothing half-written is ever found again."""
 
     def __init__(
-        self, folder: Path, *, segment_bytes: int = SEGMENT_BYTES, own_file_bytes: int = OWN_FILE_BYTES
+        self,
+        folder: Path,
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        own_file_bytes: int = OWN_FILE_BYTES,
+        others: OtherPacks | None = None,
     ) -> None:
+        """`others` are the packs of other processes: what this one lacks is copied from there."""
         self._folder = folder
+        self.others = others
         self._segment_bytes = segment_bytes
         self.own_file_bytes = own_file_bytes
         self._lock = threading.RLock()
@@ -214,11 +222,16 @@ class Pack:
 
     def find(self, digest: str) -> PackEntry:
         """Returns where the content is. Raises: Damaged."""
-        with self._lock:
-            entry = self._state().index.get(digest)
+        entry = self._entry(digest)
+        if entry is None and self.others is not None and self.others.copy(digest, self):
+            entry = self._entry(digest)
         if entry is None:
             raise Damaged(digest)
         return entry
+
+    def _entry(self, digest: str) -> PackEntry | None:
+        with self._lock:
+            return self._state().index.get(digest)
 
     def open_file(self, file: str) -> int:
         """Raises: OSError."""

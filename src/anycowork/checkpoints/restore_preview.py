@@ -4,13 +4,15 @@ import os
 import shutil
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 from anycowork.checkpoints.capture import ImageReader, behind_a_link, below_any, path_of
 from anycowork.checkpoints.compare import compare
 from anycowork.checkpoints.contents import kept_content, live_content
+from anycowork.checkpoints.other_packs import PackFolder, describe_folders
 from anycowork.checkpoints.pack import Damaged, Pack
 from anycowork.checkpoints.restore import BATCH_BYTES, seen_entry
-from anycowork.domain.errors import NotEnoughSpace, OutsideWorkspace, SnapshotDamaged, ToolFault
+from anycowork.domain.errors import ContentElsewhere, NotEnoughSpace, OutsideWorkspace, SnapshotDamaged, ToolFault
 from anycowork.domain.snapshots import Kind, PathImage, RestorePreview, Undo, absent
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.paths import WorkspacePath, shown
@@ -92,10 +94,21 @@ def _require_kept(pack: Pack, undos: Sequence[Undo]) -> None:
             try:
                 reader.verify(undo.target.hash)
             except Damaged:
+                if pack.others is not None and (elsewhere := pack.others.unreadable()):
+                    raise _kept_elsewhere(undo.path, elsewhere) from None
                 raise SnapshotDamaged(
                     f"The kept content of '{shown(undo.path)}' is damaged or missing, so it cannot be restored. Nothing was changed."
                     " Leave this path out with 'paths'."
                 ) from None
+
+
+def _kept_elsewhere(path: str, folders: Sequence[PackFolder]) -> ContentElsewhere:
+    first = folders[0]
+    return ContentElsewhere(
+        f"The earlier content of '{shown(path)}' is kept by another process, in a folder that this one cannot read:"
+        f" {', or '.join(describe_folders(folders))}. Nothing was changed. Make that folder readable here at the same path; or stop"
+        f" that process, run 'anycowork serve --data-dir {Path(first.folder).parent}' on {first.host}, and restore there."
+    )
 
 
 def _require_disk_space(folder: Folder, undos: Sequence[Undo]) -> None:

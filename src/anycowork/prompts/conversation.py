@@ -13,6 +13,7 @@ from anycowork.domain.messages import (
     is_continuation,
 )
 from anycowork.domain.model import ContentPart, PromptMessage
+from anycowork.domain.person_commands import command_note
 from anycowork.prompts.compaction import is_compaction
 
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
@@ -25,6 +26,8 @@ CONTINUED = "[The person continued the turn. Go on where it stopped, with the sa
 
 def prompt_message(message: Message) -> PromptMessage | None:
     """Convert one message for the model; None if it is only for people (errors, limits) or has no text."""
+    if message.payload is None and message.message_type is MessageType.TEXT:  # nearly every message of a long chat
+        return _plain(message)
     match message.message_type:
         case MessageType.TOOL_CALL:
             return _one(ASSISTANT, message.content, call=message.payload)
@@ -51,33 +54,30 @@ class PromptConversation:
 
     def __init__(self) -> None:
         self._turns: list[PromptMessage] = []
-        self._open: list[
+        self._merged: list[
             tuple[str, PromptMessage]
-        ] = []  # what the last turn is merged from, each with the joint before it
+        ] = []  # what the last turn is merged from, each with the joint before it; empty if it is one message
         self._newest: Message | None = None
 
     @property
     def turns(self) -> list[PromptMessage]:
-        if len(self._open) > 1:
-            words = "".join(part for joint, one in self._open for part in (joint, one.content))
-            parts = tuple(part for _, one in self._open for part in one.parts)
+        if self._merged:
+            words = "".join(part for joint, one in self._merged for part in (joint, one.content))
+            parts = tuple(part for _, one in self._merged for part in one.parts)
             self._turns[-1] = PromptMessage(self._turns[-1].role, words, parts)
-            self._open = [("", self._turns[-1])]
+            self._merged = []
         return self._turns
 
     def add(self, message: Message, one: PromptMessage) -> None:
         """Append the next message that has text."""
         before, self._newest = self._newest, message
         if before is None or self._turns[-1].role != one.role:
-            self._begin(one)
+            (self.turns if self._merged else self._turns).append(one)
         elif _is_result(before) and not _is_result(message):
-            self._begin(_one(ASSISTANT, TURN_OVER), one)  # a person's text must never be merged into a tool result
+            self.turns.extend((_one(ASSISTANT, TURN_OVER), one))  # a person's text is never merged into a tool result
         else:
-            self._open.append((_joint(before, message, one.role), one))
-
-    def _begin(self, *turns: PromptMessage) -> None:
-        self.turns.extend(turns)
-        self._open = [("", turns[-1])]
+            self._merged = self._merged or [("", self._turns[-1])]
+            self._merged.append((_joint(before, message, one.role), one))
 
 
 def is_summary(message: Message) -> bool:
@@ -137,6 +137,8 @@ def _word(payload: Json, key: str) -> str | None:
 def _prompt_message(message: Message) -> PromptMessage | None:
     if is_continuation(message) and message.role is Speaker.SYSTEM:
         return _one(USER, CONTINUED)
+    if (note := command_note(message)) is not None:
+        return _one(USER, note)
     if is_compaction(message) or is_checkpoint_note(message):
         return _one(USER, message.content)
     if message.role is Speaker.SYSTEM or not message.content.strip() or is_asked_by_call(message):
@@ -145,6 +147,14 @@ def _prompt_message(message: Message) -> PromptMessage | None:
         return _one(USER, f"{SUMMARY}\n\n{message.content}")
     words = _answer(message) or message.content
     return _one(ASSISTANT if message.role is Speaker.ASSISTANT else USER, words, images=images_of(message))
+
+
+def _plain(message: Message) -> PromptMessage | None:
+    """As `_prompt_message`, for text without a payload."""
+    if message.role is Speaker.SYSTEM or not message.content.strip():
+        return None
+    role = ASSISTANT if message.role is Speaker.ASSISTANT else USER
+    return PromptMessage(role, message.content, (ContentPart(message.content),))
 
 
 def _answer(message: Message) -> str | None:

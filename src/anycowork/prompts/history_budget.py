@@ -8,6 +8,7 @@ the person always stays.
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 from anycowork.domain.attached_files import with_quoted_files
@@ -44,15 +45,20 @@ class MeasuredMessage:
 
 def measured(message: Message, *, ratio: float, result_cap: int, whole: Message | None = None) -> MeasuredMessage:
     """Measure a message; a result is truncated to `result_cap`. `whole` is the message before an earlier truncation."""
-    shown = _cut_result(with_quoted_files(message), result_cap)
+    shown = _cut_result(message if message.payload is None else with_quoted_files(message), result_cap)
     one = prompt_message(shown)
     if one is None:
         return MeasuredMessage(whole or message, shown, None, 0)
     weight = tokens(one.content, ratio) + FRAME
     if is_from_the_person(shown) or is_continuation(shown):
         # before words that follow a result a note is put, which is weighed with them whether it will stand there or not
-        weight += tokens(TURN_OVER, ratio) + FRAME + image_tokens(one)
+        weight += _turn_over_tokens(ratio) + FRAME + (0 if shown.payload is None else image_tokens(one))
     return MeasuredMessage(whole or message, shown, one, weight)
+
+
+@lru_cache(maxsize=64)
+def _turn_over_tokens(ratio: float) -> int:
+    return tokens(TURN_OVER, ratio)
 
 
 def fit_history(
@@ -76,6 +82,8 @@ class HistoryBudget:
         self._begins_late = begins_late
         self._ratio = ratio
         self._short = min(SHORT_RESULT, result_cap)
+        self.version = 0
+        """Changes whenever `kept` changes otherwise than by messages added at its end."""
         self._begin([])
 
     @property
@@ -99,6 +107,7 @@ class HistoryBudget:
         anchor = self._kept.get(self._anchor)
         if self._fits() or anchor is None or not is_from_the_person(anchor.shown):
             return self._kept.values()
+        self.version += 1
         tokens_left = self.budget - self._note_tokens() - (self._total - anchor.tokens) - FRAME
         tokens_left -= image_tokens(anchor.prompt_form) if anchor.prompt_form else 0
         bytes_left = max(SHORT_MESSAGE, int(tokens_left * BYTES_PER_TOKEN / self._ratio))
@@ -119,11 +128,12 @@ class HistoryBudget:
         )
 
     def _begin(self, items: list[MeasuredMessage]) -> None:
+        self.version += 1
         self._items = items
         self._count = len(items)
         self._kept = dict(enumerate(items))
         self._total = sum(item.tokens for item in items)
-        self._call_ids = {call_id for item in items if (call_id := call_id_of(item.shown))}
+        self._call_ids = set[str]()
         self._stage = 0
         self._cut_results = 0  # of the current turn
         self._early_results: deque[int] = deque()
@@ -139,13 +149,13 @@ class HistoryBudget:
         self._count += len(items)
         self._kept.update(enumerate(items, start))
         self._total += sum(item.tokens for item in items)
-        self._call_ids.update(call_id for item in items if (call_id := call_id_of(item.shown)))
-        self._line_up_current(range(start + unit.start, start + unit.stop) for unit in _units(items))
+        units = list(_units(items, self._call_ids))
+        self._line_up_current(range(start + unit.start, start + unit.stop) for unit in units)
 
     # --- what gives way first
 
     def _line_up(self) -> None:
-        units = list(_units(self._items))
+        units = list(_units(self._items, self._call_ids))
         self._anchor = _newest_of_the_person(self._items)
         current = self._current_turn(units)
         early = [unit for unit in units if unit.start < current]
@@ -204,6 +214,7 @@ class HistoryBudget:
             give_way(waiting.popleft())
 
     def _cut(self, index: int) -> None:
+        self.version += 1
         item = self._kept[index]
         short = self._weighed(item.whole, item.whole)
         self._total += short.tokens - item.tokens
@@ -215,6 +226,7 @@ class HistoryBudget:
         self._cut_results += self._kept[index].tokens < whole
 
     def _drop(self, span: range) -> None:
+        self.version += 1
         self._total -= sum(self._kept.pop(index).tokens for index in span)
 
     def _fits(self) -> bool:
@@ -253,19 +265,24 @@ def is_from_the_person(message: Message) -> bool:
 _NOT_WORDS = {MessageType.TOOL_CALL, MessageType.TOOL_RESULT, MessageType.ROLE_CHANGE}
 
 
-def _units(items: Sequence[MeasuredMessage]) -> Iterator[range]:
-    """Yield the smallest spans that keep every call together with its result."""
-    last = {call_id: index for index, item in enumerate(items) if (call_id := call_id_of(item.shown))}
+def _units(items: Sequence[MeasuredMessage], call_ids: set[str]) -> Iterator[range]:
+    """Yield the smallest spans that keep every call together with its result. Adds the ids of the calls to `call_ids`."""
+    ids = [call_id_of(item.shown) for item in items]
+    last = {call_id: index for index, call_id in enumerate(ids) if call_id}
+    call_ids.update(last)
     start = end = 0
-    for index, item in enumerate(items):
-        end = max(end, index, last.get(call_id_of(item.shown), index))
-        if index == end:
-            yield range(start, end + 1)
-            start = end + 1
+    for index, call_id in enumerate(ids):
+        if call_id:
+            end = max(end, last[call_id])
+        if index >= end:
+            yield range(start, index + 1)
+            start = end = index + 1
 
 
 def call_id_of(message: Message) -> str:
-    payload = message.payload or {}
+    payload = message.payload
+    if payload is None:
+        return ""
     match message.message_type:
         case MessageType.TOOL_CALL:
             return str(payload.get("id") or "")

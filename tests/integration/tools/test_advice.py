@@ -35,10 +35,10 @@ async def test_no_answer_to_a_call_that_went_wrong_names_a_tool_that_the_role_la
         toolbox = client.server.services.plan_audit._toolbox
         specs = {spec.name: spec for spec in toolbox.specs()}
         lacking = {name for name, spec in specs.items() if not definition.grants(spec.permissions)}
-        for tool, asked_for in REQUESTS.items():
+        for tool, requested in REQUESTS.items():
             if tool in lacking:
                 continue  # whoever calls a tool it lacks is told so by its name
-            calls = [call(tool, path=place, **asked_for) for place in PLACES]
+            calls = [call(tool, path=place, **requested) for place in PLACES]
             # A call that may wait for a person gets a chat of its own; calls that only read follow each other in one turn.
             together = tool in specs and specs[tool].read_only
             for made in [calls] if together else [[each] for each in calls]:

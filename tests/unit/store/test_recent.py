@@ -62,7 +62,7 @@ async def test_a_chat_of_large_messages_is_cut_by_its_bytes(tmp_path: Path, monk
 async def test_a_chat_is_read_back_to_the_message_that_was_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(message_history, "_AT_A_TIME", 7)
+    monkeypatch.setattr(message_history, "_BACK_AT_A_TIME", 7)
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat())
         await database.journal.write(Change("c1", tuple(message(f"m{number}") for number in range(COUNT))))

@@ -7,10 +7,12 @@ from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.ports import RecentMessages
 from anycowork.store.sql import messages
 from anycowork.store.sql.connection import SqlReader
+from anycowork.store.sql.stored_message import message_in
 
 MOST_RECENT = 5_000  # messages of a long chat that a turn starts with
 MOST_RECENT_BYTES = 16_000_000
 _AT_A_TIME, _BYTES_AT_A_TIME = 100, 500_000
+_BACK_AT_A_TIME = 50  # about half of the last ones are read in vain
 
 
 class MessageHistory:
@@ -45,12 +47,13 @@ class MessageHistory:
         found: list[Message] = []  # newest first
         before, size = 2**62, 0
         while len(found) < MOST_RECENT and size <= MOST_RECENT_BYTES:
-            lengths = await self._reader.read(messages.lengths, chat_id, newest=_AT_A_TIME, before=before)
+            lengths = await self._reader.read(messages.lengths, chat_id, newest=_BACK_AT_A_TIME, before=before)
             if not lengths:
                 return RecentMessages(found[::-1], complete=True)
             for first, last in reversed(list(_chunks(lengths))):
                 await asyncio.sleep(0)
-                for message in reversed(await self._reader.read(messages.between, chat_id, first, last)):
+                for body in reversed(await self._reader.read(messages.bodies_between, chat_id, first, last)):
+                    message = message_in(chat_id, body)
                     found.append(message)
                     if until(message):
                         return await self._end_of_chat(chat_id, found)

@@ -5,14 +5,12 @@ The messages table says where the record of a message is. It also keeps imported
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from anycowork.domain.errors import Invalid
 from anycowork.domain.images import images_of
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import MessagePage
-from anycowork.store.sql.columns import from_json_text
 from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.stored_message import message_bytes, message_in
 
 Cursor = int | str | None
 
@@ -68,18 +66,23 @@ def lengths(
 
 def between(connection: SqlConnection, chat_id: str, first: int, last: int) -> list[Message]:
     """Returns the messages with these numbers, both ends included."""
+    return [message_in(chat_id, body) for body in bodies_between(connection, chat_id, first, last)]
+
+
+def bodies_between(connection: SqlConnection, chat_id: str, first: int, last: int) -> list[bytes]:
+    """Returns the records of the messages with these numbers, both ends included."""
     rows = connection.execute(
         "SELECT body FROM records WHERE chat_id = ? AND seq BETWEEN ? AND ? AND type = 'message' ORDER BY seq",
         (chat_id, first, last),
     ).fetchall()
-    return [Message.from_stored(chat_id, from_json_text(_in_record(body))) for (body,) in rows]
+    return [body for (body,) in rows]
 
 
 def first(connection: SqlConnection, chat_id: str, limit: int) -> list[Message]:
     rows = connection.execute(
         "SELECT body FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq LIMIT ?", (chat_id, limit)
     ).fetchall()
-    return [Message.from_stored(chat_id, from_json_text(_in_record(body))) for (body,) in rows]
+    return [message_in(chat_id, body) for (body,) in rows]
 
 
 def first_number(connection: SqlConnection, chat_id: str) -> int | None:
@@ -99,7 +102,7 @@ def find(connection: SqlConnection, chat_id: str, message_id: str) -> Message | 
         "SELECT body FROM messages JOIN records USING (chat_id, seq) WHERE messages.id = ? AND chat_id = ?",
         (message_id, chat_id),
     ).fetchone()
-    return None if row is None else Message.from_stored(chat_id, from_json_text(_in_record(row[0])))
+    return None if row is None else message_in(chat_id, row[0])
 
 
 def page(
@@ -121,25 +124,14 @@ def page(
     further = str(shown[-1][0]) if shown and len(rows) > limit else None
     if not forward:
         shown.reverse()
-    return MessagePage(bodies=tuple(_in_record(body) for _, body in shown), last_seq=last_seq, next=further)
+    return MessagePage(bodies=tuple(message_bytes(body) for _, body in shown), last_seq=last_seq, next=further)
 
 
 def _all(connection: SqlConnection, chat_id: str) -> Iterator[Message]:
     rows = connection.execute(
         "SELECT body FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq", (chat_id,)
     )
-    return (Message.from_stored(chat_id, from_json_text(_in_record(body))) for (body,) in rows)
-
-
-class _Holder(msgspec.Struct):
-    message: msgspec.Raw
-
-
-_holder = msgspec.json.Decoder(_Holder)
-
-
-def _in_record(body: bytes) -> bytes:
-    return bytes(_holder.decode(body).message)
+    return (message_in(chat_id, body) for (body,) in rows)
 
 
 def _seq_of(connection: SqlConnection, chat_id: str, cursor: Cursor, param: str) -> int | None:
