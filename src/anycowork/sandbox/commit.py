@@ -273,6 +273,8 @@ class _Committer:
         known = self._seen.get(item.path)
         if known is not None and (known.inode, known.ctime) == (now.st_ino, now.st_ctime_ns):
             return True
+        if known is not None and known.kind == FILE and known.mode != now.st_mode & 0o777:
+            return False  # what is kept for undo has the mode that was scanned
         if item.before.startswith(TREE):
             return stat.S_ISDIR(now.st_mode) and item.before == TREE + tree_mark(name, parent)
         return _mark(name, parent, now) == item.before
