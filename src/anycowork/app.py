@@ -59,7 +59,7 @@ from anycowork.sandbox.egress import Egress
 from anycowork.sandbox.network import Network
 from anycowork.server.agent_setup import build_rule_service, build_scheduler
 from anycowork.server.announcement import Announcement, NewCode
-from anycowork.server.audit_check import verify_every_chain
+from anycowork.server.audit_service import AuditService
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
 from anycowork.server.crash_recovery import recover_after_crash
@@ -67,7 +67,7 @@ from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_
 from anycowork.server.database_setup import open_database
 from anycowork.server.definition_files import DefinitionFiles
 from anycowork.server.disk_usage import disk_usage
-from anycowork.server.file_setup import build_file_services, build_workspace_copies
+from anycowork.server.file_setup import build_file_services, build_person_commands, build_workspace_copies
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
 from anycowork.server.model_connections import ModelConnections
@@ -171,6 +171,7 @@ async def start_services(
                     watch.cancel()
                 server.coordinator.close()
                 server.services.queue.close()
+                await server.services.person_commands.aclose()
                 await _interrupt_turns(server)
                 await server.engine.aclose()
                 await server.local.aclose()
@@ -306,6 +307,7 @@ async def _build_services(
         file_edits=file_services.edits,
         git=file_services.git,
         worktrees=file_services.worktrees,
+        person_commands=build_person_commands(settings, shared, database, clock, tasks),
         pdf_texts=file_services.pdf_texts,
         symbols=SymbolService(store=store, rules=database.rules, workspaces=workspaces, toolbox=shared.toolbox),
         decisions=DecisionService(
@@ -387,7 +389,7 @@ async def _build_services(
             forwarder=database.peers.requests if database.peers is not None else None,
             workers=database.peers.table.workers if database.peers is not None else None,
             database_away=database.peers.away if database.peers is not None else asyncio.Event(),
-            verify_audit=partial(asyncio.to_thread, verify_every_chain, settings),
+            audit=AuditService(settings, clock),
         ),
     )
     app = create_worker_api(services) if is_worker else create_api(services)

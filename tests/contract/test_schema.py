@@ -18,6 +18,7 @@ TYPES = {
 }
 OF_PEERS = (
     "chat_holders",
+    "pack_folders",
     "peers",
     "refused_jobs",
     "workspace_markers",

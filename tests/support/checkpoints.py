@@ -15,7 +15,7 @@ from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.journal import AddChat, Change
 from anycowork.domain.principals import Principal, PrincipalKind
-from anycowork.domain.snapshots import Snapshot
+from anycowork.domain.snapshots import ReplacedFile, Snapshot
 from anycowork.domain.tools import Call, Intent
 from anycowork.sandbox.stage import Layer
 from anycowork.sandbox.workspaces import LocalWorkspaces
@@ -77,9 +77,9 @@ class Recorded:
         left_alone: list[str] = []
         folder = Folder(str(self.root))
 
-        async def intend(intent: Intent) -> None:
+        async def intend(intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
             call = Call(CLOCK.new_id(), CHAT, "t1", "b1", 0, "execute_command", {})
-            before = await self.snapshots.before_commit(call, folder, intent.paths)
+            before = await self.snapshots.before_commit(call, folder, intent.paths, replaced)
             await self.database.journal.write(Change(CHAT, (before,)))
             taken.append((before, intent))
 

@@ -2,7 +2,7 @@
 Each call passes the gate and is recorded before it takes effect."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -28,8 +28,8 @@ from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Journal, Store, Workspaces, names_nothing
 from anycowork.domain.question import Question
 from anycowork.domain.snapshot_ports import Snapshots
-from anycowork.domain.snapshots import Snapshot, shown_path
-from anycowork.domain.tool_ports import Toolbox
+from anycowork.domain.snapshots import ReplacedFile, Snapshot, shown_path
+from anycowork.domain.tool_ports import Intend, Toolbox
 from anycowork.domain.tools import Call, CallState, Intent, PathIntent, Status, ToolResult
 from anycowork.domain.values import replace, value
 from anycowork.permissions.budgets import CostOf
@@ -250,15 +250,15 @@ class ToolRunner:
 
     def _commit_intent(
         self, context: TurnContext, call_id: str, epoch: int | None, before: list[Snapshot], commit: "_Commit"
-    ) -> Callable[[Intent], Awaitable[None]]:
+    ) -> Intend:
         """Return the `intend` callback for a tool that learns only while running what it will change."""
 
-        async def intend(intent: Intent) -> None:
+        async def intend(intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
             intended = replace(context.call(call_id), state=CallState.INTENT, intent=intent)
             if not intent.paths:
                 await self._recorder.make_durable(context, intended, epoch, [])
                 return
-            taken = await self._snapshots.before_commit(intended, context.workspace, intent.paths)
+            taken = await self._snapshots.before_commit(intended, context.workspace, intent.paths, replaced)
             await self._recorder.make_durable(context, intended, epoch, [taken])
             before.append(taken)
             commit.before, commit.paths = taken, intent.paths
@@ -271,7 +271,7 @@ class ToolRunner:
         admitted: Admitted,
         call: Call,
         *,
-        intend: Callable[[Intent], Awaitable[None]] | None = None,
+        intend: Intend | None = None,
         committed: Callable[[Sequence[str]], None] | None = None,
         hold: Callable[[Intent], None] | None = None,
         progress: Callable[[str], None] | None = None,

@@ -21,8 +21,8 @@ from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Workspace, names_nothing
 from anycowork.domain.roles import Permission, RoleDefinition
-from anycowork.domain.tool_ports import Toolbox, ToolContext
-from anycowork.domain.tools import Call, CallState, Intent, Status
+from anycowork.domain.tool_ports import Intend, Toolbox, ToolContext
+from anycowork.domain.tools import Call, CallState, Status
 from anycowork.prompts.conversation import results_before_summary
 from anycowork.prompts.tool_selection import opening_request
 from anycowork.prompts.window import Window
@@ -175,7 +175,7 @@ class TurnContext:
         self,
         permissions: frozenset[Permission] | None = None,
         *,
-        intend: Callable[[Intent], Awaitable[None]] | None = None,
+        intend: Intend | None = None,
         named: Callable[[str], bool] = names_nothing,
         hidden: Hidden = NOTHING_HIDDEN,
     ) -> ToolContext:

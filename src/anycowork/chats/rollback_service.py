@@ -130,7 +130,7 @@ class RollbackService:
             raise require_idle(chat).error
         async with self._workspaces.writing(snapshot.workspace) as epoch:
             workspace = self._workspaces.open(snapshot.workspace)
-            preview = await self._preview(snapshot, request, workspace)
+            preview = await self._preview(snapshot, request, workspace, to_restore=True)
             return await self._restore(principal, chat, snapshot, preview, request, workspace, epoch)
 
     async def _restore(
@@ -185,7 +185,7 @@ class RollbackService:
             raise require_idle(chat).error
         async with self._workspaces.writing(chat.workspace) as epoch:
             workspace = self._workspaces.open(chat.workspace)
-            preview = await self._snapshots.preview(workspace, undos)
+            preview = await self._snapshots.preview(workspace, undos, to_restore=True)
             return await self._restore(principal, chat, first, preview, request, workspace, epoch)
 
     async def settle_after_crash(self) -> None:
@@ -218,11 +218,13 @@ class RollbackService:
 
     # --- the parts
 
-    async def _preview(self, snapshot: Snapshot, request: RollbackRequest, workspace: Workspace) -> RestorePreview:
+    async def _preview(
+        self, snapshot: Snapshot, request: RollbackRequest, workspace: Workspace, *, to_restore: bool = False
+    ) -> RestorePreview:
         undos = await self._undos(snapshot, only=request.only)
         if request.paths is not None:
             undos = narrowed(undos, request.paths)
-        return await self._snapshots.preview(workspace, undos)
+        return await self._snapshots.preview(workspace, undos, to_restore=to_restore)
 
     async def _undos(self, snapshot: Snapshot, *, only: bool) -> list[Undo]:
         if not only:

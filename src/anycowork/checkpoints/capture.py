@@ -172,6 +172,29 @@ class ImageReader:
         except (StateChanged, WrongKind):  # a link, a folder or something else is there now
             return self.image(place)
 
+    def small_file(self, place: WorkspacePath) -> tuple[PathImage, os.stat_result, bytes] | None:
+        """Returns image, stat and content of a small regular file, opened once. None for everything else, and if it cannot be read."""
+        parts = place.parts
+        try:
+            fd = os.open(parts[-1], _TO_READ, dir_fd=self._last.at("/".join(parts[:-1])))
+        except (OSError, ToolFault, OutsideWorkspace, IndexError):
+            return None
+        try:
+            found = os.fstat(fd)
+            size = found.st_size
+            if not stat.S_ISREG(found.st_mode) or size >= _SMALL:
+                return None
+            content = os.pread(fd, size + 1, 0)
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
+        if len(content) != size:
+            return None
+        digest = hashlib.sha256(content).hexdigest()
+        image = PathImage(place.path, Kind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
+        return image, found, content
+
     def _image(self, place: WorkspacePath, found: os.stat_result | None) -> PathImage:
         if found is None:
             return absent(place.path)

@@ -350,6 +350,12 @@ class SnapshotPruned(Conflict):
     status = 410
 
 
+class ContentElsewhere(Conflict):
+    """What would be restored is in the data folder of another process, on another machine."""
+
+    code = "content_elsewhere"
+
+
 class SnapshotDamaged(Conflict):
     code = "snapshot_damaged"
 

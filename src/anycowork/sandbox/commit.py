@@ -209,7 +209,7 @@ class _Committer:
     def _make(self, item: PathIntent) -> None:
         folder, _, name = item.path.rpartition("/")
         try:
-            done = self._one(item, name, self._there.at(folder), folder)
+            done = self._replaced_at_once(item, name, folder) or self._one(item, name, self._there.at(folder), folder)
         except FileMissing:
             done = item.after is None
         except (ToolFault, OutsideWorkspace):  # a link or a file is now on the way
@@ -219,6 +219,21 @@ class _Committer:
             self._touched.add(folder)
         else:
             self._outcome.conflicts.append(item.path)
+
+    def _replaced_at_once(self, item: PathIntent, name: str, folder: str) -> bool:
+        """Renames a staged file over the very file that was scanned: two system calls. Returns False if that is not the case."""
+        known = self._seen.get(item.path)
+        if known is None or known.kind != FILE or item.kind != FILE or item.path not in self._plain or self._carried:
+            return False
+        try:
+            parent = self._there.at(folder)
+            now = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            if (known.inode, known.ctime) != (now.st_ino, now.st_ctime_ns):
+                return False
+            os.rename(name, name, src_dir_fd=self._staged.at(folder), dst_dir_fd=parent)
+        except (OSError, ToolFault, OutsideWorkspace):
+            return False
+        return True
 
     def _one(self, item: PathIntent, name: str, parent: int, folder: str) -> bool:
         """Returns whether the path is now in its final state."""

@@ -9,7 +9,6 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.values import value
 from anycowork.sandbox.delta import LINK, Delta, PathChange
 from anycowork.sandbox.git_changes import GitChanges
-from anycowork.sandbox.path_class import is_stored_by_git
 from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
 
 _NEEDED = {
@@ -62,7 +61,7 @@ def find_violation(
         or _conflict(delta, mounted_at)
         or _needs_approval(delta, named)
         or _changes_git(in_git, named)
-        or _loses_history(delta, named)
+        or _loses_history(in_git, named)
     )
 
 
@@ -149,10 +148,9 @@ def _changes_git(in_git: GitChanges, named: Callable[[str], bool]) -> DeltaViola
     )
 
 
-def _loses_history(delta: Delta, named: Callable[[str], bool]) -> DeltaViolation | None:
+def _loses_history(in_git: GitChanges, named: Callable[[str], bool]) -> DeltaViolation | None:
     """Restoring does not touch git's files, so commits that git has stored cannot be brought back."""
-    there = (change.place for change in delta.changes if change.before is not None)
-    lost = [place for place in there if is_stored_by_git(place.parts) and not named(place.path)]
+    lost = [place for place in in_git.stored() if not named(place.path)]
     if not lost:
         return None
     message = (

@@ -225,6 +225,8 @@ def _require_untouched(transaction: Transaction) -> None:
 
     Raises: UnusableDelta.
     """
+    if not transaction.covered.masks and transaction.hidden.hides is NOTHING_HIDDEN.hides:
+        return
     covers = _Covers(transaction.covered.masks)
     for change in transaction.delta.changes:
         if (touched := covers.touched_by(change) or _unseen_in(change, transaction)) is not None:

@@ -1,8 +1,10 @@
 """Builds the parts that several services use: workspaces, tools, snapshots, prompts, roles, and the sources of tools and local models."""
 
 import asyncio
+import platform
 
 from anycowork.agent.live_questions import LiveQuestions
+from anycowork.checkpoints.other_packs import OtherPacks, PackFolder, pack_id
 from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.config.settings import Settings
@@ -79,7 +81,7 @@ async def build_shared_components(
     plugins = PluginManager(settings.plugins_folder, toolbox, runtime, timeout=settings.command_timeout)
     await plugins.enable(settings.plugins)
     trusted_files = TrustedFileStore(roots=database.roots, data_dir=settings.data_dir)
-    pack = Pack(settings.snapshots_folder)
+    pack = Pack(settings.snapshots_folder, others=await _other_packs(settings, database, is_worker=is_worker))
     roles = RoleRegistry(DefinitionFiles(settings.data_dir).read_roles())
     live_settings = LiveSettings(settings, providers, sandbox_setup, plugins)
     return SharedComponents(
@@ -101,6 +103,17 @@ async def build_shared_components(
         prompts=PromptService(database.system_prompts, toolbox, trusted_files),
         questions=LiveQuestions(journal=database.journal, clock=clock),
     )
+
+
+async def _other_packs(settings: Settings, database: Database, *, is_worker: bool) -> OtherPacks | None:
+    """Tells the other processes on this database where this one keeps contents. Returns their packs; None where there are none."""
+    if database.peers is None:
+        return None
+    folder = settings.snapshots_folder
+    own = await asyncio.to_thread(pack_id, folder)
+    kind = "worker" if is_worker else "server"
+    await database.peers.table.put_pack_folder(own, kind, platform.node(), str(folder))
+    return OtherPacks(lambda: [PackFolder(*row) for row in database.pack_folders(besides=own)])
 
 
 def build_isolated_tasks(

@@ -120,7 +120,7 @@ async def _commit(transaction: Transaction, command: str, tool_context: ToolCont
     transaction.pledged = True
     if tool_context.intend is not None:
         try:
-            await tool_context.intend(intent)
+            await tool_context.intend(intent, delta.replaced.files)
         except (ToolFault, Refusal):
             transaction.pledged = False  # refused before it was recorded, so nobody needs the stage
             raise

@@ -155,6 +155,16 @@ class PeerTable:
         rows = await self._fetch("SELECT marker FROM workspace_markers WHERE root = $1", root)
         return rows[0][0] if rows else None
 
+    # --- checkpoints
+
+    async def put_pack_folder(self, pack_id: str, kind: str, host: str, folder: str) -> None:
+        """Says where this process keeps the contents of checkpoints."""
+        statement = (
+            "INSERT INTO pack_folders (id, kind, host, folder) VALUES ($1, $2, $3, $4) ON CONFLICT (id) DO UPDATE"
+            " SET kind = excluded.kind, host = excluded.host, folder = excluded.folder"
+        )
+        await self._fetch(statement, pack_id, kind, host, folder)
+
 
 def worker_of(row: Sequence[Any]) -> JobWorker:
     """Reads a row of `WORKERS`."""

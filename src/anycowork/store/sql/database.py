@@ -100,6 +100,10 @@ class Database:
     abandon: Callable[[], None] = lambda: None
     """Ends what waits for a database that is silent. Nothing can be read or written afterwards."""
 
+    def pack_folders(self, *, besides: str) -> list[tuple[str, str, str, str]]:
+        """Returns the id, kind, host and folder of the packs of other processes. Blocking; not for the event loop. Raises: StorageFault."""
+        return self._reader.read_now(_pack_folders, besides)
+
     async def aclose(self) -> None:
         """Makes everything durable and marks the database as cleanly closed. Raises: StorageFault; it is closed even then."""
         try:
@@ -113,6 +117,13 @@ class Database:
             self.writer.close()
             self._reader.close()
             self._connection.close()
+
+
+def _pack_folders(connection: SqlConnection, besides: str) -> list[tuple[str, str, str, str]]:
+    rows = connection.execute(
+        "SELECT id, kind, host, folder FROM pack_folders WHERE id <> ? ORDER BY kind DESC, host, folder", (besides,)
+    )
+    return [(row[0], row[1], row[2], row[3]) for row in rows]
 
 
 def mark_open(connection: WriteConnection, at: str, *, alone: bool = True) -> bool:
