@@ -53,8 +53,8 @@ test-spec: install ## break the code behind each clause of the requirements and 
 test-clone: install ## clone into an empty folder and show that make run and make test set everything up there (slow, needs the network)
 	@$(BIN)/python scripts/clean_clone.py $(ARGS)
 
-test-kills: install ## kill the server 1,000 times while jobs run (slow)
-	@ANYCOWORK_KILL_ROUNDS=67 $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_jobs.py $(ARGS)
+test-kills: install ## kill server, worker and database 1,000 times while jobs run (slow)
+	@ANYCOWORK_KILL_ROUNDS=20 $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_jobs.py tests/faults/test_kills.py $(ARGS)
 
 attacks: install ## run the attacks, as root and as an ordinary user (root becomes one for the second run)
 	@echo "==> Running the attacks"
@@ -83,9 +83,11 @@ check: install ## format, lint, types, layers, generated files
 browser: install
 	@sh scripts/browser.sh
 
-test-large: install ## kill a commit and a restore of 5,000 files at forty moments, review 20,000 in the browser (slow)
-	@ANYCOWORK_LARGE_FILES=5000 ANYCOWORK_LARGE_KILLS=40 $(BIN)/python -m pytest -n 2 --timeout=7200 tests/faults/test_large_commits.py
+test-large: install ## kill a commit and a restore of 5,000 files, compare 200,000 files with 1,000, review 20,000 in the browser, export 100,000 messages (slow)
+	@ANYCOWORK_LARGE_FILES=5000 ANYCOWORK_LARGE_KILLS=8 $(BIN)/python -m pytest -n 2 --timeout=3600 tests/faults/test_large_commits.py
+	@ANYCOWORK_LARGE_TREE_FOLDERS=10000 $(BIN)/python -m pytest -n 0 --timeout=3600 tests/faults/test_large_growth.py
 	@ANYCOWORK_LARGE_PAGE_FILES=20000 $(BIN)/python -m pytest -n 0 --timeout=3600 tests/e2e/test_web_large.py
+	@ANYCOWORK_LARGE_MESSAGES=100000 $(BIN)/python -m pytest -n 0 --timeout=3600 tests/faults/test_record_memory.py
 
 bench: install ## measure, beside peers (ARGS names one benchmark)
 	@if [ -f benchmarks/run.py ]; then $(BIN)/python benchmarks/run.py $(ARGS); else echo "There are no benchmarks in this version yet."; fi

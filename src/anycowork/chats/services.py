@@ -23,6 +23,7 @@ from anycowork.chats.role_service import RoleService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
 from anycowork.chats.service_ports import (
+    AuditChecks,
     Connections,
     EventStreamsPort,
     LocalModelsPort,
@@ -96,7 +97,7 @@ class ServerServices:
     settings: SettingsPort
     numbers: Callable[[], Awaitable[Mapping[str, int]]]
     storage: Callable[[], Awaitable[Sequence[Json]]]
-    verify_audit: Callable[[], Awaitable[Sequence[Json]]]
+    audit: AuditChecks
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     forwarder: RequestForwarder | None = None
     workers: Callable[[], Awaitable[Sequence[JobWorker]]] | None = None

@@ -118,6 +118,8 @@ export interface paths {
         /**
          * Export Chat
          * @description The whole chat as a file: messages, approved plans against what was done, diffs, and the end of the audit chain.
+         *
+         *     It is sent while it is read. If that fails half-way, the connection is closed before the body has ended.
          */
         get: operations["export_chat"];
         put?: never;
@@ -1420,14 +1422,22 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Audit Check Progress
+         * @description How far the running check is; `running` is false if there is none.
+         */
+        get: operations["audit_check_progress"];
         put?: never;
         /**
          * Verify Audit
-         * @description Reads every record of every chat, as `anycowork audit verify` does: for a person who wants to know, not for a probe.
+         * @description Checks every chat, as `anycowork audit verify` does: for a person who wants to know, not for a probe.
          */
         post: operations["verify_audit"];
-        delete?: never;
+        /**
+         * Stop Audit Check
+         * @description Stops the running check, if there is one. Its answer says that it was stopped.
+         */
+        delete: operations["stop_audit_check"];
         options?: never;
         head?: never;
         patch?: never;
@@ -3897,6 +3907,20 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /**
+         * AuditCheckProgress
+         * @description `chats` of `all_chats` were checked so far, with `records` records.
+         */
+        AuditCheckProgress: {
+            /** Running */
+            running: boolean;
+            /** Chats */
+            chats: number;
+            /** All Chats */
+            all_chats: number;
+            /** Records */
+            records: number;
+        };
         /** AuditFindingShape */
         AuditFindingShape: {
             /**
@@ -3914,7 +3938,10 @@ export interface components {
             /** Reason */
             reason: string | null;
         };
-        /** AuditVerified */
+        /**
+         * AuditVerified
+         * @description What a check of the audit chains found. It vouches for the records that it read, and for no others.
+         */
         AuditVerified: {
             /**
              * Chains
@@ -3923,6 +3950,31 @@ export interface components {
             chains: number;
             /** Broken */
             broken: components["schemas"]["AuditFindingShape"][];
+            /**
+             * Full
+             * @description Whether this check read every record.
+             */
+            full: boolean;
+            /**
+             * Checked
+             * @description How many records this check read.
+             */
+            checked: number;
+            /**
+             * Earlier
+             * @description How many older records were read by earlier checks, and not by this one.
+             */
+            earlier: number;
+            /**
+             * Full At
+             * @description When every record was last read; null if that never happened.
+             */
+            full_at: string | null;
+            /**
+             * Stopped
+             * @description Someone stopped the check; what it has not reached is not verified.
+             */
+            stopped: boolean;
         };
         /** AuditedTaskShape */
         AuditedTaskShape: {
@@ -24452,9 +24504,140 @@ export interface operations {
             };
         };
     };
-    verify_audit: {
+    audit_check_progress: {
         parameters: {
             query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditCheckProgress"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    verify_audit: {
+        parameters: {
+            query?: {
+                /** @description Read every record, also those that an earlier check has read. Happens by itself if the last full check is older than 7 days. */
+                full?: boolean;
+            };
             header?: {
                 /** @description The same key with the same body gives the first answer again, and does nothing twice. */
                 "Idempotency-Key"?: string;
@@ -24664,6 +24847,132 @@ export interface operations {
                      *       "error": {
                      *         "code": "disk_full",
                      *         "message": "The disk is full; nothing was changed. Free some space and try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    stop_audit_check: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
