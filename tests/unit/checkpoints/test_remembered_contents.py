@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.checkpoints.capture import ContentWriter, ImageReader, path_of
+from anycowork.checkpoints.capture import ImageReader, PackTarget, path_of
 from anycowork.checkpoints.commit_images import CommitImages
 from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.restore_preview import preview_restore
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.domain.snapshots import PathImage, Restore, Undo, absent
 from anycowork.sandbox import replaced_files
-from anycowork.sandbox.commit import Applied, apply
+from anycowork.sandbox.commit import CommitOutcome, apply
 from anycowork.sandbox.delta import Delta, scan
 from anycowork.sandbox.manifest import manifest
 from anycowork.workspace.folder import Folder
@@ -45,13 +45,13 @@ class Place:
     def images(self, delta: Delta) -> list[PathImage]:
         found = CommitImages(self.folder, manifest(delta), UnkeptFolders(self.folder, ()), delta.replaced.files)
         assert found.needs == sum((self.root / path).stat().st_size for path in FILES)
-        return found.taken(ContentWriter(self.pack, "t", max_bytes=1 << 20))
+        return found.taken(PackTarget(self.pack, "t", max_bytes=1 << 20))
 
     def plainly_read(self) -> list[PathImage]:
         with ImageReader(self.folder) as reader:
             return [reader.image(path_of(path)) for path in FILES]
 
-    def commit(self, delta: Delta) -> Applied:
+    def commit(self, delta: Delta) -> CommitOutcome:
         return apply(self.stage, self.folder.jail, manifest(delta), delta=delta)
 
 
