@@ -19,6 +19,7 @@ BENCHMARKS = (
     "appends",
     "jobs",
     "job_memory",
+    "task_starts",
     "startup",
     "last_200",
     "sse_fanout",
@@ -30,6 +31,7 @@ BENCHMARKS = (
     "sandbox",
     "large_work",
     "many_chats",
+    "many_records",
     "long_chat",
 )
 
@@ -109,7 +111,9 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("names", nargs="*", choices=[[], *BENCHMARKS], metavar="benchmark", help=", ".join(BENCHMARKS))
     parser.add_argument("--rounds", type=int, default=5, help="how often every side is run [5]")
     parser.add_argument(
-        "--size", type=int, help="how many files large_work works on [20,000], or chats many_chats [10,000]"
+        "--size",
+        type=int,
+        help="files of large_work [20,000], chats of many_chats [10,000], records of many_records [1,000,000]",
     )
     parser.add_argument("--on", type=Path, default=BENCH_FOLDER, metavar="FOLDER", help="where the files lie [.bench]")
     parser.add_argument("--save", metavar="NAME", help="keep the result as results/NAME.json [latest.local]")

@@ -55,9 +55,13 @@ class InstantModel:
 
     async def answer(self, request: ModelRequest) -> AsyncIterator[Chunk]:
         made = sum(said.role == "assistant" for said in request.messages)
-        yield TextChunk(self._replies[made] if made < len(self._replies) else "All of it was looked up.")
+        yield TextChunk(self.reply(made))
         yield UsageChunk(prompt=500, completion=40)
         yield ReplyFinished("stop")
+
+    def reply(self, made: int) -> str:
+        """The words after so many calls."""
+        return self._replies[made] if made < len(self._replies) else "All of it was looked up."
 
 
 def _call_of(tool: str, parameters: dict[str, str], number: int) -> str:

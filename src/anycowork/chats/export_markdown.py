@@ -1,30 +1,47 @@
 """Writes a chat as Markdown. Text of messages stays as it is; calls, output and diffs stand in fences that nothing in them can end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from anycowork.chats.exported_chat import ExportedChat, author, call_line, step_lines, unplanned_lines
+from anycowork.chats.exported_chat import (
+    ExportedChat,
+    author,
+    call_line,
+    printed_by_person,
+    step_lines,
+    unplanned_lines,
+)
 from anycowork.domain.attached_files import attached_files_of
 from anycowork.domain.messages import Message, MessageType
+from anycowork.domain.person_commands import PERSON_COMMAND
 
 
-def markdown(exported: ExportedChat) -> str:
-    return "\n".join(_lines(exported)).rstrip() + "\n"
+class MarkdownExport:
+    has_changes = False
 
+    def __init__(self, exported: ExportedChat) -> None:
+        self._exported = exported
 
-def _lines(exported: ExportedChat) -> Iterator[str]:
-    yield f"# {_one_line(exported.chat.title)}"
-    yield ""
-    yield from (f"- {name}: {_code(value)}" for name, value in exported.facts())
-    for message in exported.messages:
+    def beginning(self) -> Iterator[str]:
+        yield f"# {_one_line(self._exported.chat.title)}"
         yield ""
-        yield from _message(message)
-    yield from _plans(exported)
-    yield ""
-    yield "## Audit"
-    yield ""
-    yield from (f"- {name}: {_code(value)}" for name, value in exported.audit_facts())
+        yield from (f"- {name}: {_code(value)}" for name, value in self._exported.facts())
+
+    def changes(self, messages: Sequence[Message]) -> Iterable[str]:
+        return ()
+
+    def messages(self, messages: Sequence[Message]) -> Iterator[str]:
+        for message in messages:
+            yield ""
+            yield from _message(message)
+
+    def end(self) -> Iterator[str]:
+        yield from _plans(self._exported)
+        yield ""
+        yield "## Audit"
+        yield ""
+        yield from (f"- {name}: {_code(value)}" for name, value in self._exported.audit_facts())
 
 
 def _message(message: Message) -> Iterator[str]:
@@ -45,7 +62,12 @@ def _message(message: Message) -> Iterator[str]:
         case _:
             yield f"## {author(message)} · {message.created_at[:16]}"
             yield ""
-            yield message.content
+            if PERSON_COMMAND in payload:
+                yield from _fenced(message.content)
+            else:
+                yield message.content
+            if printed := printed_by_person(message):
+                yield from _fenced(printed)
             for file in attached_files_of(message):
                 yield ""
                 yield f"**Attached** {_code(file.name)}"

@@ -1,11 +1,12 @@
 """What an export shows of a chat, however it is written. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import JsonValue
 
 from anycowork.domain.chats import Chat
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.person_commands import PERSON_COMMAND, ended_command
 from anycowork.domain.values import value
 
 _SPEAKERS = {Speaker.USER: "You", Speaker.ASSISTANT: "Agent", Speaker.SYSTEM: "AnyCowork", Speaker.TOOL: "Tool"}
@@ -13,8 +14,9 @@ _SPEAKERS = {Speaker.USER: "You", Speaker.ASSISTANT: "Agent", Speaker.SYSTEM: "A
 
 @value
 class ExportedChat:
+    """Everything but the messages, which are read while the file is written."""
+
     chat: Chat
-    messages: tuple[Message, ...]
     plans: tuple[Json, ...]
     audit: Json
     at: str
@@ -36,18 +38,26 @@ class ExportedChat:
         if isinstance(heads, dict):
             yield "Newest head of all chats", f"{heads.get('head')} (number {heads.get('count')})"
 
-    def diffs(self) -> Iterator[tuple[str, str]]:
-        """Yield what each change did to the files, in order: the tool, and the diff."""
-        for message in self.messages:
-            payload = message.payload or {}
-            diff = payload.get("diff")
-            if message.message_type is MessageType.TOOL_RESULT and isinstance(diff, str) and diff:
-                yield str(payload.get("tool") or "change"), diff
+
+def diffs(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:
+    """Yield what each change did to the files, in order: the tool, and the diff."""
+    for message in messages:
+        payload = message.payload or {}
+        diff = payload.get("diff")
+        if message.message_type is MessageType.TOOL_RESULT and isinstance(diff, str) and diff:
+            yield str(payload.get("tool") or "change"), diff
 
 
 def author(message: Message) -> str:
+    if PERSON_COMMAND in (message.payload or {}):
+        return "You (a command of your own)"
     role = f" ({message.agent_role})" if message.agent_role and message.role is Speaker.ASSISTANT else ""
     return f"{_SPEAKERS[message.role]}{role}"
+
+
+def printed_by_person(message: Message) -> str:
+    """Return what a person's own command printed; empty for any other message."""
+    return str((ended_command(message) or {}).get("output") or "")
 
 
 def call_line(payload: Mapping[str, JsonValue]) -> str:

@@ -37,6 +37,16 @@ class Sessions(Protocol):
     async def end(self, cookie: str) -> None: ...
 
 
+class AuditChecks(Protocol):
+    """Checks of all audit chains, one at a time."""
+
+    async def verify(self, *, full: bool) -> Json:
+        """Return the report. Raises: Conflict if a check runs already; StorageFault."""
+
+    def progress(self) -> Json: ...
+    def stop(self) -> None: ...
+
+
 class RegisteredRoot(Protocol):
     @property
     def root(self) -> str: ...

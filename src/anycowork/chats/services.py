@@ -16,12 +16,14 @@ from anycowork.chats.git_service import GitService
 from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
+from anycowork.chats.person_command_service import PersonCommandService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
 from anycowork.chats.role_service import RoleService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
 from anycowork.chats.service_ports import (
+    AuditChecks,
     Connections,
     EventStreamsPort,
     LocalModelsPort,
@@ -95,7 +97,7 @@ class ServerServices:
     settings: SettingsPort
     numbers: Callable[[], Awaitable[Mapping[str, int]]]
     storage: Callable[[], Awaitable[Sequence[Json]]]
-    verify_audit: Callable[[], Awaitable[Sequence[Json]]]
+    audit: AuditChecks
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     forwarder: RequestForwarder | None = None
     workers: Callable[[], Awaitable[Sequence[JobWorker]]] | None = None
@@ -116,6 +118,7 @@ class Services:
     file_edits: FileEditService
     git: GitService
     worktrees: WorktreeService
+    person_commands: PersonCommandService
     symbols: SymbolService
     pdf_texts: PdfTexts
     decisions: DecisionService

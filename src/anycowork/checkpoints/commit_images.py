@@ -6,6 +6,7 @@ For changes of many paths: a path that was not there before costs no system call
 
 import stat
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 
 from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, bytes_in, path_of, touched
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
@@ -14,7 +15,7 @@ from anycowork.domain.snapshots import NOTHING_REPLACED, Kind, PathImage, Replac
 from anycowork.domain.tools import PathIntent
 from anycowork.domain.values import replace
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.paths import WorkspacePath, is_git_control
+from anycowork.workspace.paths import WorkspacePath, folds_to_git, is_git_control
 
 _FOLDER, _LINK, _TREE = "folder", "link:", "tree:"
 
@@ -35,18 +36,25 @@ class CommitImages:
     ) -> None:
         """Raises: NotKept if there are too many paths; ToolFault if a folder cannot be read."""
         self._folder = folder
-        places = [(path_of(item.path), item) for item in intents]
-        outside_git = [(place, item) for place, item in places if not is_git_control(place.parts)]
-        self._new = [item.path for _, item in outside_git if item.before is None]
-        trees = [item.path for _, item in outside_git if _is_tree(item)]
-        below = touched(folder, trees) if trees else []
-        known: list[WorkspacePath] = []
+        self._new: list[str] = []
+        self._known: list[tuple[str, ReplacedFile, bool]] = []
+        trees: list[str] = []
         unknown: list[WorkspacePath] = []
-        for place, item in outside_git:
-            if item.before is not None and not _is_tree(item):
-                file = replaced.get(item.path)
-                (unknown if file is None or file.hash != item.before else known).append(place)
-        self._known = [(place.path, replaced[place.path], unkept.covers(place, is_folder=False)) for place in known]
+        folders = cache(lambda parts: (is_git_control(parts), unkept.covers(WorkspacePath(parts), is_folder=True)))
+        for item in intents:
+            place = path_of(item.path)
+            in_git, in_unkept = folders(place.parts[:-1])
+            if in_git or folds_to_git(place.name):
+                continue
+            if item.before is None:
+                self._new.append(item.path)
+            elif _is_tree(item):
+                trees.append(item.path)
+            elif (file := replaced.get(item.path)) is not None and file.hash == item.before:
+                self._known.append((item.path, file, in_unkept))
+            else:
+                unknown.append(place)
+        below = touched(folder, trees) if trees else []
         unknown.sort(key=lambda place: place.parts[:-1])
         with ImageReader(folder) as reader:
             single = [(place, reader.stat(place)) for place in unknown]

@@ -55,7 +55,7 @@ def bring_back(folder: Folder, pack: Pack, undos: Sequence[Undo], control: Resto
     before the first change and between batches of contents, once everything that had something in its way is there.
     """
     control = control or _Uncontrolled()
-    ordered = sorted(undos, key=lambda undo: path_of(undo.path).parts)
+    ordered = sorted(undos, key=lambda undo: undo.path.split("/"))
     control.report(0, len(ordered))
     if control.is_stopped():
         return Restored(left=len(ordered))
@@ -269,10 +269,11 @@ class _RestoreRun:
         except FileMissing:
             self._folder.jail.make_folders(place.parent)
             parent = self._last.at(folder)
-        if not _in_the_way(undo):
+        if _was_seen_as_expected(undo) and undo.seen is not None:
+            identity = undo.seen.inode, undo.seen.ctime  # looked at right before the rename
+        elif not _in_the_way(undo):
             found = _stat(place.name, parent)
-            if not is_as_seen(undo, found):
-                self._require_expected(place, undo)
+            self._require_expected(place, undo)
             identity = _identity(found)
         self._written += 1
         temporary = f"{self._token}-{self._written}".join(_TEMPORARY)
@@ -389,6 +390,12 @@ def is_as_seen(undo: Undo, now: os.stat_result | None) -> bool:
         seen.hash,
         stat.S_IMODE(now.st_mode),
     )
+
+
+def _was_seen_as_expected(undo: Undo) -> bool:
+    """Tells whether the file that was seen is the one that is expected; then inode and ctime alone tell whether it still is."""
+    seen, expected = undo.seen, undo.expected
+    return seen is not None and expected is not None and (expected.kind, expected.hash) == (Kind.FILE, seen.hash)
 
 
 def _is_young(found: os.stat_result) -> bool:

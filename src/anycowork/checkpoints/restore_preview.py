@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from anycowork.checkpoints.capture import ImageReader, behind_a_link, below_any, path_of
@@ -31,12 +32,13 @@ def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo], *, most_r
     unkept: list[str] = []
     ours = {undo.path for undo in undos}
     places = {path_of(path).parts for path in ours if ".." not in path.split("/")}
+    in_ours = cache(lambda parts: parts in places or below_any(WorkspacePath(parts), places))
     with ImageReader(folder) as reader:
         for undo in undos:
             try:
                 place = path_of(undo.path)
                 # A link that this same restore removes hides what is below it.
-                hidden = below_any(place, places) and behind_a_link(folder, place)
+                hidden = in_ours(place.parts[:-1]) and behind_a_link(folder, place)
                 now, found, content = (absent(undo.path), None, None) if hidden else _looked_at(reader, place)
             except (ToolFault, OutsideWorkspace) as error:
                 conflicts[undo.path] = error.message

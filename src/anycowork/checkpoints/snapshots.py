@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import assert_never
 
-from anycowork.checkpoints.capture import ImageReader, PackTarget, bytes_in, path_of, refuse_special, touched
+from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, bytes_in, path_of, refuse_special, touched
 from anycowork.checkpoints.capture import image as image_at
 from anycowork.checkpoints.commit_images import (
     CommitImages,
@@ -20,8 +20,10 @@ from anycowork.checkpoints.quota import PackQuota, QuotaExceeded, RetentionPort
 from anycowork.checkpoints.restore import bring_back, clear_leftovers, is_as_seen
 from anycowork.checkpoints.restore_preview import MOST_REMEMBERED, preview_restore
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
+from anycowork.checkpoints.workspace_images import KeptWorkspace, changed_images, images_now, keep, measure
 from anycowork.domain.errors import NotKept, OutsideWorkspace, ToolFault
 from anycowork.domain.ports import Clock, Workspace
+from anycowork.domain.snapshot_ports import WorkspaceState
 from anycowork.domain.snapshots import (
     NOTHING_REPLACED,
     Kind,
@@ -123,10 +125,37 @@ class PackedSnapshots:
             ) from error
         return self._snapshot(cause, folder.root, images)
 
+    async def keep_workspace(self, workspace: Workspace) -> KeptWorkspace:
+        folder = _folder(workspace)
+        found, unkept, size = await self._threads().run(lambda: measure(folder, self._unkept_folders))
+        await self._quota.free_space(size)
+        try:
+            return await self._threads().run(lambda: self._keep_all(folder, found, unkept, size))
+        except (QuotaExceeded, ToolFault, OSError):
+            raise NotKept("The workspace could not be kept before the command: there is no space for it.") from None
+
+    async def change_since(
+        self, kept: WorkspaceState, cause: PersonChange, workspace: Workspace
+    ) -> tuple[Snapshot, Snapshot | None] | None:
+        if not isinstance(kept, KeptWorkspace):
+            raise TypeError("only what keep_workspace returned can be compared")
+        folder = _folder(workspace)
+        was = await self._threads().run(lambda: changed_images(kept))
+        before = self._snapshot(cause, folder.root, was)
+        after = await self._after(before, folder, lambda: images_now(folder, was)) if was else None
+        if after is None or after.files == 0:
+            return (before, None) if was and after is None else None
+        return before, after
+
     async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
         folder = _folder(workspace)
+        return await self._after(before, folder, lambda: self._images_after(folder, before))
+
+    async def _after(
+        self, before: Snapshot, folder: Folder, images_of: Callable[[], list[PathImage]]
+    ) -> Snapshot | None:
         try:
-            images, found, diff = await self._threads().run(lambda: self._capture_after(folder, before))
+            images, found, diff = await self._threads().run(lambda: self._capture_after(folder, before, images_of()))
         except (ToolFault, OutsideWorkspace, OSError):
             return None
         if diff is None and found.text:
@@ -315,9 +344,20 @@ class PackedSnapshots:
     def _pack_target(self, folder: Folder) -> PackTarget:
         return PackTarget(self._pack, folder.root, max_bytes=self._quota.max_bytes)
 
-    def _capture_after(self, folder: Folder, before: Snapshot) -> tuple[list[PathImage], Comparison, str | None]:
+    def _keep_all(self, folder: Folder, found: Sequence[Seen], unkept: UnkeptFolders, size: int) -> KeptWorkspace:
+        self._pack.begin(folder.root)
+        self._quota.require_space(size)
+        kept = keep(folder, found, unkept, self._pack_target(folder))
+        self._pack.sync([image.hash for image in kept.images.values()])
+        return kept
+
+    def _images_after(self, folder: Folder, before: Snapshot) -> list[PathImage]:
         with ImageReader(folder) as reader:
-            images = [reader.image_of(each) for each in touched(folder, [found.path for found in before.images])]
+            return [reader.image_of(each) for each in touched(folder, [found.path for found in before.images])]
+
+    def _capture_after(
+        self, folder: Folder, before: Snapshot, images: list[PathImage]
+    ) -> tuple[list[PathImage], Comparison, str | None]:
         found = compare(before.images, images, old=self._kept_content, new=lambda now: live_content(folder, now))
         return images, found, self._keep_text(found.text, folder.root)
 

@@ -4,6 +4,7 @@ A second file beside the database holds the heads of the chains: it reveals a ch
 """
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -13,28 +14,71 @@ from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.domain.audit import BrokenChain, Link
 from anycowork.domain.audit import verify as verify_links
 from anycowork.domain.errors import AnyCoworkError
-from anycowork.server.audit_check import AuditFinding, AuditHeadsFile, verify_in_database
+from anycowork.server.audit_check import (
+    FULL_DAYS,
+    AuditFinding,
+    AuditHeadsFile,
+    AuditProgress,
+    AuditReport,
+    check_audit,
+    check_chats,
+)
+from anycowork.server.clock import SystemClock
 from anycowork.store.sql.audit_heads import heads_path
 
+_PROGRESS_SECONDS = 5.0
 
-def verify(invocation: Invocation, what: Sequence[str], *, every: bool) -> int:
-    """Verifies the named chats, or all. Returns 0 if every chain is intact, 1 if one is broken or missing, 2 for wrong arguments."""
+
+def verify(invocation: Invocation, what: Sequence[str], *, every: bool, full: bool = False) -> int:
+    """Verifies the named chats, or all. Returns 0 if every chain is intact, 1 if one is broken or missing, 2 for wrong arguments.
+
+    Of named chats and files every record is read; of all chats with `full`, else those that no earlier check has read.
+    """
     every, cwd = every or not what, invocation.cwd
+    report: AuditReport | None = None
     try:
         files = [Path(cwd, name) for name in what if Path(cwd, name).is_file()]
         chats = [name for name in what if not Path(cwd, name).is_file()]
         settings = invocation.settings()
         heads = AuditHeadsFile(heads_path(settings.database_path))  # before the database, which may grow meanwhile
         findings = [_in_file(path, heads) for path in files]
-        if chats or every:
-            findings += verify_in_database(settings, chats, heads, every=every)
+        if chats:
+            findings += check_chats(settings, chats, heads)  # with the heads of all chats
+        if every:
+            report = check_audit(settings, SystemClock().now(), full=full, progress=_PrintedProgress())
+            findings += report.findings
     except AnyCoworkError as error:
         return print_error("audit verify", error)
     for finding in findings:
         _print_finding(finding)
     if not findings:
         stdout().line("There is no chat yet, so nothing to verify.")
+    elif report is not None:
+        stdout().line(_summary(report))
     return 1 if any(finding.broken for finding in findings) else 0
+
+
+class _PrintedProgress(AuditProgress):
+    """Says every few seconds how far a long check is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next = time.monotonic() + _PROGRESS_SECONDS
+
+    def add(self, records: int) -> None:
+        super().add(records)
+        if time.monotonic() >= self._next:
+            self._next += _PROGRESS_SECONDS
+            stderr().line(f"… {self.records:,} records, {self.chats:,} of {self.all_chats:,} chats")
+
+
+def _summary(report: AuditReport) -> str:
+    if report.full:
+        return f"Read all {report.checked:,} records."
+    return (
+        f"Read {report.checked:,} new records. {report.earlier:,} older ones were read by earlier checks and not again;"
+        f" all of them were last read at {report.full_at}. Read everything with --full (happens by itself every {FULL_DAYS} days)."
+    )
 
 
 def _in_file(path: Path, heads: AuditHeadsFile) -> AuditFinding:
@@ -54,7 +98,7 @@ def _contradicted(heads: AuditHeadsFile, log: "_ChainLog") -> BrokenChain | None
     if log.chat_id not in heads.newest or log.heads is None:
         return None
     count, head = log.heads
-    if 0 < count <= len(heads.all) and heads.all[count - 1].head == head:
+    if heads.has_head(count, head):
         return None
     return BrokenChain(0, "the heads beside the database no longer hold the one that this log names")
 
@@ -86,7 +130,8 @@ class _ChainLog:
 
 def _print_finding(finding: AuditFinding) -> None:
     if finding.broken is None:
-        stdout().line(strip_controls(f"{finding.what}: holds, ends with {finding.end or 'nothing yet'}"))
+        since = f" ({finding.earlier:,} records read earlier, {finding.checked:,} now)" if finding.earlier else ""
+        stdout().line(strip_controls(f"{finding.what}: holds{since}, ends with {finding.end or 'nothing yet'}"))
         return
     place = f"broken at record {finding.broken.seq}" if finding.broken.seq else "does not hold"
     stderr().line(strip_controls(f"{finding.what}: {place}: {finding.broken.reason}"))

@@ -50,9 +50,9 @@ def link(previous: str, body: bytes) -> str:
     return digest.hexdigest()
 
 
-def verify(links: Iterable[Link], *, end: str) -> BrokenChain | None:
-    """Verify the links, in ascending order. `end` is the last hash as stored elsewhere."""
-    previous, last_seq = START, 0
+def verify(links: Iterable[Link], *, end: str, after: ChainEnd | None = None) -> BrokenChain | None:
+    """Verify the links, in ascending order. `end` is the last hash as stored elsewhere; `after` is the record before the first link."""
+    previous, last_seq = (START, 0) if after is None else (after.hash, after.seq)
     for each in links:
         if link(previous, each.body) != each.hash:
             return BrokenChain(each.seq, "this record was changed, or one before it is missing")
@@ -106,10 +106,13 @@ def next_head(previous: ChainHead | None, at: str, event: HeadEvent, chat_id: st
     return ChainHead(count, at, event, chat_id, end.seq, end.hash, head)
 
 
-def verify_heads(heads: Iterable[ChainHead]) -> BrokenChain | None:
-    """Return None if no head was changed, removed or inserted. A head removed at the end is detected by the chats' own chains."""
-    previous = START
-    for count, each in enumerate(heads, 1):
+def verify_heads(heads: Iterable[ChainHead], *, after: ChainHead | None = None) -> BrokenChain | None:
+    """Return None if no head was changed, removed or inserted. A head removed at the end is detected by the chats' own chains.
+
+    `after` is the head before the first one.
+    """
+    previous, first = (START, 1) if after is None else (after.head, after.count + 1)
+    for count, each in enumerate(heads, first):
         if each.count != count or link(previous, _covered(each)) != each.head:
             return BrokenChain(count, "this head was changed, or one before it is missing")
         if each.event is HeadEvent.RESTARTED:

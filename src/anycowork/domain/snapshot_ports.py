@@ -47,6 +47,13 @@ class SnapshotRows(Protocol):
         """Return the `before` and `meant` snapshots of each restore that was started and never finished."""
 
 
+class WorkspaceState(Protocol):
+    """A workspace as it was when it was kept."""
+
+    @property
+    def images(self) -> Mapping[str, PathImage]: ...
+
+
 class Snapshots(Protocol):
     """Saves the paths that a change affects, and restores them. Only used by the holder of the workspace's lease."""
 
@@ -57,6 +64,17 @@ class Snapshots(Protocol):
 
         Raises: NotKept, OutsideWorkspace.
         """
+
+    async def keep_workspace(self, workspace: Workspace) -> WorkspaceState:
+        """Keep everything in the workspace before a command of a person; the lease must be held until `change_since`.
+
+        Raises: NotKept if it is too large.
+        """
+
+    async def change_since(
+        self, kept: WorkspaceState, cause: PersonChange, workspace: Workspace
+    ) -> tuple[Snapshot, Snapshot | None] | None:
+        """Return the snapshots before and after, of exactly what changed since; None if nothing did. The second is None if it is not known."""
 
     async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
         """Save the same paths again, with the difference. None if they can no longer be read."""

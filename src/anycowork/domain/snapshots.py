@@ -208,9 +208,9 @@ def undoing(changes: Iterable[RecordedChange], *, for_chat: str | None = None) -
         before = {image.path: image for image in change.before.images}
         after = None if change.after is None else {image.path: image for image in change.after.images}
         for path in {**before, **(after or {})}:
-            was = before.get(path, absent(path))
-            expected = None if after is None else after.get(path, absent(path))
-            same = after is not None and was.same_as(after.get(path, absent(path)))
+            was = before.get(path) or absent(path)
+            expected = None if after is None else after.get(path) or absent(path)
+            same = expected is not None and was.same_as(expected)
             theirs = for_chat is not None and change.before.chat_id != for_chat and not same
             found[path] = _extended(found.get(path), was, expected, OTHER_CHAT if theirs else None)
     return [found[path] for path in sorted(found)]

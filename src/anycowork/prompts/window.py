@@ -3,8 +3,9 @@ messages are never changed."""
 
 from collections.abc import Iterable, Sequence
 
-from anycowork.domain.messages import Message
+from anycowork.domain.messages import Message, Speaker
 from anycowork.domain.model import ContentPart, PromptMessage
+from anycowork.domain.person_commands import ended_command
 from anycowork.domain.values import value
 from anycowork.prompts.conversation import SYSTEM, USER, PromptConversation, is_summary
 from anycowork.prompts.history_budget import LEFT_OUT, RESULT_CAP, HistoryBudget, MeasuredMessage, measured
@@ -44,6 +45,7 @@ class Window:
         self._begins_late = begins_late
         self._result_cap = result_cap
         self._length = 0
+        self._notes: list[Message] = []
         self._items: list[MeasuredMessage] = []
         self._whole = _BuiltConversation()
         self._tokens = 0
@@ -56,9 +58,20 @@ class Window:
         return self._length
 
     def add(self, message: Message) -> None:
+        """Append a message. What a person ran for themselves is told with their next message, never between a call and its result."""
         self._length += 1
+        if ended_command(message) is not None:
+            self._notes.append(message)
+            return
+        if message.role is Speaker.USER:
+            for note in self._notes:
+                self._append(note)
+            self._notes = []
         if is_summary(message):
             self._begin_anew()
+        self._append(message)
+
+    def _append(self, message: Message) -> None:
         item = measured(message, ratio=self.ratio, result_cap=self._result_cap)
         if item.prompt_form is not None:
             self._items.append(item)

@@ -215,9 +215,7 @@ class Scanner:
         if not (stat.S_ISREG(found.st_mode) and stat.S_ISREG(beneath.st_mode)):
             return False
         size, old_size, mode, old_mode = found.st_size, beneath.st_size, found.st_mode & 0o777, beneath.st_mode & 0o777
-        self._add_size(found)
-        if old_size != size:
-            self._add_size(beneath)
+        self._add_bytes(size if old_size == size else size + old_size)
         plain = _drop_attributes(staged) and mode == found.st_mode & 0o7777
         new_mark = _hash_of(staged, size)
         mark, content = read_small(lower, old_size) or (_hash_of(lower, old_size), None)
@@ -313,7 +311,10 @@ class Scanner:
 
     def _add_size(self, found: os.stat_result) -> None:
         """Counts its size before it is read."""
-        self._bytes += found.st_size if stat.S_ISREG(found.st_mode) else 0
+        self._add_bytes(found.st_size if stat.S_ISREG(found.st_mode) else 0)
+
+    def _add_bytes(self, size: int) -> None:
+        self._bytes += size
         if self._bytes > MOST_BYTES:
             raise UnusableDelta(
                 f"What the command changed has more than {MOST_BYTES:,} bytes, too many to be looked at; none of its changes was kept. "

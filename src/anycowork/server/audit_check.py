@@ -1,22 +1,42 @@
-"""Verifies the audit chains in the database against their heads: for `anycowork audit verify` and the page. Changes nothing."""
+"""Verifies the audit chains in the database against their heads: for `anycowork audit verify` and the page. Changes no record.
 
-from collections.abc import Sequence
+A check of all chats goes on where the last one ended, and says so: what an earlier check has read is not read again. A full check reads
+everything; it is made when it is asked for, when no earlier check is known, and when the last full one is older than `FULL_DAYS`.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from anycowork.config.settings import Settings
 from anycowork.domain.audit import BrokenChain, ChainHead, HeadEvent, verify_heads
 from anycowork.domain.messages import Json
+from anycowork.domain.times import later
 from anycowork.domain.values import value
+from anycowork.server.audit_marks import AuditMarks, VerifiedChain, VerifiedHead, marks_path, read_marks, write_marks
 from anycowork.server.database_setup import open_to_read
-from anycowork.store.sql.audit import chat_ids, end_of, verify_chat
+from anycowork.store.sql.audit import ChainCheck, chat_ids, check_chain
 from anycowork.store.sql.audit_heads import heads_path, read_heads
+from anycowork.store.sql.connection import SqlConnection
+
+FULL_DAYS = 7
+_HEADS = "heads of all chats"
+
+log = logging.getLogger(__name__)
 
 
 @value
 class AuditFinding:
+    """`checked` records were read by this check; the `earlier` ones before them were read by an earlier check only."""
+
     what: str
     broken: BrokenChain | None
     end: str = ""
+    checked: int = 0
+    earlier: int = 0
 
     def as_json(self) -> Json:
         return {
@@ -27,45 +47,199 @@ class AuditFinding:
         }
 
 
-def verify_every_chain(settings: Settings) -> list[Json]:
-    """Returns what was found of every chat and of the heads, as JSON. Blocking. Raises: StorageFault."""
-    heads = AuditHeadsFile(heads_path(settings.database_path))  # before the database, which may grow meanwhile
-    return [finding.as_json() for finding in verify_in_database(settings, (), heads, every=True)]
+@value
+class AuditReport:
+    """What a check of all chats found. `full_at` is when every record was last read; None if a stopped check was to be the first."""
+
+    findings: tuple[AuditFinding, ...]
+    full: bool
+    full_at: str | None
+    stopped: bool = False
+
+    @property
+    def checked(self) -> int:
+        return sum(finding.checked for finding in self.findings)
+
+    @property
+    def earlier(self) -> int:
+        return sum(finding.earlier for finding in self.findings)
+
+    def as_json(self) -> Json:
+        return {
+            "chains": len(self.findings),
+            "broken": [finding.as_json() for finding in self.findings if finding.broken],
+            "full": self.full,
+            "checked": self.checked,
+            "earlier": self.earlier,
+            "full_at": self.full_at,
+            "stopped": self.stopped,
+        }
 
 
-def verify_in_database(
-    settings: Settings, chats: Sequence[str], heads: "AuditHeadsFile", *, every: bool
-) -> list[AuditFinding]:
+class AuditProgress:
+    """How far a running check is. Any thread may read it, or stop the check. It pauses for `pause` seconds after each page."""
+
+    def __init__(self, *, pause: float = 0.0) -> None:
+        self.chats = 0
+        self.all_chats = 0
+        self.records = 0
+        self._pause = pause
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def add(self, records: int) -> None:
+        """Raises: AuditStopped."""
+        self.records += records
+        if self._stop.is_set():
+            raise AuditStopped
+        if self._pause:
+            time.sleep(self._pause)
+
+
+class AuditStopped(Exception):
+    """Someone stopped the check."""
+
+
+def check_audit(
+    settings: Settings, now: str, *, full: bool = False, progress: AuditProgress | None = None
+) -> AuditReport:
+    """Verifies every chat and the heads; without `full`, from where the last check ended. Blocking. Raises: StorageFault."""
+    progress = progress or AuditProgress()
+    path = marks_path(settings.database_path)
+    known = read_marks(path)
+    marks = None if full or known is None or later(known.full_at, FULL_DAYS * 86_400) < now else known
+    heads = AuditHeadsFile(heads_path(settings.database_path), after=marks.heads if marks else None)
+    check = _AuditCheck(heads, marks, progress)
+    try:
+        with open_to_read(settings) as (connection, expects_heads):  # after the heads: it may grow meanwhile
+            check.run(connection, expects_heads=expects_heads)
+    except AuditStopped:
+        return AuditReport(tuple(check.findings), marks is None, known.full_at if known else None, stopped=True)
+    full_at = marks.full_at if marks else now
+    _remember(path, check, full_at)
+    return AuditReport(tuple(check.findings), marks is None, full_at)
+
+
+def check_chats(settings: Settings, chats: Sequence[str], heads: "AuditHeadsFile") -> list[AuditFinding]:
+    """Verifies every record of these chats, and the heads. Blocking. Raises: StorageFault."""
     with open_to_read(settings) as (connection, expects_heads):
-        wanted = [*chats, *([*chat_ids(connection), *heads.chats()] if every else [])]
-        found = []
-        for chat_id in dict.fromkeys(wanted):
-            end = end_of(connection, chat_id)
-            broken = verify_chat(connection, chat_id, heads.newest.get(chat_id))
-            found.append(AuditFinding(f"chat {chat_id}", broken, end.hash if end else ""))
-        if heads.all or expects_heads:
-            missing = None if heads.all else BrokenChain(0, "the file is missing or empty")
-            found.append(
-                AuditFinding("heads of all chats", heads.broken or missing, heads.all[-1].head if heads.all else "")
-            )
-    return found
+        found = [
+            _finding(chat_id, check_chain(connection, chat_id, head=heads.newest.get(chat_id)))
+            for chat_id in dict.fromkeys(chats)
+        ]
+        return [*found, *heads.finding(is_expected=expects_heads)]
+
+
+class _AuditCheck:
+    """One check of all chats: from the marks on, or from the beginning without them."""
+
+    def __init__(self, heads: "AuditHeadsFile", marks: AuditMarks | None, progress: AuditProgress) -> None:
+        self.findings: list[AuditFinding] = []
+        self.verified: dict[str, VerifiedChain] = {}
+        self.heads = heads
+        self._had_heads = marks is not None and marks.heads is not None
+        self._marks = {} if marks is None else {k: one for k, one in marks.chains.items() if k not in heads.removed}
+        self._progress = progress
+
+    def run(self, connection: SqlConnection, *, expects_heads: bool) -> None:
+        """Raises: AuditStopped."""
+        wanted = dict.fromkeys([*chat_ids(connection), *self.heads.chats(), *self._marks])
+        self._progress.all_chats = len(wanted)
+        for chat_id in wanted:
+            self._check_chat(connection, chat_id)
+            self._progress.chats += 1
+        self.findings += self.heads.finding(is_expected=expects_heads or self._had_heads)
+
+    def _check_chat(self, connection: SqlConnection, chat_id: str) -> None:
+        mark = self._marks.get(chat_id)
+        found = check_chain(
+            connection,
+            chat_id,
+            head=self.heads.newest.get(chat_id),
+            after=mark.end if mark else None,
+            on_page=self._progress.add,
+        )
+        earlier = mark.records if mark else 0
+        self.findings.append(_finding(chat_id, found, earlier))
+        if found.end is not None:
+            self.verified[chat_id] = VerifiedChain(found.end, earlier + found.checked)
+
+
+def _finding(chat_id: str, found: ChainCheck, earlier: int = 0) -> AuditFinding:
+    return AuditFinding(f"chat {chat_id}", found.broken, found.end.hash if found.end else "", found.checked, earlier)
+
+
+def _remember(path: Path, check: _AuditCheck, full_at: str) -> None:
+    """Keeps what was verified. After a broken chain nothing counts as verified, so that the next check reads everything."""
+    try:
+        if any(finding.broken for finding in check.findings):
+            path.unlink(missing_ok=True)
+        else:
+            write_marks(path, AuditMarks(full_at, check.heads.mark, check.verified))
+    except OSError as error:
+        log.warning("how far the audit chains were verified could not be written to %s: %s", path, error)
 
 
 class AuditHeadsFile:
-    """The file of heads; without one there is nothing to compare with."""
+    """The file of heads; without one there is nothing to compare with. `after` is the head to go on from.
 
-    def __init__(self, path: Path) -> None:
-        self.all: list[ChainHead] = []
+    Only the newest head of each chat is kept in memory. `removed` are the chats that were deleted.
+    """
+
+    def __init__(self, path: Path, *, after: VerifiedHead | None = None) -> None:
+        self.newest: dict[str, ChainHead] = {}
+        self.removed: set[str] = set()
+        self.count = 0
+        self.last: ChainHead | None = None
+        self.mark: VerifiedHead | None = None
         self.broken: BrokenChain | None = None
+        self._path = path
         try:
-            self.all += read_heads(path)
-            self.broken = verify_heads(self.all)
+            self.broken = self._read(after)
         except FileNotFoundError:
             pass
         except (OSError, ValueError) as error:
-            self.broken = BrokenChain(len(self.all), f"it cannot be read ({error})")
-        self.newest = {head.chat_id: head for head in self.all if head.chat_id}
+            self.broken = BrokenChain(self.count, f"it cannot be read ({error})")
 
     def chats(self) -> list[str]:
         """Returns the chats that must be in the database."""
         return [chat_id for chat_id, head in self.newest.items() if head.event is HeadEvent.ADVANCED]
+
+    def finding(self, *, is_expected: bool) -> list[AuditFinding]:
+        """Returns what was found of the file; nothing if there is none and none must be."""
+        if not (self.count or self.broken or is_expected):
+            return []
+        missing = None if self.count else BrokenChain(0, "the file is missing or empty")
+        return [AuditFinding(_HEADS, self.broken or missing, self.last.head if self.last else "")]
+
+    def has_head(self, count: int, head: str) -> bool:
+        """Tells whether the file holds this head at this place."""
+        try:
+            return any(one.count == count and one.head == head for _, one in read_heads(self._path))
+        except (OSError, ValueError):
+            return False
+
+    def _read(self, after: VerifiedHead | None) -> BrokenChain | None:
+        """Raises: OSError, ValueError."""
+        heads, before = read_heads(self._path, after.offset if after else 0), None
+        if after is not None:
+            before = next((head for _, head in heads), None)
+            if before is None or (before.count, before.head) != (after.count, after.head):
+                return BrokenChain(after.count, "this head is no longer where an earlier check found it")
+            self.count, self.last, self.mark = before.count, before, after
+        seen = self._noted(heads)
+        broken = verify_heads(seen, after=before)
+        deque(seen, maxlen=0)  # the chats of the heads after a broken one are still wanted
+        return broken
+
+    def _noted(self, heads: Iterator[tuple[int, ChainHead]]) -> Iterator[ChainHead]:
+        for offset, head in heads:
+            self.count, self.last = self.count + 1, head
+            self.mark = VerifiedHead(offset, head.count, head.head)
+            if head.chat_id:
+                self.newest[head.chat_id] = head
+            if head.event is HeadEvent.REMOVED:
+                self.removed.add(head.chat_id)
+            yield head

@@ -1,5 +1,6 @@
 """Builds the services with which a person browses and changes the files of a chat's workspace."""
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable
 
@@ -7,12 +8,14 @@ from anycowork.chats.file_edit_service import FileEditService
 from anycowork.chats.file_service import FileService
 from anycowork.chats.git_service import GitService
 from anycowork.chats.person_changes import PersonChangeWriter
+from anycowork.chats.person_command_service import PersonCommandService
 from anycowork.chats.recorded_paths import RecordedPathsCache
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.workspace_copy_service import WorkspaceCopyService
 from anycowork.chats.worktree_service import WorktreeService
 from anycowork.config.settings import Settings
 from anycowork.domain.attached_files import PdfTexts
+from anycowork.domain.network import is_loopback
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.files.browser import LocalFileBrowser
@@ -22,8 +25,12 @@ from anycowork.sandbox.git_identity import git_identity
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.workspace_copies import LocalWorkspaceCopier
 from anycowork.sandbox.workspaces import home_folder
+from anycowork.server.machine import find_bubblewrap
 from anycowork.server.shared_components import SharedComponents
 from anycowork.store.sql.database import Database
+from anycowork.tools.person_shell import LocalPersonShell
+
+PERSON_COMMAND_SECONDS = 600.0
 
 
 @value
@@ -72,6 +79,39 @@ def build_file_services(shared: SharedComponents, database: Database, clock: Clo
         register=_register(shared),
     )
     return FileServices(files, edits, git, worktrees, LocalPdfTexts())
+
+
+def build_person_commands(
+    settings: Settings, shared: SharedComponents, database: Database, clock: Clock, tasks: asyncio.TaskGroup
+) -> PersonCommandService:
+    found = find_bubblewrap()
+    shell = LocalPersonShell(
+        bubblewrap=found.path if found is not None and found.works else None,
+        data_dir=settings.data_dir,
+        environ=os.environ,
+        seconds=PERSON_COMMAND_SECONDS,
+    )
+    return PersonCommandService(
+        store=database.store,
+        journal=database.journal,
+        writer=_change_writer(shared, database, clock),
+        snapshots=shared.snapshots,
+        shell=shell,
+        clock=clock,
+        tasks=tasks,
+        refused=_why_no_commands(settings),
+    )
+
+
+def _why_no_commands(settings: Settings) -> str | None:
+    if settings.person_commands == "off":
+        return "Commands of people are switched off on this server ('person_commands' in config.toml)."
+    if settings.person_commands == "auto" and not is_loopback(settings.host):
+        return (
+            f"Other machines reach this server ({settings.host}), so people run no commands in the page. Set 'person_commands' to 'on' in "
+            "config.toml to allow it to everybody who has the server's token."
+        )
+    return None
 
 
 def build_workspace_copies(

@@ -13,6 +13,7 @@ import { openChat, useLive } from "../state/live";
 import { closeFiles, openFiles, useFilesPane } from "../state/openFiles";
 import type { Autonomy, ChatView } from "../state/reduce";
 import { CHATS, useConnection } from "../state/sidebar";
+import { turnTerminal, useTerminalPane } from "../terminal/opening";
 import { t } from "../texts/chat";
 import { Announcer } from "../ui/Announcer";
 import { useHotkeys } from "../ui/hotkeys";
@@ -25,6 +26,7 @@ import { Header } from "./Header";
 import { NoChat } from "./NoChat";
 
 const FilesPane = lazy(() => import("../files/FilesPane"));
+const TerminalPane = lazy(() => import("../terminal/TerminalPane"));
 const ForkDialog = lazy(() => import("../fork/ForkDialog"));
 const Checkpoints = lazy(() => import("../snapshots/Checkpoints"));
 const Workflows = lazy(() => import("../workflows/Workflows"));
@@ -65,6 +67,7 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
     stop,
     composer: focusComposer,
     files: turnFiles,
+    terminal: turnTerminal,
     approvals: () => document.getElementById("approvals")?.focus(),
     role: () => document.getElementById("role-selector")?.focus(),
     autonomy: () =>
@@ -104,6 +107,7 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
           onCheckpoints={checkpoints}
           onCompare={compare}
           onFiles={turnFiles}
+          onTerminal={turnTerminal}
         />
         {view ? (
           <Conversation
@@ -119,6 +123,7 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
         ) : (
           <Opening />
         )}
+        {view && <Terminal view={view} />}
         <Announcer view={view} />
         <SwitchDialog
           role={switching.asked?.role ?? null}
@@ -149,6 +154,11 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
       {view && <Files chatId={chatId} moment={view.news} />}
     </>
   );
+}
+
+function Terminal({ view }: { view: ChatView }) {
+  const open = useTerminalPane((pane) => pane.open);
+  return <Suspense fallback={null}>{open && <TerminalPane key={view.id} view={view} />}</Suspense>;
 }
 
 function Files({ chatId, moment }: { chatId: string; moment: number }) {

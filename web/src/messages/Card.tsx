@@ -11,6 +11,7 @@ import {
   type Message,
   type PlanEdits,
   readFault,
+  readPersonCommand,
   readPlan,
   readQuestion,
   readReview,
@@ -22,6 +23,7 @@ import { CompactedCard, readCompacted } from "./CompactedCard";
 import { ErrorCard } from "./ErrorCard";
 import { LooseResultCard } from "./LooseResultCard";
 import { NoteCard } from "./NoteCard";
+import { PersonCommandCard } from "./PersonCommandCard";
 import { PlanCard } from "./PlanCard";
 import { QuestionCard } from "./QuestionCard";
 import { ReviewCard } from "./ReviewCard";
@@ -130,6 +132,8 @@ function textual({ message, run }: CardProps) {
   const fault = message.role === "system" ? readFault(payload["error"]) : null;
   if (fault && PAUSES.has(fault.code)) return <NoteCard message={message} />;
   if (fault) return <ErrorCard message={message} fault={fault} />;
+  const own = readPersonCommand(message);
+  if (own) return <PersonCommandCard message={message} own={own} />;
   const compacted = message.role === "system" ? readCompacted(message) : null;
   if (compacted !== null) return <CompactedCard message={message} count={compacted} />;
   return message.role === "system" ? <NoteCard message={message} /> : null;

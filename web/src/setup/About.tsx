@@ -37,23 +37,45 @@ export function About() {
   );
 }
 
-/** Reads every record when the person asks for it. */
+/** Checks the records that no earlier check has read, or all of them; says which it did. */
 export function AuditCheck() {
   const [busy, setBusy] = useState(false);
   const [found, setFound] = useState<Verified | null>(null);
-  const check = async () => {
+  const { data: progress } = useQuery({
+    queryKey: ["audit-check"],
+    queryFn: () => given(api.GET("/audit/verify")),
+    enabled: busy,
+    refetchInterval: 1000,
+  });
+  const check = async (full: boolean) => {
     setBusy(true);
     setFound(null);
-    await attempt(given(api.POST("/audit/verify")).then(setFound));
+    await attempt(given(api.POST("/audit/verify", { params: { query: { full } } })).then(setFound));
     setBusy(false);
   };
+  const holds = found && !found.stopped && found.broken.length === 0;
   return (
     <div className="space-y-3">
-      <Button icon={<ShieldCheck size={15} aria-hidden />} disabled={busy} onClick={() => void check()}>
-        {busy ? t.checkingTheChain : t.checkTheChain}
-      </Button>
+      <div className="flex flex-wrap gap-2">
+        <Button icon={<ShieldCheck size={15} aria-hidden />} disabled={busy} onClick={() => void check(false)}>
+          {busy ? t.checkingTheChain : t.checkTheChain}
+        </Button>
+        <Button disabled={busy} onClick={() => void check(true)}>
+          {t.readEveryRecord}
+        </Button>
+        {busy && <Button onClick={() => void attempt(given(api.DELETE("/audit/verify")))}>{t.stopTheCheck}</Button>}
+      </div>
       <div role="status" className="text-sm">
-        {found && found.broken.length === 0 && <p className="text-good">{t.chainHolds(found.chains)}</p>}
+        {busy && progress?.running && (
+          <p className="tabular-nums text-ink-2">
+            {t.checkedSoFar(progress.records, progress.chats, progress.all_chats)}
+          </p>
+        )}
+        {found?.stopped && <p>{t.checkStopped}</p>}
+        {holds && <p className="text-good">{t.chainHolds(found.chains, found.checked)}</p>}
+        {holds && !found.full && (
+          <p className="text-ink-2">{t.readEarlier(found.earlier, new Date(found.full_at ?? "").toLocaleString())}</p>
+        )}
         {found?.broken.map(({ what, seq, reason }) => (
           <p key={what} className="break-words text-bad">
             {t.chainBroken(what, seq, reason ?? "")}

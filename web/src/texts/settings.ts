@@ -173,8 +173,17 @@ export const en = {
   copyTheFolder: "Copy the path of the data folder",
   checkTheChain: "Check the audit chain",
   checkingTheChain: "Checking…",
-  chainHolds: (chains: number) =>
-    chains === 0 ? "There is no record yet." : `The audit chain is intact (${chains} verified).`,
+  readEveryRecord: "Read every record",
+  stopTheCheck: "Stop",
+  checkStopped: "The check was stopped, so it proves nothing.",
+  checkedSoFar: (records: number, chats: number, all: number) =>
+    `${records.toLocaleString()} records read, ${chats.toLocaleString()} of ${all.toLocaleString()} chats.`,
+  chainHolds: (chains: number, records: number) =>
+    chains === 0
+      ? "There is no record yet."
+      : `The audit chain is intact (${chains.toLocaleString()} verified, ${records.toLocaleString()} records read).`,
+  readEarlier: (records: number, at: string) =>
+    `${records.toLocaleString()} older records were read by earlier checks and not again. Every record was last read ${at}.`,
   chainBroken: (what: string, seq: number | null, reason: string) =>
     `${what}: broken${seq ? ` at record ${seq}` : ""}: ${reason}.`,
   storageUnknown: "The server could not say what uses disk space.",

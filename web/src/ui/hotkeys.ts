@@ -22,6 +22,7 @@ export const HOTKEYS = {
   role: { keys: "Alt+R", does: t.chooseARole },
   quote: { keys: "Alt+Q", does: t.quoteTheSelection },
   files: { keys: "Alt+F", does: t.showOrHideTheFiles },
+  terminal: { keys: "Alt+T", does: t.showOrHideTheTerminal },
   sidebar: { keys: "Mod+B", does: t.showOrHideTheChats },
   shortcuts: { keys: "?", does: t.showTheseShortcuts },
 } as const satisfies Record<string, Hotkey>;

@@ -1,16 +1,17 @@
 """Routes for the plan audit, and for the audit log: a hash chain as JSON lines that can be verified anywhere."""
 
 from collections.abc import AsyncIterator
+from typing import Annotated
 
 import msgspec
-from fastapi import Response
+from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 
 from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Manager, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.audit import AuditVerified, PlanAuditShape
+from anycowork.api.schemas.audit import AuditCheckProgress, AuditVerified, PlanAuditShape
 from anycowork.chats.services import Services
 from anycowork.domain.audit import ChainEnd, Link
 from anycowork.domain.errors import NotFound
@@ -18,6 +19,7 @@ from anycowork.domain.errors import NotFound
 routes = Router(tags=["audit"])
 
 _PAGE = 200
+_FULL = "Read every record, also those that an earlier check has read. Happens by itself if the last full check is older than 7 days."
 _EXAMPLE = '{"seq": 1, "hash": "…", "record": "{…}"}\n{"chat_id": "…", "end": "…", "records": 1, "heads": {"count": 7, "head": "…"}}\n'
 
 
@@ -50,10 +52,24 @@ async def audit_log(chat_id: str, principal: Reader, services: ServicesDep) -> S
 
 
 @routes.post("/audit/verify", response_model=AuditVerified, responses=error_responses(body=True))
-async def verify_audit(principal: Manager, services: ServicesDep) -> Response:
-    """Reads every record of every chat, as `anycowork audit verify` does: for a person who wants to know, not for a probe."""
-    found = await services.server.verify_audit()
-    return json_response(200, {"chains": len(found), "broken": [one for one in found if not one["holds"]]})
+async def verify_audit(
+    principal: Manager, services: ServicesDep, full: Annotated[bool, Query(description=_FULL)] = False
+) -> Response:
+    """Checks every chat, as `anycowork audit verify` does: for a person who wants to know, not for a probe."""
+    return json_response(200, await services.server.audit.verify(full=full))
+
+
+@routes.get("/audit/verify", response_model=AuditCheckProgress, responses=error_responses(422))
+async def audit_check_progress(principal: Reader, services: ServicesDep) -> Response:
+    """How far the running check is; `running` is false if there is none."""
+    return json_response(200, services.server.audit.progress())
+
+
+@routes.delete("/audit/verify", status_code=204, response_class=Response, responses=error_responses(422))
+async def stop_audit_check(principal: Manager, services: ServicesDep) -> Response:
+    """Stops the running check, if there is one. Its answer says that it was stopped."""
+    services.server.audit.stop()
+    return Response(status_code=204)
 
 
 async def _lines(services: Services, chat_id: str, end: ChainEnd) -> AsyncIterator[bytes]:

@@ -88,5 +88,21 @@ class AuditFindingShape(DescribedSchema):
 
 
 class AuditVerified(DescribedSchema):
+    """What a check of the audit chains found. It vouches for the records that it read, and for no others."""
+
     chains: int = Field(description="How many were verified: one for each chat, and the heads of all.")
     broken: list[AuditFindingShape]
+    full: bool = Field(description="Whether this check read every record.")
+    checked: int = Field(description="How many records this check read.")
+    earlier: int = Field(description="How many older records were read by earlier checks, and not by this one.")
+    full_at: str | None = Field(description="When every record was last read; null if that never happened.")
+    stopped: bool = Field(description="Someone stopped the check; what it has not reached is not verified.")
+
+
+class AuditCheckProgress(DescribedSchema):
+    """`chats` of `all_chats` were checked so far, with `records` records."""
+
+    running: bool
+    chats: int
+    all_chats: int
+    records: int

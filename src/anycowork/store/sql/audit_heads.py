@@ -25,12 +25,17 @@ def heads_path(database: Path) -> Path:
     return database.with_name("audit-heads.jsonl")
 
 
-def read_heads(path: Path) -> Iterator[ChainHead]:
-    """Yields every head; skips a line that is still being written. Raises: OSError; ValueError for a line that is not a head."""
+def read_heads(path: Path, offset: int = 0) -> Iterator[tuple[int, ChainHead]]:
+    """Yields every head from the byte `offset` on, each with the byte at which its line begins; skips a line that is still being written.
+
+    Raises: OSError; ValueError for a line that is not a head.
+    """
     with path.open("rb") as lines:
+        lines.seek(offset)
         for line in lines:
             if line.endswith(b"\n"):
-                yield _head(line)
+                yield offset, _head(line)
+            offset += len(line)
 
 
 class AuditHeads:

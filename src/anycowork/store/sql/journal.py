@@ -128,11 +128,11 @@ class SqlJournal:
         )
         sequence.show(delta.seq, partial(self._show_delta, delta, delta.record()))
 
-    def show(self, chat_id: str, turn_id: str, call_id: str, message_id: str, offset: int, text: str) -> None:
+    def show(self, chat_id: str, turn_id: str | None, call_id: str, message_id: str, offset: int, text: str) -> None:
         sequence = self._lines.of(chat_id)
         seq = sequence.take(1)
         body: Json = {"message_id": message_id, "offset": offset, "text": text}
-        job_id, task_id = self._job_turns.names_of(turn_id)
+        job_id, task_id = self._job_turns.names_of(turn_id) if turn_id else (None, None)
         draft = NewEvent(EventType.TEXT_DELTA, body, turn_id, job_id, task_id, call_id=call_id)
         at, record_id = self._clock.now(), self._clock.new_id()
         shown = encoded(draft, seq=seq, record_id=record_id, chat_id=chat_id, at=at)

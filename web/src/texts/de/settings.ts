@@ -177,8 +177,17 @@ export const settings: Texts = {
   copyTheFolder: "Pfad des Datenordners kopieren",
   checkTheChain: "Audit-Kette prüfen",
   checkingTheChain: "Wird geprüft…",
-  chainHolds: (chains: number) =>
-    chains === 0 ? "Es gibt noch keine Aufzeichnung." : `Die Audit-Kette ist unversehrt (${chains} geprüft).`,
+  readEveryRecord: "Alle Einträge lesen",
+  stopTheCheck: "Anhalten",
+  checkStopped: "Die Prüfung wurde angehalten und beweist nichts.",
+  checkedSoFar: (records: number, chats: number, all: number) =>
+    `${records.toLocaleString("de")} Einträge gelesen, ${chats.toLocaleString("de")} von ${all.toLocaleString("de")} Chats.`,
+  chainHolds: (chains: number, records: number) =>
+    chains === 0
+      ? "Es gibt noch keine Aufzeichnung."
+      : `Die Audit-Kette ist unversehrt (${chains.toLocaleString("de")} geprüft, ${records.toLocaleString("de")} Einträge gelesen).`,
+  readEarlier: (records: number, at: string) =>
+    `${records.toLocaleString("de")} ältere Einträge haben frühere Prüfungen gelesen, diese nicht. Alle Einträge wurden zuletzt am ${at} gelesen.`,
   chainBroken: (what: string, seq: number | null, reason: string) =>
     `${what}: gebrochen${seq ? ` bei Eintrag ${seq}` : ""}: ${reason}.`,
   customRole: "eigene Rolle",
