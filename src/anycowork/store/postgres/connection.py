@@ -70,7 +70,7 @@ class PostgresConnection:
         """Raises: StorageFault if the database cannot be reached."""
         try:
             self._connect()
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        except self.dialect.errors as error:
             raise unreachable(self._address, error) from None
 
     # --- statements
@@ -235,6 +235,7 @@ LOST = (
     asyncpg.CrashShutdownError,
     asyncpg.CannotConnectNowError,
     asyncpg.TooManyConnectionsError,
+    asyncpg.InternalClientError,
 )
 
 
