@@ -21,7 +21,7 @@ from pathlib import Path
 import uvloop
 
 from anycowork.agent.call_recorder import CallRecorder
-from anycowork.chats.rollback_service import RollbackRequest
+from anycowork.chats.rollback import RollbackRequest
 from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.domain.chats import Autonomy
 from anycowork.permissions.gate import Gate

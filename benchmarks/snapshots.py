@@ -17,7 +17,8 @@ from pathlib import Path
 
 import uvloop
 
-from anycowork.chats.rollback_service import RollbackRequest, RollbackService
+from anycowork.chats.rollback import RollbackRequest
+from anycowork.chats.rollback_service import RollbackService
 from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.domain import event_factory

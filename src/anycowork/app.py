@@ -4,13 +4,12 @@ import asyncio
 import logging
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 from starlette.types import ASGIApp
 
-from anycowork import __version__
 from anycowork.api.application import create_api, create_worker_api
 from anycowork.api.middleware.held_chats import answer_here
 from anycowork.chats.chat_coordinator import ChatCoordinator
@@ -18,7 +17,7 @@ from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
-from anycowork.chats.distributed_chat_locks import DistributedChatLocks, SingleServerOwnership
+from anycowork.chats.distributed_chat_locks import SingleServerOwnership
 from anycowork.chats.earlier_plans import EarlierPlans
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_audit import JobAudit
@@ -28,7 +27,6 @@ from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
 from anycowork.chats.role_service import RoleService
 from anycowork.chats.rollback_service import RollbackService
-from anycowork.chats.service_ports import Sessions
 from anycowork.chats.services import (
     AccessServices,
     ModelServices,
@@ -43,17 +41,14 @@ from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler
 from anycowork.config.known_models import known_models
 from anycowork.config.settings import Settings
-from anycowork.domain.chats import Turn
 from anycowork.domain.engine import Engine
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.ports import Clock
-from anycowork.domain.store_ports import ReadStore
-from anycowork.domain.values import replace, value
+from anycowork.domain.values import value
 from anycowork.engine.local import InProcessEngine
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
 from anycowork.jobs.coordinator import JobCoordinator
-from anycowork.jobs.job_placement import JobPlacement
 from anycowork.mcp.manager import McpManager
 from anycowork.providers.discovery import LocalServerWatcher
 from anycowork.providers.local.models import LocalModels
@@ -63,11 +58,12 @@ from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.egress import Egress
 from anycowork.sandbox.network import Network
 from anycowork.server.agent_setup import build_rule_service, build_scheduler
+from anycowork.server.announcement import Announcement, NewCode
 from anycowork.server.audit_service import AuditService
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
 from anycowork.server.crash_recovery import recover_after_crash
-from anycowork.server.data_folder import DataFolderLock, ServerInfo, load_or_create_token, lock_data_folder
+from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_data_folder
 from anycowork.server.database_setup import open_database
 from anycowork.server.definition_files import DefinitionFiles
 from anycowork.server.disk_usage import disk_usage
@@ -75,19 +71,10 @@ from anycowork.server.file_setup import build_file_services, build_person_comman
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
 from anycowork.server.model_connections import ModelConnections
+from anycowork.server.peer_setup import join_peers, peer_watches, rest_later, takes_turn
 from anycowork.server.provider_keys import ProviderKeys
-from anycowork.server.server_peers import (
-    PULL_SECONDS,
-    TAKEOVER_SECONDS,
-    answer_requests,
-    build_locks,
-    end_hung_peers,
-    pull_jobs,
-    take_over,
-    watch_session,
-)
+from anycowork.server.server_peers import build_locks
 from anycowork.server.shared_components import (
-    SharedComponents,
     add_delegates,
     build_isolated_tasks,
     build_local_models,
@@ -95,14 +82,11 @@ from anycowork.server.shared_components import (
     build_shared_components,
 )
 from anycowork.server.stall_watchdog import StallWatch
-from anycowork.server.uvicorn_server import ListenAddress, serve_app, tune_gc
-from anycowork.store.sql.database import Database, Peers
+from anycowork.server.uvicorn_server import serve_app, tune_gc
+from anycowork.store.sql.database import Database
 from anycowork.workflows.template_service import JobTemplateService
 from anycowork.workflows.workflow_editor import WorkflowEditor
 from anycowork.workflows.workflow_service import WorkflowService
-
-NewCode = Callable[[float], str]
-"""Makes a one-time sign-in code that is valid for this many seconds."""
 
 log = logging.getLogger(__name__)
 JOIN_AGAIN_SECONDS = 1.0
@@ -248,8 +232,8 @@ async def _build_services(
     turns = TaskTurns(engine=engine, scheduler=scheduler, store=store, clock=clock, tasks=tasks)
     locks = build_locks(database, database.peers, turns, waits=not is_worker) if database.peers is not None else None
     if database.peers is not None:
-        turns.placement = await _join_peers(database.peers, shared, store, is_worker=is_worker)
-    takes = partial(_takes, turns, is_worker)
+        turns.placement = await join_peers(database.peers, shared, store, is_worker=is_worker)
+    takes = partial(takes_turn, turns, is_worker)
     await recover_after_crash(
         shared.sandbox_setup.staging,
         database,
@@ -298,7 +282,7 @@ async def _build_services(
     scheduler.on_rest = on_rest
     if locks is not None:
         locks.is_due = coordinator.is_woken
-        coordinator.on_done = partial(_rest_later, tasks, locks)
+        coordinator.on_done = partial(rest_later, tasks, locks)
     await coordinator.resume_all()
     if not is_worker:
         await queue.resume_all()
@@ -425,7 +409,7 @@ async def _build_services(
         app,
         services.server.stopping,
         lost,
-        _peer_watches(
+        peer_watches(
             database,
             hub,
             locks,
@@ -437,65 +421,9 @@ async def _build_services(
             worker_jobs,
             lost,
             services.server.stopping,
-            app,
+            partial(answer_here, app),
         ),
     )
-
-
-async def _join_peers(peers: Peers, shared: SharedComponents, store: ReadStore, *, is_worker: bool) -> JobPlacement:
-    """Tells the others that this process is there. Returns which jobs it runs."""
-    from anycowork.server.placements import ServerPlacement, WorkerPlacement, describe
-
-    await peers.table.announce(partial(describe, shared, is_worker=is_worker))
-    return WorkerPlacement(peers.table, store, shared) if is_worker else ServerPlacement(peers.table, store)
-
-
-async def _takes(turns: TaskTurns, is_worker: bool, turn: Turn) -> bool:
-    """Whether this process settles a turn of one that died: a worker only those of jobs."""
-    return not (is_worker and turn.job_id is None) and await turns.runs_here(turn)
-
-
-def _rest_later(tasks: asyncio.TaskGroup, locks: DistributedChatLocks, chat_id: str) -> None:
-    tasks.create_task(locks.rest(chat_id))
-
-
-def _peer_watches(
-    database: Database,
-    hub: Hub,
-    locks: DistributedChatLocks | None,
-    recovery: TurnRecovery,
-    turns: TaskTurns,
-    on_rest: Callable[[str], None],
-    takes: Callable[[Turn], Awaitable[bool]],
-    coordinator: JobCoordinator,
-    worker_jobs: int | None,
-    lost: asyncio.Event,
-    stopping: asyncio.Event,
-    app: ASGIApp,
-) -> tuple[Coroutine[None, None, None], ...]:
-    if database.peers is None or locks is None:
-        return ()
-    peers = database.peers
-    if worker_jobs is None:
-        return (
-            watch_session(database, peers, hub, lost),
-            _stop_when_lost(lost, stopping),
-            take_over(database, peers, locks, recovery, turns, on_rest, takes),
-            pull_jobs(peers, coordinator, most=None, seconds=TAKEOVER_SECONDS),
-            end_hung_peers(peers),
-        )
-    return (
-        watch_session(database, peers, hub, lost),
-        take_over(database, peers, locks, recovery, turns, on_rest, takes, PULL_SECONDS),
-        pull_jobs(peers, coordinator, most=worker_jobs, seconds=PULL_SECONDS),
-        answer_requests(peers, partial(answer_here, app)),
-        end_hung_peers(peers),
-    )
-
-
-async def _stop_when_lost(lost: asyncio.Event, stopping: asyncio.Event) -> None:
-    await lost.wait()
-    stopping.set()
 
 
 # --- serving
@@ -515,7 +443,7 @@ async def serve(
     clock = SystemClock()
     with lock_data_folder(settings.data_dir) as folder:
         token = load_or_create_token(settings.data_dir, settings.token).get_secret_value()
-        announcement = _Announcement(settings, folder, clock, ready)
+        announcement = Announcement(settings, folder, clock, ready)
         while True:
             lost: asyncio.Event | None = None
             try:
@@ -535,41 +463,6 @@ async def serve(
                 await asyncio.sleep(JOIN_AGAIN_SECONDS)
             if lost is not None and not lost.is_set():
                 return
-
-
-class _Announcement:
-    """Says where the server answers. The address stays the same when the server joins again."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        folder: DataFolderLock,
-        clock: Clock,
-        ready: Callable[[ServerInfo, NewCode], None] | None,
-    ) -> None:
-        self.address = ListenAddress(settings.host, settings.port, settings.shutdown_seconds)
-        self.published = False
-        self._folder = folder
-        self._clock = clock
-        self._ready = ready
-
-    def publish(self, sessions: Sessions, port: int) -> None:
-        self.address = replace(self.address, port=port)
-        name = self.address.host
-        info = ServerInfo(
-            pid=os.getpid(),
-            url=f"http://{f'[{name}]' if ':' in name else name}:{port}",
-            host=name,
-            port=port,
-            started_at=self._clock.now(),
-            version=__version__,
-        )
-        self._folder.announce(info)
-        if self.published:
-            log.warning("this server has joined the others again, and answers at %s", info.url)
-        elif self._ready:
-            self._ready(info, lambda seconds: sessions.offer(seconds)[0])
-        self.published = True
 
 
 # --- working

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from anycowork.chats.rollback_service import narrowed
+from anycowork.chats.rollback import narrowed
 from anycowork.domain.path_summary import folder_counts
 from anycowork.domain.ports import Hidden
 from anycowork.domain.snapshots import Kind, PathImage, Undo, in_paths

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from anycowork.chats.rollback_service import RollbackRequest, RollbackResult, RollbackService
+from anycowork.chats.rollback import RollbackRequest, RollbackResult
+from anycowork.chats.rollback_service import RollbackService
 from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.snapshots import FEW_PATHS, PackedSnapshots
 from anycowork.domain.chats import Chat, ChatConfig

@@ -6,7 +6,8 @@ from typing import Protocol
 from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.lookup import require_chat
-from anycowork.chats.rollback_service import RollbackRequest, RollbackResult, RollbackService
+from anycowork.chats.rollback import RollbackRequest, RollbackResult
+from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.workspace_copy_service import WorkspaceCopyService
 from anycowork.domain.approvals import PlanRow, PlanState
 from anycowork.domain.attached_files import attached_files_of

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.race_candidates import Candidate, candidates_of, chosen_candidate
-from anycowork.chats.rollback_service import RollbackRequest, RollbackResult, RollbackService
+from anycowork.chats.rollback import RollbackRequest, RollbackResult
+from anycowork.chats.rollback_service import RollbackService
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import Conflict, Invalid, NotFound, RestoreConflict
