@@ -264,8 +264,8 @@ async def open_session(address: DatabaseAddress) -> asyncpg.Connection:
 
 
 def unreachable(address: DatabaseAddress, error: BaseException) -> StorageFault:
-    said = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-    reason = address.without_secrets(said) or type(error).__name__
+    text = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+    reason = address.without_secrets(text) or type(error).__name__
     return StorageFault(
         f"The database {address.shown} cannot be opened ({reason}). Check that PostgreSQL runs there, and the user, the password and"
         " the name of the database in ANYCOWORK_DATABASE_URL."
