@@ -1,6 +1,6 @@
 """The ports: Protocols that inner packages depend on. Adapters implement them; `app.py` wires both together."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -113,6 +113,9 @@ class Store(Protocol):
 
     async def history(self, chat_id: str) -> list[Message]:
         """Return every message of the chat, ascending."""
+
+    def message_pages(self, chat_id: str, *, up_to: int) -> AsyncIterator[list[Message]]:
+        """Yield every message up to this number, ascending, in pages of bounded size."""
 
     async def recent_history(
         self, chat_id: str, *, since: str, until: Callable[[Message], bool] | None = None

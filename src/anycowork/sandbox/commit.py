@@ -273,6 +273,8 @@ class _Committer:
         known = self._seen.get(item.path)
         if known is not None and (known.inode, known.ctime) == (now.st_ino, now.st_ctime_ns):
             return True
+        if known is not None and known.kind == FILE and known.mode != now.st_mode & 0o777:
+            return False  # what is kept for undo has the mode that was scanned
         if item.before.startswith(TREE):
             if self._resumed and self._jail.mount_number and stat.S_ISDIR(now.st_mode):
                 return True  # only this commit can have removed a part of it: nobody else writes in a task's layer

@@ -118,6 +118,8 @@ export interface paths {
         /**
          * Export Chat
          * @description The whole chat as a file: messages, approved plans against what was done, diffs, and the end of the audit chain.
+         *
+         *     It is sent while it is read. If that fails half-way, the connection is closed before the body has ended.
          */
         get: operations["export_chat"];
         put?: never;
