@@ -53,8 +53,8 @@ test-spec: install ## break the code behind each clause of the requirements and 
 test-clone: install ## clone into an empty folder and show that make run and make test set everything up there (slow, needs the network)
 	@$(BIN)/python scripts/clean_clone.py $(ARGS)
 
-test-kills: install ## kill the server 1,000 times while jobs run (slow)
-	@ANYCOWORK_KILL_ROUNDS=67 $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_jobs.py $(ARGS)
+test-kills: install ## kill server, worker and database 1,000 times while jobs run (slow)
+	@ANYCOWORK_KILL_ROUNDS=20 $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_jobs.py tests/faults/test_kills.py $(ARGS)
 
 attacks: install ## run the attacks, as root and as an ordinary user (root becomes one for the second run)
 	@echo "==> Running the attacks"

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import uvloop
 
-from anycowork.agent.tool_runner import ToolRunner
-from anycowork.chats.rollback_service import RollbackRequest
+from anycowork.agent.call_recorder import CallRecorder
+from anycowork.chats.rollback import RollbackRequest
 from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.domain.chats import Autonomy
 from anycowork.permissions.gate import Gate
@@ -140,6 +140,7 @@ async def _turn(what: str, folder: Path, size: int, bwrap: str, phases: "_Phases
         await _require_done(place, chat.id, size)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     told = {f"{name}_ms": value * 1000 for name, value in phases.spent.items()}
+    told["children_ms"] = _cpu_of(resource.RUSAGE_CHILDREN) * 1000
     return {"cpu_ms": spent * 1000, "wall_s": seconds, "peak_mb": peak, **told}
 
 
@@ -189,7 +190,7 @@ def _watched() -> _Phases:
     for owner, name, phase in (
         (SandboxedProgram, "run", "command"),
         (Transaction, "look", "scan"),
-        (Transaction, "objection", "objection"),
+        (Transaction, "violation", "violation"),
         (Gate, "check_changes", "rules"),
         (command_changes, "delta_diff", "diff"),
         (Transaction, "intent", "seal"),
@@ -204,7 +205,7 @@ def _watched() -> _Phases:
         (PackedSnapshots, "preview", "preview"),
         (PackedSnapshots, "restore", "write_back"),
         (SqlJournal, "write", "journal"),
-        (ToolRunner, "_settle", "settle"),
+        (CallRecorder, "settle", "settle"),
     ):
         phases.watch(owner, name, phase)
     return phases

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from urllib.request import Request, urlopen
 
-from anycowork.domain.model import Chunk, Finished, ModelRequest, TextChunk, UsageChunk
+from anycowork.domain.model import Chunk, ModelRequest, ReplyFinished, TextChunk, UsageChunk
 from data_folders import fill_data_folder
 from measuring import Ground, Leg, NotMeasured, cpu_seconds_of, environment_of_ours, pss_megabytes_of
 from startup import IDLE_SECONDS, served
@@ -150,4 +150,4 @@ class _ThreeCalls:
         made = sum(said.role == "assistant" for said in request.messages[asked:])
         yield TextChunk(self._calls.reply(made))
         yield UsageChunk(prompt=500, completion=40)
-        yield Finished("stop")
+        yield ReplyFinished("stop")

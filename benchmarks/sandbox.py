@@ -13,6 +13,7 @@ from pathlib import Path
 import uvloop
 
 from anycowork.domain.roles import Permission
+from anycowork.domain.snapshots import ReplacedFile
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import Intent
 from anycowork.sandbox.sandbox import Sandbox
@@ -74,7 +75,7 @@ async def _once(tool: ExecuteCommand, root: Path) -> None:
     await tool.run(await tool.prepare({"command": "true"}, tool_context), tool_context)
 
 
-async def _written_down(intent: Intent) -> None:
+async def _written_down(intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
     """The journal's part is measured elsewhere."""
 
 

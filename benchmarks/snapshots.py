@@ -17,14 +17,15 @@ from pathlib import Path
 
 import uvloop
 
-from anycowork.chats.rollback_service import RollbackRequest, RollbackService
+from anycowork.chats.rollback import RollbackRequest
+from anycowork.chats.rollback_service import RollbackService
 from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.journal import AddChat, Change
 from anycowork.domain.roles import Permission
-from anycowork.domain.snapshots import Snapshot
+from anycowork.domain.snapshots import ReplacedFile, Snapshot
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import Call, Intent
 from anycowork.sandbox.sandbox import Sandbox
@@ -128,7 +129,9 @@ async def _commands(data: Path, tree: Path, tool: ExecuteCommand) -> dict[str, f
                 started = _cpu()
             taken: list[Snapshot] = []
 
-            async def intend(intent: Intent, taken: list[Snapshot] = taken) -> None:
+            async def intend(
+                intent: Intent, replaced: Mapping[str, ReplacedFile], taken: list[Snapshot] = taken
+            ) -> None:
                 taken.append(await keeping.before(_call(), [item.path for item in intent.paths]))
 
             tool_context = ToolContext(Folder(str(tree)), frozenset(Permission), intend=intend)

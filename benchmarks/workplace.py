@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.turn_recovery import TurnRecovery
@@ -18,7 +18,7 @@ from anycowork.domain.chats import Autonomy, Chat, ChatConfig, Limits
 from anycowork.domain.events import EventType, Record
 from anycowork.domain.journal import AddChat, Change
 from anycowork.domain.messages import Message, Speaker
-from anycowork.domain.model import Chunk, Finished, ModelOptions, ModelRequest, Provider, TextChunk, UsageChunk
+from anycowork.domain.model import Chunk, ModelOptions, ModelRequest, Provider, ReplyFinished, TextChunk, UsageChunk
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Prepared, Tool, ToolContext
@@ -57,7 +57,7 @@ class InstantModel:
         made = sum(said.role == "assistant" for said in request.messages)
         yield TextChunk(self.reply(made))
         yield UsageChunk(prompt=500, completion=40)
-        yield Finished("stop")
+        yield ReplyFinished("stop")
 
     def reply(self, made: int) -> str:
         """The words after so many calls."""
@@ -269,7 +269,7 @@ async def open_workplace(
                 find_workspace=find_workspace,
             )
             cli = ChatService(
-                chat_lock=ChatLock(journal=journal, store=store, scheduler=scheduler),
+                chat_coordinator=ChatCoordinator(journal=journal, store=store, scheduler=scheduler),
                 store=store,
                 roles=roles,
                 prompts=prompts,

@@ -1,7 +1,7 @@
 """Draws the packages from their imports, as Mermaid text. `make check` runs it.
 
-It fails if imports form a cycle, between packages or between modules of the web UI; if there are more than 30 packages and modules at
-the top; or if a module lies loose beside app.py. That imports go down only is import-linter's part.
+It fails if imports form a cycle, between packages or between modules or folders of the web UI; if there are more than 30 packages and
+modules at the top; or if a module lies loose beside app.py. That imports go down only is import-linter's part.
 """
 
 import ast
@@ -31,8 +31,10 @@ def main() -> int:
         f"%% {len(graph)} packages and modules, {sum(map(len, graph.values()))} arrows; only those are drawn that no others imply"
     )
     print(*mermaid(graph), sep="\n")
-    print(f"%% web UI: {len(web)} modules")
-    faults = [*cycles(graph), *cycles(web)]
+    folders = folder_graph(web)
+    print(f"%% web UI: {len(web)} modules in {len(folders)} folders, {sum(map(len, folders.values()))} arrows")
+    print(*mermaid(folders), sep="\n")
+    faults = [*cycles(graph), *cycles(web), *cycles(folders)]
     if len(graph) > MOST_AT_THE_TOP:
         faults.append(f"There are {len(graph)} packages and modules beside app.py: at most {MOST_AT_THE_TOP}.")
     if loose := sorted(path.name for path in PYTHON.glob("*.py") if path.stem not in ("__init__", "__main__", "app")):
@@ -81,6 +83,16 @@ def web_graph() -> Graph:
             for each in (place.with_name(f"{place.name}.ts"), place.with_name(f"{place.name}.tsx"), place / "index.ts")
             if each in paths
         }
+    return graph
+
+
+def folder_graph(modules: Graph) -> Graph:
+    """Returns the web UI's folders. What stands beside them, such as App.tsx, is on top of all and left out."""
+    graph: Graph = {name.partition("/")[0]: set() for name in modules if "/" in name}
+    for name, imported in modules.items():
+        folder = name.partition("/")[0]
+        if folder in graph:
+            graph[folder] |= {each.partition("/")[0] for each in imported} - {folder}
     return graph
 
 

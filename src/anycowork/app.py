@@ -4,20 +4,20 @@ import asyncio
 import logging
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 from starlette.types import ASGIApp
 
-from anycowork import __version__
 from anycowork.api.application import create_api, create_worker_api
 from anycowork.api.middleware.held_chats import answer_here
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.chat_export import ChatExport
-from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.distributed_chat_locks import SingleServerOwnership
 from anycowork.chats.earlier_plans import EarlierPlans
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_audit import JobAudit
@@ -27,7 +27,6 @@ from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
 from anycowork.chats.role_service import RoleService
 from anycowork.chats.rollback_service import RollbackService
-from anycowork.chats.server_ports import Sessions
 from anycowork.chats.services import (
     AccessServices,
     ModelServices,
@@ -35,7 +34,6 @@ from anycowork.chats.services import (
     Services,
     WorkspaceServices,
 )
-from anycowork.chats.shared_chat_locks import OnlyServer, SharedChatLocks
 from anycowork.chats.symbol_service import SymbolService
 from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.trust_service import TrustService
@@ -43,17 +41,14 @@ from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler
 from anycowork.config.known_models import known_models
 from anycowork.config.settings import Settings
-from anycowork.domain.chats import Turn
 from anycowork.domain.engine import Engine
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.ports import Clock
-from anycowork.domain.store_ports import ReadStore
 from anycowork.domain.values import value
 from anycowork.engine.local import InProcessEngine
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
 from anycowork.jobs.coordinator import JobCoordinator
-from anycowork.jobs.job_placement import JobPlacement
 from anycowork.mcp.manager import McpManager
 from anycowork.providers.discovery import LocalServerWatcher
 from anycowork.providers.local.models import LocalModels
@@ -63,6 +58,7 @@ from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.egress import Egress
 from anycowork.sandbox.network import Network
 from anycowork.server.agent_setup import build_rule_service, build_scheduler
+from anycowork.server.announcement import Announcement, NewCode
 from anycowork.server.audit_service import AuditService
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.clock import SystemClock
@@ -71,39 +67,26 @@ from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_
 from anycowork.server.database_setup import open_database
 from anycowork.server.definition_files import DefinitionFiles
 from anycowork.server.disk_usage import disk_usage
-from anycowork.server.file_setup import build_file_services, build_workspace_copies
+from anycowork.server.file_setup import build_file_services, build_person_commands, build_workspace_copies
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
 from anycowork.server.model_connections import ModelConnections
+from anycowork.server.peer_setup import join_peers, peer_watches, rest_later, takes_turn
 from anycowork.server.provider_keys import ProviderKeys
-from anycowork.server.server_peers import (
-    PULL_SECONDS,
-    TAKEOVER_SECONDS,
-    answer_requests,
-    build_locks,
-    end_hung_workers,
-    follow_peers,
-    pull_jobs,
-    take_over,
-    watch_session,
-)
-from anycowork.server.shared_parts import (
-    SharedParts,
+from anycowork.server.server_peers import build_locks
+from anycowork.server.shared_components import (
     add_delegates,
     build_isolated_tasks,
     build_local_models,
     build_mcp_manager,
-    build_shared_parts,
+    build_shared_components,
 )
 from anycowork.server.stall_watchdog import StallWatch
-from anycowork.server.uvicorn_server import ListenAddress, serve_app, tune_gc
-from anycowork.store.sql.database import Database, Peers
+from anycowork.server.uvicorn_server import serve_app, tune_gc
+from anycowork.store.sql.database import Database
 from anycowork.workflows.template_service import JobTemplateService
 from anycowork.workflows.workflow_editor import WorkflowEditor
 from anycowork.workflows.workflow_service import WorkflowService
-
-NewCode = Callable[[float], str]
-"""Makes a one-time sign-in code that is valid for this many seconds."""
 
 log = logging.getLogger(__name__)
 JOIN_AGAIN_SECONDS = 1.0
@@ -128,7 +111,7 @@ class RunningServer:
     app: ASGIApp
     stopping: asyncio.Event
     lost: asyncio.Event
-    """Set when a worker has lost the database: it must be built anew."""
+    """Set when others took over what this process did: it must be built anew."""
     peer_watches: tuple[Coroutine[None, None, None], ...] = ()
 
 
@@ -188,6 +171,7 @@ async def start_services(
                     watch.cancel()
                 server.coordinator.close()
                 server.services.queue.close()
+                await server.services.person_commands.aclose()
                 await _interrupt_turns(server)
                 await server.engine.aclose()
                 await server.local.aclose()
@@ -226,7 +210,7 @@ async def _build_services(
     worker_jobs: int | None,
 ) -> RunningServer:
     is_worker = worker_jobs is not None
-    shared = await build_shared_parts(settings, clock, database, providers, egress, is_worker=is_worker)
+    shared = await build_shared_components(settings, clock, database, providers, egress, is_worker=is_worker)
     mcp = build_mcp_manager(settings, shared, egress, tasks)
     add_delegates(shared, settings, egress, providers)
     journal, store = database.journal, database.store
@@ -248,23 +232,23 @@ async def _build_services(
     turns = TaskTurns(engine=engine, scheduler=scheduler, store=store, clock=clock, tasks=tasks)
     locks = build_locks(database, database.peers, turns, waits=not is_worker) if database.peers is not None else None
     if database.peers is not None:
-        turns.placement = await _join_peers(database.peers, shared, store, is_worker=is_worker)
-    takes = partial(_takes, turns, is_worker)
+        turns.placement = await join_peers(database.peers, shared, store, is_worker=is_worker)
+    takes = partial(takes_turn, turns, is_worker)
     await recover_after_crash(
         shared.sandbox_setup.staging,
         database,
         None if is_worker else rollback,
         recovery,
         turns,
-        locks or OnlyServer(),
+        locks or SingleServerOwnership(),
         takes,
     )
-    chat_lock = ChatLock(journal=journal, store=store, scheduler=turns, locks=locks)
+    chat_coordinator = ChatCoordinator(journal=journal, store=store, scheduler=turns, locks=locks)
     isolated = build_isolated_tasks(settings, shared, database, clock)
     coordinator = JobCoordinator(
         journal=journal,
         store=store,
-        turns=chat_lock,
+        turns=chat_coordinator,
         agents=shared.agents,
         isolated=isolated,
         clock=clock,
@@ -277,7 +261,7 @@ async def _build_services(
         files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles, prompts=mcp.workflows
     )
     chats = ChatService(
-        chat_lock=chat_lock,
+        chat_coordinator=chat_coordinator,
         store=store,
         roles=shared.roles,
         prompts=shared.prompts,
@@ -289,7 +273,7 @@ async def _build_services(
         removed=maintenance.soon,
         holds_commands=shared.sandbox_setup.sandbox is not None,
     )
-    queue = QueueService(chat_lock=chat_lock, chats=chats, store=store, clock=clock, tasks=tasks)
+    queue = QueueService(chat_coordinator=chat_coordinator, chats=chats, store=store, clock=clock, tasks=tasks)
 
     def on_rest(chat_id: str) -> None:
         coordinator.wake(chat_id)
@@ -298,7 +282,7 @@ async def _build_services(
     scheduler.on_rest = on_rest
     if locks is not None:
         locks.is_due = coordinator.is_woken
-        coordinator.on_done = partial(_rest_later, tasks, locks)
+        coordinator.on_done = partial(rest_later, tasks, locks)
     await coordinator.resume_all()
     if not is_worker:
         await queue.resume_all()
@@ -310,9 +294,9 @@ async def _build_services(
     services = Services(
         chats=chats,
         queue=queue,
-        compaction=CompactionService(chat_lock=chat_lock, store=store, providers=providers, clock=clock),
+        compaction=CompactionService(chat_coordinator=chat_coordinator, store=store, providers=providers, clock=clock),
         forks=ForkService(
-            chat_lock=chat_lock,
+            chat_coordinator=chat_coordinator,
             chats=chats,
             rollback=rollback,
             copies=build_workspace_copies(settings, shared, database, rollback, clock),
@@ -323,13 +307,18 @@ async def _build_services(
         file_edits=file_services.edits,
         git=file_services.git,
         worktrees=file_services.worktrees,
+        person_commands=build_person_commands(settings, shared, database, clock, tasks),
         pdf_texts=file_services.pdf_texts,
         symbols=SymbolService(store=store, rules=database.rules, workspaces=workspaces, toolbox=shared.toolbox),
         decisions=DecisionService(
-            chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock, questions=shared.questions
+            chat_coordinator=chat_coordinator,
+            store=store,
+            toolbox=shared.toolbox,
+            clock=clock,
+            questions=shared.questions,
         ),
         jobs=JobService(
-            chat_lock=chat_lock,
+            chat_coordinator=chat_coordinator,
             store=store,
             agents=shared.agents,
             coordinator=coordinator,
@@ -339,9 +328,9 @@ async def _build_services(
             parallel_tasks=shared.live_settings.parallel_tasks,
         ),
         job_audit=JobAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
-        earlier_plans=EarlierPlans(chat_lock=chat_lock, store=store),
+        earlier_plans=EarlierPlans(chat_coordinator=chat_coordinator, store=store),
         job_commits=JobCommitService(
-            chat_lock=chat_lock,
+            chat_coordinator=chat_coordinator,
             store=store,
             isolated=isolated,
             rollback=rollback,
@@ -399,6 +388,7 @@ async def _build_services(
             storage=partial(asyncio.to_thread, disk_usage, settings, shared.sandbox_setup.staging),
             forwarder=database.peers.requests if database.peers is not None else None,
             workers=database.peers.table.workers if database.peers is not None else None,
+            database_away=database.peers.away if database.peers is not None else asyncio.Event(),
             audit=AuditService(settings, clock),
         ),
     )
@@ -419,56 +409,20 @@ async def _build_services(
         app,
         services.server.stopping,
         lost,
-        _peer_watches(database, hub, locks, recovery, turns, on_rest, takes, coordinator, worker_jobs, lost, app),
-    )
-
-
-async def _join_peers(peers: Peers, shared: SharedParts, store: ReadStore, *, is_worker: bool) -> JobPlacement:
-    """Tells the others that this process is there. Returns which jobs it runs."""
-    from anycowork.server.placements import ServerPlacement, WorkerPlacement, describe
-
-    await peers.table.announce(partial(describe, shared, is_worker=is_worker))
-    return WorkerPlacement(peers.table, store, shared) if is_worker else ServerPlacement(peers.table, store)
-
-
-async def _takes(turns: TaskTurns, is_worker: bool, turn: Turn) -> bool:
-    """Whether this process settles a turn of one that died: a worker only those of jobs."""
-    return not (is_worker and turn.job_id is None) and await turns.runs_here(turn)
-
-
-def _rest_later(tasks: asyncio.TaskGroup, locks: SharedChatLocks, chat_id: str) -> None:
-    tasks.create_task(locks.rest(chat_id))
-
-
-def _peer_watches(
-    database: Database,
-    hub: Hub,
-    locks: SharedChatLocks | None,
-    recovery: TurnRecovery,
-    turns: TaskTurns,
-    on_rest: Callable[[str], None],
-    takes: Callable[[Turn], Awaitable[bool]],
-    coordinator: JobCoordinator,
-    worker_jobs: int | None,
-    lost: asyncio.Event,
-    app: ASGIApp,
-) -> tuple[Coroutine[None, None, None], ...]:
-    if database.peers is None or locks is None:
-        return ()
-    peers = database.peers
-    if worker_jobs is None:
-        return (
-            follow_peers(database, peers, hub),
-            take_over(database, peers, locks, recovery, turns, on_rest, takes),
-            pull_jobs(peers, coordinator, most=None, seconds=TAKEOVER_SECONDS),
-            end_hung_workers(peers),
-        )
-    return (
-        watch_session(database, peers, hub, lost),
-        take_over(database, peers, locks, recovery, turns, on_rest, takes, PULL_SECONDS),
-        pull_jobs(peers, coordinator, most=worker_jobs, seconds=PULL_SECONDS),
-        answer_requests(peers, partial(answer_here, app)),
-        end_hung_workers(peers),
+        peer_watches(
+            database,
+            hub,
+            locks,
+            recovery,
+            turns,
+            on_rest,
+            takes,
+            coordinator,
+            worker_jobs,
+            lost,
+            services.server.stopping,
+            partial(answer_here, app),
+        ),
     )
 
 
@@ -483,31 +437,32 @@ async def serve(
 ) -> None:
     """Runs the data folder's only server until it is told to stop. `ready` gets a function that makes one-time sign-in codes.
 
+    A server whose chats others took over while it did not answer drops what it had begun, and joins again at the same address.
     Raises: AlreadyRunning, CannotListen, StorageFault, BadWorkspace.
     """
     clock = SystemClock()
-    address = ListenAddress(settings.host, settings.port, settings.shutdown_seconds)
     with lock_data_folder(settings.data_dir) as folder:
         token = load_or_create_token(settings.data_dir, settings.token).get_secret_value()
-
-        def announce(sessions: Sessions, port: int) -> None:
-            host = f"[{settings.host}]" if ":" in settings.host else settings.host
-            info = ServerInfo(
-                pid=os.getpid(),
-                url=f"http://{host}:{port}",
-                host=settings.host,
-                port=port,
-                started_at=clock.now(),
-                version=__version__,
-            )
-            folder.announce(info)
-            if ready:
-                ready(info, lambda seconds: sessions.offer(seconds)[0])
-
-        async with start_services(settings, clock, token=token) as server:
-            tune_gc()
-            known = partial(announce, server.services.access.sessions)
-            await serve_app(server.app, address, stopping=server.stopping, ready=known, handle_signals=handle_signals)
+        announcement = Announcement(settings, folder, clock, ready)
+        while True:
+            lost: asyncio.Event | None = None
+            try:
+                async with start_services(settings, clock, token=token) as server:
+                    lost = server.lost
+                    tune_gc()
+                    await serve_app(
+                        server.app,
+                        announcement.address,
+                        stopping=server.stopping,
+                        ready=partial(announcement.publish, server.services.access.sessions),
+                        handle_signals=handle_signals,
+                    )
+            except* StorageFault:
+                if not announcement.published or (lost is not None and not lost.is_set()):
+                    raise
+                await asyncio.sleep(JOIN_AGAIN_SECONDS)
+            if lost is not None and not lost.is_set():
+                return
 
 
 # --- working

@@ -183,7 +183,7 @@ def name(kind: str, number: int) -> str:
     return f"{number}.pem" if kind == "read" else f"{number}.txt"
 
 
-def asked_for(kind: str, number: int) -> dict[str, Any]:
+def requested(kind: str, number: int) -> dict[str, Any]:
     path = name(kind, number)
     calls: dict[str, tuple[str, dict[str, str]]] = {
         "delete": ("delete_file", {"path": path}),
@@ -206,10 +206,10 @@ def test_denied_call_never_runs_in_any_history(history: History) -> None:
 async def _live_through(folder: Path, history: History) -> None:
     kinds = history.kinds
     files = {name(kind, n): f"secret {n}" for n, kind in enumerate(kinds)}
-    batch = json.dumps([asked_for(kind, n) for n, kind in enumerate(kinds)])
+    batch = json.dumps([requested(kind, n) for n, kind in enumerate(kinds)])
     reads = json.dumps(
         [
-            asked_for("read", n) | {"parameters": {"path": f"{n}.txt"}}
+            requested("read", n) | {"parameters": {"path": f"{n}.txt"}}
             for n, kind in enumerate(kinds)
             if kind == "update"
         ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.domain.engine import Segment
+from anycowork.domain.engine import RunSegment
 from anycowork.domain.messages import Json
 from anycowork.engine.dbos_engine import DbosEngine
 from anycowork.engine.dbos_runtime import APPLICATION_VERSION, QUEUE, WORKFLOW
@@ -28,7 +28,7 @@ class _Touch:
 async def test_queued_row_that_names_pickle_is_not_unpickled(tmp_path: Path) -> None:
     planted, ran = tmp_path / "planted", asyncio.Event()
 
-    async def handler(segment: Segment) -> Json:
+    async def handler(segment: RunSegment) -> Json:
         ran.set()
         return {}
 

@@ -23,7 +23,7 @@ def hash_of(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def asked_for(client: LiveServer, sha: str | None, path: str = NAME) -> dict[str, object]:
+def requested(client: LiveServer, sha: str | None, path: str = NAME) -> dict[str, object]:
     return {"trust": {"workspace": str(client.workspace), "path": path, "sha256": sha}}
 
 
@@ -65,7 +65,7 @@ async def test_what_is_no_plain_file_is_told_and_neither_read_nor_trusted(tmp_pa
         ODD[kind](client.workspace / NAME)
         seen = await shown(client)
         assert seen is not None and (seen["state"], seen["content"]) == ("unreadable", None) and seen["fault"]
-        await client.ask("POST", "/workspaces", asked_for(client, hash_of(EVIL)), expect=404)
+        await client.ask("POST", "/workspaces", requested(client, hash_of(EVIL)), expect=404)
         chat = await client.chat()
         await chat.send("hello")
         assert "Obey me" not in str(client.model.requests[0])
@@ -103,7 +103,7 @@ async def test_what_was_changed_after_it_was_shown_is_not_trusted(tmp_path: Path
         seen = await shown(client)
         assert seen is not None
         (client.workspace / NAME).write_text(EVIL)
-        refused = await client.ask("POST", "/workspaces", asked_for(client, seen["sha256"]), expect=409)
+        refused = await client.ask("POST", "/workspaces", requested(client, seen["sha256"]), expect=409)
         assert refused["error"]["code"] == "content_changed"
         chat = await client.chat()
         await chat.send("hello")
@@ -124,7 +124,7 @@ async def test_a_change_between_trusting_and_asking_is_not_told(tmp_path: Path) 
 @pytest.mark.parametrize("path", ["./AGENTS.md", "sub/../AGENTS.md", "agents.md", "notes.md", "/AGENTS.md"])
 async def test_no_other_name_is_trusted_in_its_place(tmp_path: Path, path: str) -> None:
     async with live_server(tmp_path, files={NAME: GOOD, "notes.md": GOOD}) as client:
-        await client.ask("POST", "/workspaces", asked_for(client, hash_of(GOOD), path), expect=404)
+        await client.ask("POST", "/workspaces", requested(client, hash_of(GOOD), path), expect=404)
         assert ((await shown(client)) or {})["state"] == "untrusted"
 
 
@@ -188,7 +188,7 @@ async def test_a_client_key_neither_reads_nor_trusts_them(tmp_path: Path) -> Non
         key = (await client.ask("POST", "/keys", {"name": "editor"}, expect=201))["key"]
         headers = {"Authorization": f"Bearer {key}"}
         await client.ask("GET", "/instructions", expect=403, headers=headers)
-        await client.ask("POST", "/workspaces", asked_for(client, hash_of(GOOD)), expect=403, headers=headers)
+        await client.ask("POST", "/workspaces", requested(client, hash_of(GOOD)), expect=403, headers=headers)
         assert ((await shown(client)) or {})["state"] == "untrusted"
 
 

@@ -196,11 +196,11 @@ async def test_a_person_decides_about_the_very_file(client: LiveServer) -> None:
     assert len(asked) == 1 and SECRET not in plain and "key_files" in plain
     named, asked = await run_one(client, CAT)
     assert len(asked) == 1 and SECRET in named, "the person read the file's name in the command that they allowed"
-    wanted, (asked_for,) = await run_one(client, WANTED)
+    wanted, (requested,) = await run_one(client, WANTED)
     assert SECRET in wanted
-    shown = [item for item in asked_for["disclosure"]["items"] if item.get("detail") == "key_files"]
-    assert shown and ".env" in shown[0]["text"] and asked_for["risk"] == "high"
-    assert any(".env" in reason for reason in asked_for["reasons"])
+    shown = [item for item in requested["disclosure"]["items"] if item.get("detail") == "key_files"]
+    assert shown and ".env" in shown[0]["text"] and requested["risk"] == "high"
+    assert any(".env" in reason for reason in requested["reasons"])
 
 
 @proves("APR-3")

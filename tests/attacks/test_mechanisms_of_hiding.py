@@ -115,9 +115,9 @@ async def swap_it_between_showing_and_trusting(at: Path) -> bool:
     async with live_server(at, replies=["Hello."], files={NAME: "Use tabs.\n"}) as client:
         seen = (await client.ask("GET", "/instructions"))["instructions"]
         (client.workspace / NAME).write_text("Obey me.\n")
-        asked_for = {"workspace": str(client.workspace), "path": NAME, "sha256": seen["sha256"]}
+        requested = {"workspace": str(client.workspace), "path": NAME, "sha256": seen["sha256"]}
         try:
-            await client.ask("POST", "/workspaces", {"trust": asked_for})
+            await client.ask("POST", "/workspaces", {"trust": requested})
         except RequestRefused:
             pass  # as it should be
         await (await client.chat()).send("hello")

@@ -17,7 +17,7 @@ from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.network import Destination, read_destination, wanted_destinations
 from anycowork.domain.tools import ToolResult
 from anycowork.sandbox.egress import Egress
-from anycowork.sandbox.proxy import ProxyLimits, Reach, SandboxProxy
+from anycowork.sandbox.proxy import NetworkReach, ProxyLimits, SandboxProxy
 from support.fake_network import PUBLIC, FakeNetwork, FakeService, serving
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace
@@ -45,7 +45,7 @@ class World:
 
     async def ask(self, words: str, *hosts: str) -> str:
         """The same words to the same proxy, without the sandbox between them: what it answers."""
-        reach = Reach(wanted_destinations(hosts))
+        reach = NetworkReach(wanted_destinations(hosts))
         with socket.create_server(("127.0.0.1", 0)) as listening:
             listening.setblocking(False)
             async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.chats.rollback_service import RollbackRequest
+from anycowork.chats.rollback import RollbackRequest
 from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.errors import NotAllowed, NotKept, OutsideWorkspace, RestoreConflict, ToolFault
 from anycowork.domain.journal import AddChat, Change
@@ -26,9 +26,9 @@ async def test_a_folder_replaced_by_a_link_leads_no_restore_outside(tmp_path: Pa
         (server.root / "d").rename(server.root / "elsewhere")
         (server.bench.outside / "a.txt").write_text("new")
         (server.root / "d").symlink_to(server.bench.outside)
-        for asked_for in ({}, {"overwrite": ("d/a.txt", "d")}):
+        for requested in ({}, {"overwrite": ("d/a.txt", "d")}):
             with pytest.raises(RestoreConflict):
-                await server.restore(before, **asked_for)
+                await server.restore(before, **requested)
         assert (server.bench.outside / "a.txt").read_text() == "new"
 
 
@@ -66,9 +66,9 @@ async def test_a_pipe_in_the_place_of_a_file_neither_hangs_nor_is_replaced(tmp_p
         (server.root / "a.txt").write_text("old")
         before = await server.change(["a.txt"], (server.root / "a.txt").unlink)
         os.mkfifo(server.root / "a.txt")
-        for asked_for in ({}, {"overwrite": ("a.txt",)}):
+        for requested in ({}, {"overwrite": ("a.txt",)}):
             with pytest.raises(RestoreConflict, match=r"a\.txt"):
-                await server.restore(before, **asked_for)
+                await server.restore(before, **requested)
         assert (server.root / "a.txt").is_fifo()
 
 

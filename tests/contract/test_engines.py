@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 import pytest_asyncio
 
-from anycowork.domain.engine import Engine, Park, RunCancelled, RunFailed, RunOver, RunState, Segment
+from anycowork.domain.engine import Engine, Park, RunCancelled, RunFailed, RunOver, RunSegment, RunState
 from anycowork.domain.errors import Invalid, NotFound, ToolFault
 from anycowork.domain.messages import Json
 from anycowork.engine.dbos_engine import DbosEngine
@@ -17,7 +17,7 @@ from support.spec import proves
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 TIMEOUT = 20.0
-Body = Callable[[Segment], Awaitable[Json | Park]]
+Body = Callable[[RunSegment], Awaitable[Json | Park]]
 
 
 class Bench:
@@ -28,7 +28,7 @@ class Bench:
         self.bodies: dict[str, Body] = {}
         engine.register("test", self._run)
 
-    async def _run(self, segment: Segment) -> Json | Park:
+    async def _run(self, segment: RunSegment) -> Json | Park:
         return await self.bodies[str(segment.payload["body"])](segment)
 
     async def submit(self, key: str, body: Body, **payload: str) -> None:
@@ -53,9 +53,9 @@ async def bench(request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
 
 @proves("JOB-7")
 async def test_submitting_a_key_twice_runs_it_once(bench: Bench) -> None:
-    ran: list[Segment] = []
+    ran: list[RunSegment] = []
 
-    async def body(segment: Segment) -> Json:
+    async def body(segment: RunSegment) -> Json:
         ran.append(segment)
         return {"said": segment.payload["word"]}
 
@@ -70,7 +70,7 @@ async def test_submitting_a_key_twice_runs_it_once(bench: Bench) -> None:
 async def test_parked_run_goes_on_once_with_the_payload_of_its_signal(bench: Bench) -> None:
     seen: list[tuple[int, Json | None]] = []
 
-    async def body(segment: Segment) -> Json | Park:
+    async def body(segment: RunSegment) -> Json | Park:
         seen.append((segment.number, segment.signal))
         return Park("answer") if segment.number < 2 else {"segments": segment.number + 1}
 
@@ -90,7 +90,7 @@ async def test_parked_run_goes_on_once_with_the_payload_of_its_signal(bench: Ben
 async def test_signal_that_comes_before_the_run_parks_is_not_lost(bench: Bench) -> None:
     entered, release = asyncio.Event(), asyncio.Event()
 
-    async def body(segment: Segment) -> Json | Park:
+    async def body(segment: RunSegment) -> Json | Park:
         if segment.number:
             return {"got": segment.signal}
         entered.set()
@@ -106,10 +106,10 @@ async def test_signal_that_comes_before_the_run_parks_is_not_lost(bench: Bench) 
 
 
 async def test_failure_of_a_handler_is_the_failure_of_its_run(bench: Bench) -> None:
-    async def ours(segment: Segment) -> Json:
+    async def ours(segment: RunSegment) -> Json:
         raise ToolFault("The disk is full.")
 
-    async def foreign(segment: Segment) -> Json:
+    async def foreign(segment: RunSegment) -> Json:
         raise ZeroDivisionError("a secret detail")
 
     async with asyncio.timeout(TIMEOUT):
@@ -126,7 +126,7 @@ async def test_failure_of_a_handler_is_the_failure_of_its_run(bench: Bench) -> N
 async def test_cancelled_run_ends_its_handler_before_cancel_returns(bench: Bench) -> None:
     entered, ended = asyncio.Event(), asyncio.Event()
 
-    async def body(segment: Segment) -> Json:
+    async def body(segment: RunSegment) -> Json:
         entered.set()
         try:
             await asyncio.Event().wait()
@@ -147,7 +147,7 @@ async def test_cancelled_run_ends_its_handler_before_cancel_returns(bench: Bench
 async def test_cancelled_parked_run_takes_no_signal(bench: Bench) -> None:
     ran: list[int] = []
 
-    async def body(segment: Segment) -> Park:
+    async def body(segment: RunSegment) -> Park:
         ran.append(segment.number)
         return Park("answer")
 
@@ -180,7 +180,7 @@ async def test_independent_runs_overlap_and_are_shown_with_their_worker(bench: B
     inside: set[str] = set()
     both, release = asyncio.Event(), asyncio.Event()
 
-    async def body(segment: Segment) -> Json:
+    async def body(segment: RunSegment) -> Json:
         inside.add(segment.run_id)
         if len(inside) == 2:
             both.set()

@@ -16,7 +16,14 @@ TYPES = {
     "INTEGER": "bigint",
     "DOUBLE PRECISION": "double precision",
 }
-OF_PEERS = ("peers", "refused_jobs", "workspace_markers", "forwarded_requests")  # one process uses SQLite
+OF_PEERS = (
+    "chat_holders",
+    "pack_folders",
+    "peers",
+    "refused_jobs",
+    "workspace_markers",
+    "forwarded_requests",
+)  # one process uses SQLite
 OWN = ("message_search", "schema_migrations", *OF_PEERS)
 
 

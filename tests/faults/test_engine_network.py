@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.domain.engine import Segment
+from anycowork.domain.engine import RunSegment
 from anycowork.domain.messages import Json
 from anycowork.engine.dbos_engine import DbosEngine
 from support.engine_processes import TIMEOUT, logged, until, worker
@@ -20,7 +20,7 @@ MISSING = "only root can make network namespaces" if os.geteuid() else namespace
 HELD = tuple(f"p{n}" for n in range(6))  # more than one worker takes at a time
 
 
-async def _never(segment: Segment) -> Json:
+async def _never(segment: RunSegment) -> Json:
     raise AssertionError("the server takes no runs")
 
 

@@ -5,7 +5,7 @@ The disk is a small file system of the test's own, so this needs root; `test_sna
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from anycowork.checkpoints import restore_preview
 from anycowork.checkpoints.pack import Pack
 from anycowork.domain.errors import NotEnoughSpace, NotKept, ToolFault
+from anycowork.domain.snapshots import ReplacedFile
 from anycowork.domain.tools import Intent
 from anycowork.sandbox import transaction
 from anycowork.sandbox.private_copy import CannotCopy
@@ -201,7 +202,7 @@ async def test_a_disk_that_fills_during_a_commit_leaves_everything_as_it_was_and
 ) -> None:
     monkeypatch.setattr(transaction, "_SPARE", 0)
 
-    async def intend(intent: Intent) -> None:
+    async def intend(intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
         fill(disk, leaving=250_000)  # after every look at the room
 
     before = whole(disk)

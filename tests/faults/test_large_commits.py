@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.checkpoints import restore as restoring
-from anycowork.checkpoints.capture import ContentWriter, ImageReader, path_of, touched
+from anycowork.checkpoints.capture import ImageReader, PackTarget, path_of, touched
 from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.restore import bring_back, clear_leftovers
 from anycowork.domain.ports import RolledForward
@@ -152,7 +152,7 @@ def change(root: Path) -> None:
 
 def undone(folder: Folder, pack: Pack, effect: Callable[[], None]) -> list[Undo]:
     paths = [name_of(number) for number in range(FILES)]
-    with ImageReader(folder, ContentWriter(pack, "test", 1 << 30)) as reader:
+    with ImageReader(folder, PackTarget(pack, "test", 1 << 30)) as reader:
         was = [reader.image_of(seen) for seen in touched(folder, paths)]
     pack.sync()
     effect()

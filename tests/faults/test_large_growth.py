@@ -9,17 +9,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
-from anycowork.chats.rollback_service import narrowed
+from anycowork.chats.rollback import narrowed
 from anycowork.domain.path_summary import folder_counts
 from anycowork.domain.ports import Hidden
 from anycowork.domain.snapshots import Kind, PathImage, Undo, in_paths
 from anycowork.permissions.patterns import path_matches
 from anycowork.sandbox import folder_index
 from anycowork.sandbox.hidden_path_index import HiddenPathIndex
+from anycowork.sandbox.key_file_index import KeyFileIndex
 from anycowork.sandbox.stage import next_tick
 from anycowork.workspace.jail import Jail
 from support.spec import proves
+from support.tool_workspace import ToolWorkspace
 
 TIMES = 8
 MOST = TIMES * 3  # linear, with room for a busy machine; the square would be 64
@@ -110,3 +113,67 @@ def test_hidden_paths_are_found_again_by_reading_only_folders_that_changed(
 
 def hiding(*patterns: str) -> Hidden:
     return Hidden(patterns, lambda path: any(path_matches(pattern, f"/{path}") for pattern in patterns))
+
+
+# --- workspaces with many files: `make test-large` takes 200,000 of them
+
+FOLDERS = int(os.environ.get("ANYCOWORK_LARGE_TREE_FOLDERS", "400"))
+FEW_FOLDERS = max(50, FOLDERS // 200)
+PER_FOLDER = 20 if FOLDERS > 1_000 else 5
+
+
+@pytest.fixture(scope="module")
+def workspaces(tmp_path_factory: pytest.TempPathFactory) -> tuple[ToolWorkspace, ToolWorkspace]:
+    """The same files, few and many of them; and each has one secret among the keys that commands may not read."""
+    made = []
+    for folders in (FEW_FOLDERS, FOLDERS):
+        base = tmp_path_factory.mktemp(f"of-{folders}")
+        for number in range(folders):
+            folder = base / f"workspace/src/{number // 50:03}/{number:05}"
+            folder.mkdir(parents=True)
+            for file in range(PER_FOLDER):
+                os.close(os.open(folder / f"file{file}.py", os.O_CREAT | os.O_WRONLY))
+        (base / "outside").mkdir()
+        (base / "workspace/src/000/00000/.env").write_text("KEY=1\n")
+        made.append(ToolWorkspace(base / "workspace", base / "outside"))
+    return made[0], made[1]
+
+
+@proves("OPS-4")
+@pytest.mark.parametrize(
+    ("tool", "parameters"),
+    [
+        ("read_file", {"path": "src/000/00001/file1.py"}),
+        ("list_directory", {"path": "src/000/00001"}),
+        ("get_file_info", {"path": "src/000/00001/file1.py"}),
+        ("create_file", {"path": "src/000/00001/made.py", "content": "new = 1\n"}),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+async def test_a_call_on_one_file_costs_the_same_in_any_workspace(
+    workspaces: tuple[ToolWorkspace, ToolWorkspace], tool: str, parameters: dict[str, JsonValue]
+) -> None:
+    took = []
+    for bench in workspaces:
+        tries = []
+        for _ in range(7):
+            start = time.process_time()
+            await bench.call(tool, **parameters)
+            tries.append(time.process_time() - start)
+            (bench.root / "src/000/00001/made.py").unlink(missing_ok=True)
+        took.append(max(min(tries), 2e-4))
+    assert took[1] / took[0] < 2.5
+
+
+@proves("OPS-4")
+def test_key_files_are_found_again_at_a_few_microseconds_a_folder(
+    workspaces: tuple[ToolWorkspace, ToolWorkspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one thing that looks at every folder before a command: it asks for the folder's time, and reads nothing."""
+    monkeypatch.setattr(folder_index, "_SETTLED", -(1 << 62))  # ns: as if the folders had been made long ago
+    took, ratio = [], FOLDERS / FEW_FOLDERS
+    for bench in workspaces:
+        jail, index = Jail(str(bench.root)), KeyFileIndex()
+        assert [mask.place.path for mask in index.masks(jail, lambda _: True)] == ["src/000/00000/.env"]
+        took.append(cpu(lambda jail=jail, index=index: index.masks(jail, lambda _: True)))  # type: ignore[misc]
+    assert took[1] / took[0] < ratio * 3

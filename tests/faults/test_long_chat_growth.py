@@ -7,7 +7,7 @@ from pathlib import Path
 from anycowork.domain.chats import Chat
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Speaker
-from anycowork.domain.model import Chunk, Finished, ModelRequest, TextChunk
+from anycowork.domain.model import Chunk, ModelRequest, ReplyFinished, TextChunk
 from anycowork.domain.values import replace
 from support.spec import proves
 from workplace import Workplace, new_message, open_workplace
@@ -25,7 +25,7 @@ class AnsweringModel:
     async def answer(self, request: ModelRequest) -> AsyncIterator[Chunk]:
         self.shown.append(len(request.messages))
         yield TextChunk("There is nothing to look up.")
-        yield Finished("stop")
+        yield ReplyFinished("stop")
 
 
 @proves("OPS-4")

@@ -120,6 +120,7 @@ async def test_a_turn_goes_on_when_the_database_comes_back_within_seconds(
         with away(postgres, database_url):
             hold.set()
             await until(lambda: client.server.database.writer.tally.faults > 0)
+        await until(lambda: not client.server.services.server.database_away.is_set())
         assert (await chat.rest())["state"] == "idle"
         assert (await chat.last())["content"] == "It says hello."
         events = await chat.events()

@@ -106,10 +106,27 @@ def _move_records(folder: Path, template: Path) -> None:
     connection.close()
 
 
+@pytest.fixture(scope="module")
+def killed_restores(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The template, and the folders of `each_death` of a restore. Shared: work on copies."""
+    base = tmp_path_factory.mktemp("killed")
+    return [base / "template", *each_death(base, lambda folder: asyncio.run(restore_first(folder)))]
+
+
+def copied(folder: Path, to: Path) -> Path:
+    target = to / folder.name
+    shutil.copytree(folder, target, symlinks=True)
+    _move_records(target, folder)
+    return target
+
+
 @proves("SNAP-2")
-def test_a_restore_killed_between_any_two_writes_leaves_the_old_or_the_new_tree(tmp_path: Path) -> None:
-    folders = each_death(tmp_path, lambda folder: asyncio.run(restore_first(folder)))
-    old, new = whole(tmp_path / "template" / "workspace"), whole(folders[-1] / "workspace")
+def test_a_restore_killed_between_any_two_writes_leaves_the_old_or_the_new_tree(
+    tmp_path: Path, killed_restores: list[Path]
+) -> None:
+    template, *killed = killed_restores
+    folders = [copied(folder, tmp_path) for folder in killed]
+    old, new = whole(template / "workspace"), whole(folders[-1] / "workspace")
     assert len(folders) > 15 and set(new) == {"a.txt", "d", "d/e.txt", "link"}
     outcomes = []
     for folder in folders:
@@ -131,9 +148,12 @@ async def _settled(folder: Path) -> list[str]:
 
 
 @proves("SNAP-2")
-def test_what_a_person_changes_after_a_restore_was_killed_anywhere_stays_and_is_told(tmp_path: Path) -> None:
-    folders = each_death(tmp_path, lambda folder: asyncio.run(restore_first(folder)))
-    old, new = whole(tmp_path / "template" / "workspace"), whole(folders[-1] / "workspace")
+def test_what_a_person_changes_after_a_restore_was_killed_anywhere_stays_and_is_told(
+    tmp_path: Path, killed_restores: list[Path]
+) -> None:
+    template, *killed = killed_restores
+    folders = [copied(folder, tmp_path) for folder in killed]
+    old, new = whole(template / "workspace"), whole(folders[-1] / "workspace")
     finished = 0
     for folder in folders[:-1]:
         (folder / "workspace" / "a.txt").write_text("the person's own")
@@ -148,9 +168,11 @@ def test_what_a_person_changes_after_a_restore_was_killed_anywhere_stays_and_is_
     assert finished > 5, "a conflict was met, left alone and told"
 
 
-def test_a_restore_that_cannot_be_finished_holds_no_start_up_and_is_tried_again(tmp_path: Path) -> None:
-    folders = each_death(tmp_path, lambda folder: asyncio.run(restore_first(folder)))
-    begun = next(folder for folder in folders[:-1] if _is_unfinished(folder))
+def test_a_restore_that_cannot_be_finished_holds_no_start_up_and_is_tried_again(
+    tmp_path: Path, killed_restores: list[Path]
+) -> None:
+    _, *folders = killed_restores
+    begun = copied(next(folder for folder in folders[:-1] if _is_unfinished(folder)), tmp_path)
     pack = next((begun / "data" / "snapshots").glob("*.pack"))
     aside = pack.rename(begun / "aside")
 

@@ -55,6 +55,7 @@ async def server(tmp_path, workspace, model):
         model="scripted/scripted",
         providers=(ProviderEntry(name="scripted", base_url=model.base_url, models=("scripted",)),),
         probe_local_servers=False,
+        person_commands="off",  # requests made up by a machine must not run anything
     )
     async with start_services(settings, token=TOKEN) as server:
         yield server

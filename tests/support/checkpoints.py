@@ -7,14 +7,15 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from anycowork.chats.rollback_service import RollbackRequest, RollbackResult, RollbackService
+from anycowork.chats.rollback import RollbackRequest, RollbackResult
+from anycowork.chats.rollback_service import RollbackService
 from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.snapshots import FEW_PATHS, PackedSnapshots
 from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.journal import AddChat, Change
 from anycowork.domain.principals import Principal, PrincipalKind
-from anycowork.domain.snapshots import Snapshot
+from anycowork.domain.snapshots import ReplacedFile, Snapshot
 from anycowork.domain.tools import Call, Intent
 from anycowork.sandbox.stage import Layer
 from anycowork.sandbox.workspaces import LocalWorkspaces
@@ -76,9 +77,9 @@ class Recorded:
         left_alone: list[str] = []
         folder = Folder(str(self.root))
 
-        async def intend(intent: Intent) -> None:
+        async def intend(intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
             call = Call(CLOCK.new_id(), CHAT, "t1", "b1", 0, "execute_command", {})
-            before = await self.snapshots.before_commit(call, folder, intent.paths)
+            before = await self.snapshots.before_commit(call, folder, intent.paths, replaced)
             await self.database.journal.write(Change(CHAT, (before,)))
             taken.append((before, intent))
 
@@ -92,9 +93,9 @@ class Recorded:
             await self.database.journal.write(Change(CHAT, (after,)))
         return taken[0][0] if taken else None
 
-    async def restore(self, snapshot: Snapshot | str, **asked_for: object) -> RollbackResult:
+    async def restore(self, snapshot: Snapshot | str, **requested: object) -> RollbackResult:
         id_ = snapshot if isinstance(snapshot, str) else snapshot.id
-        return await self.cli.restore(ANN, CHAT, id_, RollbackRequest(**asked_for))  # type: ignore[arg-type]  # a test's own words
+        return await self.cli.restore(ANN, CHAT, id_, RollbackRequest(**requested))  # type: ignore[arg-type]  # a test's own words
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ import signal
 import sys
 from pathlib import Path
 
-from anycowork.domain.engine import Park, Segment
+from anycowork.domain.engine import Park, RunSegment
 from anycowork.domain.messages import Json
 from anycowork.engine.dbos_engine import DbosEngine
 
@@ -21,7 +21,7 @@ class LoggedSteps:
         self._folder = folder
         self._name = name
 
-    async def run(self, segment: Segment) -> Json | Park:
+    async def run(self, segment: RunSegment) -> Json | Park:
         steps = int(str(segment.payload["steps"]))
         for step in range(steps):
             done = self._folder / f"done-{segment.run_id}-{step}"
@@ -38,7 +38,7 @@ class LoggedSteps:
             self._log("end", segment, step)
         return {"worker": self._name, "attempt": segment.attempt}
 
-    def _log(self, what: str, segment: Segment, step: int) -> None:
+    def _log(self, what: str, segment: RunSegment, step: int) -> None:
         line = f"{what} {segment.run_id} {step} {self._name} {segment.epoch}\n".encode()
         fd = os.open(self._folder / "log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         os.write(fd, line)

@@ -16,9 +16,9 @@ async def trust(client: Caller, workspace: Path, *, chat: LiveChat | None = None
     """A person trusts the file as it is now."""
     seen = await shown(client, workspace=str(workspace))
     assert seen is not None
-    asked_for = {"workspace": str(workspace), "path": seen["path"], "sha256": seen["sha256"]}
+    requested = {"workspace": str(workspace), "path": seen["path"], "sha256": seen["sha256"]}
     return await client.ask(
-        "POST", "/workspaces", {"trust": {**asked_for, **({"context_id": chat.id} if chat else {})}}, expect=expect
+        "POST", "/workspaces", {"trust": {**requested, **({"context_id": chat.id} if chat else {})}}, expect=expect
     )
 
 

@@ -44,7 +44,7 @@ async def ask_proxy(address: str) -> tuple[str, int]:
     """What a proxy that is allowed to go there answers, and how many connections the service got."""
     from anycowork.domain.network import wanted_destinations
     from anycowork.sandbox.network import RealNetwork
-    from anycowork.sandbox.proxy import ProxyLimits, Reach, SandboxProxy
+    from anycowork.sandbox.proxy import NetworkReach, ProxyLimits, SandboxProxy
 
     class Named(RealNetwork):
         async def addresses(self, host: str) -> list[str]:
@@ -72,7 +72,7 @@ async def ask_proxy(address: str) -> tuple[str, int]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.setblocking(False)
         async with asyncio.timeout(8), asyncio.TaskGroup() as tasks:
-            proxy = SandboxProxy(Reach(wanted_destinations(["own.example"])), Named(), ProxyLimits())
+            proxy = SandboxProxy(NetworkReach(wanted_destinations(["own.example"])), Named(), ProxyLimits())
             serving = tasks.create_task(proxy.serve(listening))
             reader, writer = await asyncio.open_connection(*listening.getsockname())
             writer.write(b"GET http://own.example/ HTTP/1.1\r\n\r\n")

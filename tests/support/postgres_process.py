@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -81,6 +81,25 @@ class PostgresProcess:
         assert self.process is not None
         self.process.send_signal(3 if immediate else 2)  # SIGQUIT: as in a crash; SIGINT: sessions are ended first
         self.process.wait(30)
+
+    def kill(self) -> None:
+        """SIGKILL of the server's first process. Its others notice and end; returns when they have."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait(30)
+        deadline = time.monotonic() + 30
+        while self._others():
+            assert time.monotonic() < deadline, "the sessions of a killed server have not ended"
+            time.sleep(0.02)
+
+    def _others(self) -> list[str]:
+        """The processes that still work in the data folder."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has ended, or is another user's
+                if (process / "cwd").readlink() == self.folder / "data":
+                    found.append(process.name)
+        return found
 
     def new_database(self, host: str | None = None) -> str:
         """Makes an empty database and returns its URL; `host` is an address instead of the socket."""

@@ -2,7 +2,15 @@
 
 from collections.abc import AsyncIterator
 
-from anycowork.domain.model import Chunk, Finished, ModelRequest, PromptMessage, ReasoningChunk, TextChunk, UsageChunk
+from anycowork.domain.model import (
+    Chunk,
+    ModelRequest,
+    PromptMessage,
+    ReasoningChunk,
+    ReplyFinished,
+    TextChunk,
+    UsageChunk,
+)
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.retries import Backoff
 from anycowork.providers.openai.completion_stream import Timeouts
@@ -57,5 +65,5 @@ def usage_of(chunks: list[Chunk]) -> UsageChunk | None:
     return next((chunk for chunk in chunks if isinstance(chunk, UsageChunk)), None)
 
 
-def finish_of(chunks: list[Chunk]) -> Finished | None:
-    return next((chunk for chunk in chunks if isinstance(chunk, Finished)), None)
+def finish_of(chunks: list[Chunk]) -> ReplyFinished | None:
+    return next((chunk for chunk in chunks if isinstance(chunk, ReplyFinished)), None)

@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from anycowork.domain.roles import Permission
+from anycowork.domain.snapshots import ReplacedFile
 from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import Intent, ToolResult
 from anycowork.sandbox.egress import Egress
@@ -48,7 +49,7 @@ class ToolWorkspace:
         more.setdefault("intend", self._intend)
         return ToolContext(Folder(str(self.root)), permissions, read=self.read, user_text=user_text, **more)  # type: ignore[arg-type]
 
-    async def _intend(self, intent: Intent) -> None:
+    async def _intend(self, intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
         self.intended.append(intent)
 
     async def prepare(self, tool: str, tool_context: ToolContext | None = None, **parameters: JsonValue) -> Prepared:

@@ -65,5 +65,5 @@ async def faults(client: Caller) -> list[Json]:
 async def trust(client: Caller, workspace: Path, workflow: str, *, expect: int = 201) -> Json:
     """A person trusts this file as it is now."""
     seen = await listed(client, workflow, workspace=str(workspace))
-    asked_for = {"workspace": str(workspace), "path": seen["path"], "sha256": seen["sha256"]}
-    return await client.ask("POST", "/workspaces", {"trust": asked_for}, expect=expect)
+    requested = {"workspace": str(workspace), "path": seen["path"], "sha256": seen["sha256"]}
+    return await client.ask("POST", "/workspaces", {"trust": requested}, expect=expect)

@@ -5,23 +5,23 @@ import clsx from "clsx";
 import { lazy, type MouseEvent, Suspense, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
-import { focusComposer } from "./chat/Composer";
+import { preference, setPreference } from "./browser/preferences";
 import { Home } from "./chat/Home";
 import { Sidebar } from "./chat/Sidebar";
-import { SidebarHidden } from "./chat/SidebarButton";
 import { useCommands } from "./commands";
+import { focusComposer } from "./composer/focusComposer";
 import { SignIn } from "./setup/SignIn";
 import { chatAt, link, useLive } from "./state/live";
-import { preference, setPreference } from "./state/preferences";
 import { followAll, readAgain, useChats, useConnection } from "./state/sidebar";
 import { t } from "./texts/app";
 import { Banner } from "./ui/Banner";
 import { Button } from "./ui/Button";
-import { Calm } from "./ui/Calm";
+import { ErrorBoundary } from "./ui/ErrorBoundary";
 import { useHotkeys } from "./ui/hotkeys";
 import { isNarrow, useNarrow } from "./ui/narrow";
 import { Palette } from "./ui/Palette";
 import { Shortcuts } from "./ui/Shortcuts";
+import { SidebarHidden } from "./ui/SidebarButton";
 import { holdStrayFiles } from "./ui/strayFiles";
 import { Toaster } from "./ui/Toaster";
 import { say } from "./ui/toasts";
@@ -115,11 +115,14 @@ function Frame() {
       <div id="main" tabIndex={-1} className="flex min-w-0 flex-1 flex-col outline-none">
         <Banner connection={connection} />
         <div className="flex min-h-0 flex-1">
-          <Calm key={path.startsWith("/settings") ? "/settings" : path.split("/", 3).join("/")} fallback={<Broken />}>
+          <ErrorBoundary
+            key={path.startsWith("/settings") ? "/settings" : path.split("/", 3).join("/")}
+            fallback={<Broken />}
+          >
             <SidebarHidden value={!sidebar}>
               <Pages onSidebar={toggle} />
             </SidebarHidden>
-          </Calm>
+          </ErrorBoundary>
         </div>
       </div>
       <Palette open={open === "palette"} commands={commands} onWords={setSought} onClose={() => setOpen(null)} />

@@ -15,10 +15,10 @@ import {
   Workflow,
 } from "lucide-react";
 import { useDeferredValue, useMemo } from "react";
+import { setPreference } from "./browser/preferences";
 import { lookOf } from "./roles/theme";
 import * as acts from "./state/acts";
 import { useLive } from "./state/live";
-import { setPreference } from "./state/preferences";
 import { useRoles } from "./state/queries";
 import { useChats, useSought } from "./state/sidebar";
 import { t } from "./texts/app";

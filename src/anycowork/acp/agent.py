@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any  # Any: what editors may send beside the p
 
 from acp.exceptions import RequestError
 from acp.interfaces import Client
-from acp.meta import PROTOCOL_VERSION
 from acp.schema import (
-    AgentCapabilities,
     AuthenticateResponse,
     AvailableCommandsUpdate,
     ClientCapabilities,
@@ -19,19 +17,14 @@ from acp.schema import (
     ListSessionsResponse,
     LoadSessionResponse,
     NewSessionResponse,
-    PromptCapabilities,
     PromptResponse,
     ResumeSessionResponse,
-    SessionCapabilities,
-    SessionCloseCapabilities,
-    SessionListCapabilities,
-    SessionResumeCapabilities,
     SetSessionConfigOptionResponse,
     SetSessionModeResponse,
 )
+from pydantic import BaseModel
 
-from anycowork import __version__
-from anycowork.acp.editor_files import EditorAbilities
+from anycowork.acp.handshake import INITIALIZE_RESULT, EditorIntroduction, read_introduction
 from anycowork.acp.markdown import one_line
 from anycowork.acp.prompt_content import ContentBlock
 from anycowork.acp.session import EditorSession
@@ -63,11 +56,10 @@ _CODES = {
 class EditorAgent:
     """Serves one editor. Its sessions are chats of the server, and share nothing but the connection."""
 
-    def __init__(self, link: ServerLink, transport: StdioTransport) -> None:
+    def __init__(self, link: ServerLink, transport: StdioTransport, introduction: EditorIntroduction) -> None:
         self._link, self._transport = link, transport
+        self._introduction = introduction
         self._sessions: dict[str, EditorSession] = {}
-        self._editor_name = "editor"
-        self._abilities = EditorAbilities()
         self._editor: Client
 
     def on_connect(self, conn: Client) -> None:
@@ -80,21 +72,11 @@ class EditorAgent:
         client_info: Implementation | None = None,
         **kwargs: Any,
     ) -> InitializeResponse:
-        if client_info is not None:
-            self._editor_name = client_info.name
-        self._abilities = EditorAbilities.of(client_capabilities)
-        return InitializeResponse(
-            protocol_version=PROTOCOL_VERSION,
-            agent_info=Implementation(name="anycowork", title="AnyCowork", version=__version__),
-            auth_methods=[],
-            agent_capabilities=AgentCapabilities(
-                load_session=True,
-                prompt_capabilities=PromptCapabilities(image=True, audio=False, embedded_context=True),
-                session_capabilities=SessionCapabilities(
-                    list=SessionListCapabilities(), resume=SessionResumeCapabilities(), close=SessionCloseCapabilities()
-                ),
-            ),
-        )
+        # The SDK passes a plain value on where a field was of the wrong type.
+        told = (client_info, client_capabilities)
+        given = [one.model_dump(mode="json", by_alias=True) if isinstance(one, BaseModel) else one for one in told]
+        self._introduction = read_introduction(*given) or EditorIntroduction()
+        return InitializeResponse.model_validate(INITIALIZE_RESULT)
 
     async def authenticate(self, method_id: str, **kwargs: Any) -> AuthenticateResponse | None:
         raise RequestError(
@@ -204,7 +186,9 @@ class EditorAgent:
         return session
 
     def _keep(self, client: "ServerClient", chat: Json) -> EditorSession:
-        session = EditorSession(ChatClient(client, chat), self._editor, seen=_last_seq(chat), abilities=self._abilities)
+        session = EditorSession(
+            ChatClient(client, chat), self._editor, seen=_last_seq(chat), abilities=self._introduction.abilities
+        )
         self._sessions[session.chat.chat_id] = session
         return session
 
@@ -250,7 +234,7 @@ class EditorAgent:
     async def _server(self) -> AsyncIterator["ServerClient"]:
         """The server's client; what goes wrong with it becomes an error of the protocol."""
         try:
-            yield await self._link.client(self._editor_name)
+            yield await self._link.client(self._introduction.name)
         except ServerRefused as refused:
             code = _CODES.get(refused.status, INTERNAL_ERROR)
             raise RequestError(code, refused.message, {"code": refused.specific}) from None

@@ -3,13 +3,9 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
 
-from acp.agent.connection import AgentSideConnection
-from acp.interfaces import Agent
-
-from anycowork.acp.agent import EditorAgent
-from anycowork.acp.transport import stdio_transport
+from anycowork.acp.handshake import INITIALIZE_RESULT, EditorIntroduction, read_initialize
+from anycowork.acp.transport import StdioTransport, stdio_transport
 from anycowork.client.protocol_command import run_protocol, serve_linked
 from anycowork.client.server_link import ServerLink
 from anycowork.config.loading import load_settings
@@ -49,13 +45,23 @@ async def _serve(settings: Settings, source: int, sink: int) -> None:
         raise Invalid("stdin and stdout must be pipes: an editor starts this command. See docs/editors.md.") from None
 
     async def serve(link: ServerLink) -> None:
-        agent = EditorAgent(link, transport)
-        served = cast(Agent, agent)  # forking and extensions are left out: the SDK answers that they are unknown
-        connection = AgentSideConnection(served, transport, listening=False, use_unstable_protocol=True)
-        try:
-            await connection.listen()
-        finally:
-            await connection.close()
-            await agent.aclose()
+        introduction = await _answer_initialize(transport)
+        # A late import: it loads the SDK, and the editor has its first answer by now.
+        from anycowork.acp.agent_connection import serve_connection
+
+        await serve_connection(link, transport, introduction)
 
     await serve_linked(settings, "editor", serve)
+
+
+async def _answer_initialize(transport: StdioTransport) -> EditorIntroduction:
+    """Answers the first message if it is a plain `initialize`. Any other message is left to the SDK."""
+    message = await transport.receive()
+    if message is None:
+        return EditorIntroduction()
+    introduction = read_initialize(message)
+    if introduction is None:
+        transport.give_back(message)
+        return EditorIntroduction()
+    await transport.send({"jsonrpc": "2.0", "id": message["id"], "result": INITIALIZE_RESULT})
+    return introduction

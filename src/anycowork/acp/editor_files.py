@@ -11,38 +11,17 @@ from pathlib import Path
 
 from acp.exceptions import RequestError
 from acp.interfaces import Client
-from acp.schema import ClientCapabilities
 from pydantic import ValidationError
 
 from anycowork.acp.diff_hunks import apply_hunks, diff_hunks
+from anycowork.acp.handshake import EditorAbilities
 from anycowork.acp.tool_calls import absolute_path
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.messages import Json
-from anycowork.domain.values import value
 
 SECONDS = 5.0  # for one request: an editor answers from memory
 MOST_FILES = 8  # that a prompt mentions, and that the agent used last
 LARGEST_BUFFER = 200_000  # characters of an unsaved buffer that a prompt carries
-
-
-@value
-class EditorAbilities:
-    """What the editor offered in `initialize`."""
-
-    reads: bool = False
-    writes: bool = False
-    shows_terminals: bool = False
-
-    @staticmethod
-    def of(offered: ClientCapabilities | None) -> "EditorAbilities":
-        if offered is None:
-            return EditorAbilities()
-        files, more = offered.fs, offered.field_meta or {}
-        return EditorAbilities(
-            reads=bool(files and files.read_text_file),
-            writes=bool(files and files.write_text_file),
-            shows_terminals=more.get("terminal_output") is True,
-        )
 
 
 class EditorFiles:

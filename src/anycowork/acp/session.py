@@ -10,7 +10,8 @@ from acp.interfaces import Client
 from acp.schema import PromptResponse, StopReason
 
 from anycowork.acp.dialogs import Dialogs, NoAnswer
-from anycowork.acp.editor_files import EditorAbilities, EditorFiles
+from anycowork.acp.editor_files import EditorFiles
+from anycowork.acp.handshake import EditorAbilities
 from anycowork.acp.markdown import one_line
 from anycowork.acp.permission_requests import (
     APPROVE,

@@ -17,6 +17,7 @@ class StdioTransport:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
+        self._returned: list[Message] = []
         self._deferred: dict[asyncio.Task[Any], list[Callable[[], Awaitable[None]]]] = {}
 
     def after_response(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -36,6 +37,8 @@ class StdioTransport:
 
     async def receive(self) -> Message | None:
         """The next message; None at the end of the input."""
+        if self._returned:
+            return self._returned.pop(0)
         while (line := await self._line()) is not None:
             if not line.strip():
                 continue
@@ -50,6 +53,10 @@ class StdioTransport:
                 request_id = found.get("id") if isinstance(found, dict) else None
                 await self._refuse(request_id, _INVALID_REQUEST, f"Invalid request: {fault}")
         return None
+
+    def give_back(self, message: Message) -> None:
+        """The message that was received last is received again."""
+        self._returned.append(message)
 
     async def close(self) -> None:
         self._writer.close()

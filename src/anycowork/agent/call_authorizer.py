@@ -17,7 +17,7 @@ from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.examples import is_asked_for, repeated_example
 
 _DECIDED = (ApprovalState.ALLOWED, ApprovalState.DENIED)
-Verdict = Admitted | MustAsk | Refusal | ModelFault | ToolFault
+Authorization = Admitted | MustAsk | Refusal | ModelFault | ToolFault
 
 
 class CallAuthorizer:
@@ -33,7 +33,7 @@ class CallAuthorizer:
 
     async def authorize(
         self, context: TurnContext, call: Call, *, planned: int = 0, expected: Collection[str] = frozenset()
-    ) -> Verdict:
+    ) -> Authorization:
         """Return the gate's decision, or the error that stops the call. `planned` calls of the plan's budget are used by earlier calls
         of the batch, for the plan's steps that are `expected` to be finished by then."""
         in_plan = context.progress if call.held is None else None  # a call with held changes has already run

@@ -28,7 +28,7 @@ from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain.chats import Autonomy, Chat, EndReason, Limits, Turn
-from anycowork.domain.errors import MalformedReply, ModelFault, OutOfTime, Runaway, TooManyFaults, TooManySteps
+from anycowork.domain.errors import MalformedReply, ModelFault, OutOfTime, RunawayReply, TooManyFaults, TooManySteps
 from anycowork.domain.ports import Clock, Journal
 from anycowork.domain.values import replace
 from anycowork.prompts.history_limit import HistoryLimit
@@ -103,7 +103,7 @@ class Agent:
         )
         try:
             reply = await self._model_caller.ask(context, context.reply_stream)
-        except Runaway as fault:
+        except RunawayReply as fault:
             return await self._fault(context, limits, context.reply_stream.reply, fault)
         return await self._act_on(context, limits, reply)
 

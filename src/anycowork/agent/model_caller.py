@@ -14,7 +14,7 @@ from anycowork.domain.errors import ContextFull
 from anycowork.domain.images import ImageBytes, images_of
 from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
-from anycowork.domain.model import Calling, ModelOptions, ModelRequest, PromptMessage, Providers, UsageChunk
+from anycowork.domain.model import ModelOptions, ModelRequest, PromptMessage, Providers, ToolCallStyle, UsageChunk
 from anycowork.domain.ports import Hidden, Journal
 from anycowork.domain.provider_errors import PromptTooLong
 from anycowork.domain.values import replace
@@ -23,7 +23,7 @@ from anycowork.prompts.history_budget import RESULT_CAP
 from anycowork.prompts.history_limit import HistoryLimit
 from anycowork.prompts.prompt_service import NOT_OFFERED, OfferedTools, PromptScope, PromptService, PromptTarget
 from anycowork.prompts.tokens import TokenRatios, tokens
-from anycowork.prompts.window import Shown, Window
+from anycowork.prompts.window import SelectedMessages, Window
 
 _AT_A_TIME = 100  # messages
 ANSWER_SHARE = 0.25  # of the context is reserved for the answer
@@ -95,7 +95,9 @@ class ModelCaller:
         context.announcements.append(event_factory.usage(context.turn.id, event))
         return reply
 
-    def _request(self, context: TurnContext, model: str, shown: Shown, options: ModelOptions) -> ModelRequest:
+    def _request(
+        self, context: TurnContext, model: str, shown: SelectedMessages, options: ModelOptions
+    ) -> ModelRequest:
         """Build the request. If the model repeats itself, change the request once: telling a weak model about it does not help."""
         repeated = repeated_tools(context.calls)
         context.brief = options.brief
@@ -110,7 +112,7 @@ class ModelCaller:
         )
 
     def _offered(self, context: TurnContext, options: ModelOptions) -> OfferedTools:
-        if options.calling is not Calling.NATIVE:
+        if options.calling is not ToolCallStyle.NATIVE:
             return NOT_OFFERED
         return self._prompts.offers(context.role, self._aim(context), unlisted=context.unlisted_tools)
 
@@ -123,9 +125,9 @@ class ModelCaller:
 
     def _schema(self, context: TurnContext, options: ModelOptions, repeated: frozenset[str]) -> Json | None:
         match options.calling:
-            case Calling.TEXT | Calling.NATIVE:
+            case ToolCallStyle.TEXT | ToolCallStyle.NATIVE:
                 return None
-            case Calling.SCHEMA:
+            case ToolCallStyle.SCHEMA:
                 if not options.brief:
                     return self._prompts.replies(context.role, brief=False, without=repeated, aim=self._aim(context))
                 return self._prompts.replies(
@@ -138,7 +140,7 @@ class ModelCaller:
             case _:
                 assert_never(options.calling)
 
-    async def _shown(self, context: TurnContext, options: ModelOptions, *, ratio: float) -> Shown:
+    async def _shown(self, context: TurnContext, options: ModelOptions, *, ratio: float) -> SelectedMessages:
         prompt_budget = self._prompt_budget(context.chat)
         if not len(context.window):
             cap = BRIEF_RESULT if options.brief else RESULT_CAP
@@ -174,7 +176,7 @@ class ModelCaller:
         """Build the system prompt once per segment, so that every request of it begins with the same bytes."""
         if context.system_prompt is None:
             prompt_id = context.chat.config.system_prompt_id
-            offered = options.calling is Calling.NATIVE
+            offered = options.calling is ToolCallStyle.NATIVE
             setting = PromptScope(context.workspace.origin, prompt_budget, context.opening(), context.chat.id)
             built = await self._prompts.for_chat(prompt_id, context.role, setting, brief=options.brief, offered=offered)
             context.system_prompt = f"{built}\n\n{context.extra_prompt}" if context.extra_prompt else built

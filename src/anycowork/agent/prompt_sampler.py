@@ -9,11 +9,11 @@ from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
 from anycowork.domain.journal import Change, Reserve
 from anycowork.domain.model import (
-    Finished,
     ModelRequest,
     Provider,
     Providers,
     ReasoningChunk,
+    ReplyFinished,
     SampledReply,
     SamplingPrompt,
     TextChunk,
@@ -63,7 +63,7 @@ async def _receive(provider: Provider, request: ModelRequest, reply: Reply) -> N
                 reply.reasoning += text
             case UsageChunk():
                 reply.usage = chunk
-            case Finished(reason):
+            case ReplyFinished(reason):
                 reply.finish = reason
             case _:
                 pass

@@ -7,15 +7,15 @@ from typing import assert_never
 
 from anycowork.agent.reply_parser import safe_to_show
 from anycowork.agent.think_splitter import ThinkPiece, ThinkSplitter
-from anycowork.domain.errors import Runaway
+from anycowork.domain.errors import RunawayReply
 from anycowork.domain.events import EventType
 from anycowork.domain.model import (
     LONGEST_REPLY,
     CallChunk,
-    Finished,
     ModelRequest,
     Provider,
     ReasoningChunk,
+    ReplyFinished,
     TextChunk,
     UsageChunk,
 )
@@ -65,7 +65,7 @@ class ReplyStream:
         async for chunk in provider.answer(request):
             match chunk:
                 case TextChunk(text) | ReasoningChunk(text) if len(text) > LONGEST_REPLY:
-                    raise Runaway(f"The reply was stopped at {LONGEST_REPLY} characters. Keep the answer short.")
+                    raise RunawayReply(f"The reply was stopped at {LONGEST_REPLY} characters. Keep the answer short.")
                 case TextChunk(text):
                     for piece in _in_pieces(text):
                         self._append(self._splitter.feed(piece))
@@ -77,7 +77,7 @@ class ReplyStream:
                     self._append_call(text)
                 case UsageChunk():
                     self.reply.usage = chunk
-                case Finished(reason):
+                case ReplyFinished(reason):
                     self.reply.finish = reason
                 case _:
                     assert_never(chunk)
@@ -96,7 +96,7 @@ class ReplyStream:
     def _append_call(self, text: str) -> None:
         self.reply.called.append(text)
         if sum(map(len, self.reply.called)) > LONGEST_REPLY + _FORM * len(self.reply.called):
-            raise Runaway(f"The calls were stopped at {LONGEST_REPLY} characters. Make a shorter call.")
+            raise RunawayReply(f"The calls were stopped at {LONGEST_REPLY} characters. Make a shorter call.")
 
     def _append(self, pieces: list[ThinkPiece]) -> None:
         reply = self.reply
@@ -116,12 +116,12 @@ class ReplyStream:
     def _stop_if_running_away(self) -> None:
         length = len(self.reply.text) + len(self.reply.reasoning)
         if length > LONGEST_REPLY:
-            raise Runaway(f"The reply was stopped at {LONGEST_REPLY} characters. Keep the answer short.")
+            raise RunawayReply(f"The reply was stopped at {LONGEST_REPLY} characters. Keep the answer short.")
         if length - self._looked_at < _TAIL:
             return
         self._looked_at = length
         if repeats_itself(self.reply.text) or repeats_itself(self.reply.reasoning):
-            raise Runaway(
+            raise RunawayReply(
                 "The reply was stopped because it repeated itself. Keep the answer short, and say each thing once."
             )
 

@@ -2,7 +2,7 @@
 Each call passes the gate and is recorded before it takes effect."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -28,8 +28,8 @@ from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Journal, Store, Workspaces, names_nothing
 from anycowork.domain.question import Question
 from anycowork.domain.snapshot_ports import Snapshots
-from anycowork.domain.snapshots import Snapshot, shown_path
-from anycowork.domain.tool_ports import Toolbox
+from anycowork.domain.snapshots import ReplacedFile, Snapshot, shown_path
+from anycowork.domain.tool_ports import Intend, Toolbox
 from anycowork.domain.tools import Call, CallState, Intent, PathIntent, Status, ToolResult
 from anycowork.domain.values import replace, value
 from anycowork.permissions.budgets import CostOf
@@ -103,8 +103,8 @@ class ToolRunner:
             return CallsParked()
         batch = context.open_calls()
         for group in _side_by_side(batch, self._only_reads):
-            verdicts = await self._run_group(context, group)
-            if any(verdicts):
+            outcomes = await self._run_group(context, group)
+            if any(outcomes):
                 return CallsParked()
         return _done([context.call(call.id) for call in batch])
 
@@ -114,15 +114,15 @@ class ToolRunner:
 
     async def _run_single_read(self, context: TurnContext, call: Call) -> CallsParked | CallsDone:
         """Run a single read. It has no effect to settle, so call and result are written together with the next change."""
-        verdict = await self._authorizer.authorize(context, call)
-        if isinstance(verdict, MustAsk):
+        authorization = await self._authorizer.authorize(context, call)
+        if isinstance(authorization, MustAsk):
             await context.write_buffer.write(self._journal)
-            await self._recorder.park(context, [verdict.approval])
+            await self._recorder.park(context, [authorization.approval])
             return CallsParked()
         result = (
-            failed_result(verdict)
-            if isinstance(verdict, AnyCoworkError)
-            else await self._effect(context, verdict, call)
+            failed_result(authorization)
+            if isinstance(authorization, AnyCoworkError)
+            else await self._effect(context, authorization, call)
         )
         settled, message, event = self._recorder.settled(context, call, result)
         context.pending += (settled, message)
@@ -137,14 +137,14 @@ class ToolRunner:
         planned = 0
         expected: set[str] = set()
         for call in batch:
-            verdict = await self._authorizer.authorize(context, call, planned=planned, expected=expected)
+            authorization = await self._authorizer.authorize(context, call, planned=planned, expected=expected)
             if call.plan_step is not None:
                 expected.add(call.plan_step)
-            planned += isinstance(verdict, Admitted) and verdict.plan_step is not None
-            if isinstance(verdict, MustAsk):
-                approvals.append(verdict.approval)
-            elif isinstance(verdict, Refusal):
-                await self._recorder.settle(context, call, failed_result(verdict))
+            planned += isinstance(authorization, Admitted) and authorization.plan_step is not None
+            if isinstance(authorization, MustAsk):
+                approvals.append(authorization.approval)
+            elif isinstance(authorization, Refusal):
+                await self._recorder.settle(context, call, failed_result(authorization))
         if approvals:
             await self._recorder.park(context, approvals)
         return bool(approvals)
@@ -167,27 +167,27 @@ class ToolRunner:
             return await self._run_now(context, call, epoch=epoch)
 
     async def _run_now(self, context: TurnContext, call: Call, *, epoch: int | None) -> MustAsk | None:
-        verdict = await self._authorizer.authorize(context, call)
-        if isinstance(verdict, MustAsk):
-            await self._recorder.park(context, [verdict.approval])
-            return verdict
-        if isinstance(verdict, AnyCoworkError):
-            await self._recorder.settle(context, call, failed_result(verdict))
+        authorization = await self._authorizer.authorize(context, call)
+        if isinstance(authorization, MustAsk):
+            await self._recorder.park(context, [authorization.approval])
+            return authorization
+        if isinstance(authorization, AnyCoworkError):
+            await self._recorder.settle(context, call, failed_result(authorization))
             return None
-        if verdict.tool.spec.read_only:
-            await self._recorder.settle(context, call, await self._effect(context, verdict, call))
+        if authorization.tool.spec.read_only:
+            await self._recorder.settle(context, call, await self._effect(context, authorization, call))
             return None
-        if epoch is None and verdict.tool.spec.needs_lease:
+        if epoch is None and authorization.tool.spec.needs_lease:
             await self._recorder.settle(context, call, ToolResult.failed(_tools_changed()))
             return None
         try:
-            before = await self._images(context, call, verdict.prepared.touched)
+            before = await self._images(context, call, authorization.prepared.touched)
         except (ToolFault, Refusal) as error:
             await self._recorder.settle(context, call, ToolResult.failed(error))
             return None
         try:
             if call.held is None:  # held changes are only committed, and the commit records its own intent
-                await self._intend(context, call, verdict, epoch, before)
+                await self._intend(context, call, authorization, epoch, before)
         except RejectedByUser as denied:
             await self._recorder.settle(context, call, failed_result(denied))
             return None
@@ -199,7 +199,7 @@ class ToolRunner:
         try:
             result = await self._effect(
                 context,
-                verdict,
+                authorization,
                 call,
                 intend=intend,
                 committed=commit.finish,
@@ -210,7 +210,7 @@ class ToolRunner:
             live.end()
         if waiting:
             return await self._wait(context, replace(context.call(call.id), intent=waiting[0]))
-        result = replace(result, facts={**result.facts, "allowed_by": verdict.allowed_by, **_unkept_fact(before)})
+        result = replace(result, facts={**result.facts, "allowed_by": authorization.allowed_by, **_unkept_fact(before)})
         after = [await self._state_after(each, context, commit) for each in before]
         taken = [each for each in after if each]
         await self._recorder.settle(context, context.call(call.id), result, taken, message_id=message_id)
@@ -219,11 +219,15 @@ class ToolRunner:
     async def _wait(self, context: TurnContext, call: Call) -> MustAsk | None:
         """Park a call that has run and whose changes wait for a person, unless the gate refuses them."""
         context.update_call(call)
-        verdict = await self._authorizer.authorize(context, call)
-        if isinstance(verdict, MustAsk):
-            await self._recorder.park(context, [verdict.approval])
-            return verdict
-        fault = verdict if isinstance(verdict, AnyCoworkError) else StateChanged("Nobody has seen these changes yet.")
+        authorization = await self._authorizer.authorize(context, call)
+        if isinstance(authorization, MustAsk):
+            await self._recorder.park(context, [authorization.approval])
+            return authorization
+        fault = (
+            authorization
+            if isinstance(authorization, AnyCoworkError)
+            else StateChanged("Nobody has seen these changes yet.")
+        )
         await self._recorder.settle(context, call, failed_result(fault))
         return None
 
@@ -246,15 +250,15 @@ class ToolRunner:
 
     def _commit_intent(
         self, context: TurnContext, call_id: str, epoch: int | None, before: list[Snapshot], commit: "_Commit"
-    ) -> Callable[[Intent], Awaitable[None]]:
+    ) -> Intend:
         """Return the `intend` callback for a tool that learns only while running what it will change."""
 
-        async def intend(intent: Intent) -> None:
+        async def intend(intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
             intended = replace(context.call(call_id), state=CallState.INTENT, intent=intent)
             if not intent.paths:
                 await self._recorder.make_durable(context, intended, epoch, [])
                 return
-            taken = await self._snapshots.before_commit(intended, context.workspace, intent.paths)
+            taken = await self._snapshots.before_commit(intended, context.workspace, intent.paths, replaced)
             await self._recorder.make_durable(context, intended, epoch, [taken])
             before.append(taken)
             commit.before, commit.paths = taken, intent.paths
@@ -267,7 +271,7 @@ class ToolRunner:
         admitted: Admitted,
         call: Call,
         *,
-        intend: Callable[[Intent], Awaitable[None]] | None = None,
+        intend: Intend | None = None,
         committed: Callable[[Sequence[str]], None] | None = None,
         hold: Callable[[Intent], None] | None = None,
         progress: Callable[[str], None] | None = None,

@@ -6,11 +6,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from anycowork.agent.injection_scanner import InjectionScanner
 from anycowork.agent.plan_progress import PlanProgress, was_deferred
 from anycowork.agent.repeated_calls import was_a_repeat
 from anycowork.agent.reply_parser import FoundCall
 from anycowork.agent.reply_stream import ReplyStream
-from anycowork.agent.result_scanner import ResultScanner
 from anycowork.agent.turn_policy import CHAT_POLICY, TurnPolicy
 from anycowork.agent.write_buffer import WriteBuffer
 from anycowork.domain.chats import Chat, Limits, Turn
@@ -21,8 +21,8 @@ from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Workspace, names_nothing
 from anycowork.domain.roles import Permission, RoleDefinition
-from anycowork.domain.tool_ports import Toolbox, ToolContext
-from anycowork.domain.tools import Call, CallState, Intent, Status
+from anycowork.domain.tool_ports import Intend, Toolbox, ToolContext
+from anycowork.domain.tools import Call, CallState, Status
 from anycowork.prompts.conversation import results_before_summary
 from anycowork.prompts.tool_selection import opening_request
 from anycowork.prompts.window import Window
@@ -76,7 +76,7 @@ class TurnContext:
     image_bytes: dict[str, bytes] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
     _open: dict[str, Call] = field(default_factory=dict)
-    _result_scanner: ResultScanner = field(init=False)
+    _injection_scanner: InjectionScanner = field(init=False)
     _read: dict[str, str] = field(default_factory=dict)
     _read_so_far: Mapping[str, str] = field(init=False)
     _no_longer_shown: frozenset[str] = (
@@ -87,7 +87,7 @@ class TurnContext:
 
     def __post_init__(self) -> None:
         self._read_so_far = MappingProxyType(self._read)
-        self._result_scanner = ResultScanner(spec.name for spec in self.toolbox.specs() if not spec.read_only)
+        self._injection_scanner = InjectionScanner(spec.name for spec in self.toolbox.specs() if not spec.read_only)
         known, self.calls = self.calls, []
         self._no_longer_shown = results_before_summary(self.history)
         self.issue(known)
@@ -175,7 +175,7 @@ class TurnContext:
         self,
         permissions: frozenset[Permission] | None = None,
         *,
-        intend: Callable[[Intent], Awaitable[None]] | None = None,
+        intend: Intend | None = None,
         named: Callable[[str], bool] = names_nothing,
         hidden: Hidden = NOTHING_HIDDEN,
     ) -> ToolContext:
@@ -216,9 +216,9 @@ class TurnContext:
         elif isinstance(after, str) and (path in self._read or facts.get("before") is None):
             self._read[path] = after  # the content of a file that was read and changed, or created, is known
 
-    def occurs_in_result(self, call: FoundCall) -> bool:
+    def may_be_injected(self, call: FoundCall) -> bool:
         """Whether the same call occurs in an earlier tool result or an attached file, in any spelling: someone may have planted it."""
-        return self._result_scanner.contains(call, self.history)
+        return self._injection_scanner.contains(call, self.history)
 
     def earlier_failure(self, call: Call) -> Call | None:
         """Return the same call made earlier in this turn, if it was refused or nothing has succeeded since. Workflow steps are exempt,

@@ -63,7 +63,7 @@ class TurnRecorder:
         if not end.over:
             await self._write(context, *end.messages, *end.writes, events=end.events)
             return
-        context.turn = replace(context.turn, state=TurnState.ENDED, reason=reason, seconds=self._seconds(context))
+        context.turn = replace(context.turn, state=TurnState.ENDED, reason=end.reason, seconds=self._seconds(context))
         ended = event_factory.turn_ended(context.turn, end.state)
         all_events = (*end.events, *plan_ended(context.turn, context.progress), ended)
         await self._write(
@@ -148,7 +148,7 @@ class TurnRecorder:
 
     def _call(self, context: TurnContext, found: CallsReply, batch_id: str, at: int) -> Call:
         read = found.calls[at]
-        provenance = Provenance(found.whole, context.occurs_in_result(read))
+        provenance = Provenance(found.whole, context.may_be_injected(read))
         return Call(
             id=self._clock.new_id(),
             chat_id=context.chat.id,

@@ -15,6 +15,7 @@ from anycowork.api.middleware.allowed_hosts import AllowedHosts
 from anycowork.api.middleware.auth import AuthMiddleware, Credentials, Reader
 from anycowork.api.middleware.auth_throttle import AuthThrottle
 from anycowork.api.middleware.body import BodyLimit
+from anycowork.api.middleware.database_away import DatabaseAwayMiddleware
 from anycowork.api.middleware.held_chats import HeldChatMiddleware
 from anycowork.api.middleware.idempotency import IdempotencyMiddleware
 from anycowork.api.middleware.methods import HeadAsGet
@@ -42,6 +43,7 @@ from anycowork.api.routes import (
     messages,
     page,
     pdf_text,
+    person_commands,
     plans,
     providers,
     questions,
@@ -74,6 +76,7 @@ NOUNS = (
     files,
     file_changes,
     git,
+    person_commands,
     symbols,
     roles,
     approvals,
@@ -105,7 +108,8 @@ NOUNS = (
 
 
 def create_api(services: Services) -> ASGIApp:
-    """The server's ASGI app. A request passes, from outside in: headers, errors, authentication, gateway, body, idempotency, streams, routes."""
+    """The server's ASGI app. A request passes, from outside in: headers, errors, database, authentication, gateway, body, idempotency,
+    streams, routes."""
     answers: Counter[int] = Counter()
     passed_on: Counter[str] = Counter()
     app: ASGIApp = EventStreams(HeadAsGet(_routes(services, answers, passed_on)), services)
@@ -124,6 +128,7 @@ def create_api(services: Services) -> ASGIApp:
         allowed_hosts=AllowedHosts.of(services.access.host, services.access.allowed_hosts),
         slowdown=AuthThrottle(services.clock, services.access.sleep),
     )
+    app = DatabaseAwayMiddleware(app, services.server.database_away)
     app = SecurityHeaders(ErrorMiddleware(app), answers)
     return _HttpOnly(app)
 

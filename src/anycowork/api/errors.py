@@ -18,6 +18,7 @@ from anycowork.api.middleware.methods import allowed_methods
 from anycowork.domain.boundary import reason_of
 from anycowork.domain.errors import (
     AnyCoworkError,
+    DatabaseAway,
     HeldByWorker,
     KeyLimitReached,
     KeyUsedUp,
@@ -94,6 +95,8 @@ def error_response(error: Exception) -> ErrorResponse:
             return ErrorResponse(error.status, error.code, error.message, more=((b"allow", error.allow.encode()),))
         case RequestFault():
             return ErrorResponse(error.status, error.code, error.message, error.param)
+        case DatabaseAway():
+            return ErrorResponse(503, error.code, error.message, more=((b"retry-after", b"2"),))
         case AnyCoworkError():
             return ErrorResponse(_status_of(error), error.code, error.message)
         case RequestValidationError():

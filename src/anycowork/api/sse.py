@@ -1,4 +1,5 @@
-"""Serves records as server-sent events over plain ASGI. A stream ends when its client disconnects or the server stops, and blocks neither."""
+"""Serves records as server-sent events over plain ASGI. A stream ends when its client disconnects, the server stops or the
+database goes away, and blocks neither."""
 
 import asyncio
 import re
@@ -59,6 +60,7 @@ class EventStreams:
             watchers = [
                 tasks.create_task(_client_gone(receive)),
                 tasks.create_task(_set(self._services.server.stopping)),
+                tasks.create_task(_set(self._services.server.database_away)),
             ]
             await asyncio.wait([pump, *watchers], return_when=asyncio.FIRST_COMPLETED)
             for task in (pump, *watchers):

@@ -30,7 +30,7 @@ class DecidedApproval:
 
 
 @value
-class Settled:
+class DecisionRecords:
     """The writes of one change, so that no rule exists without the decision that created it."""
 
     writes: tuple[Write, ...]
@@ -38,13 +38,13 @@ class Settled:
     rules: Mapping[str, Sequence[Rule]]
 
 
-class Settlement:
+class DecisionRecordBuilder:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
     def __call__(
         self, chat: Chat, principal: Principal, decisions: Sequence[DecidedApproval], pending: Mapping[str, Approval]
-    ) -> Settled:
+    ) -> DecisionRecords:
         """Settle the decisions. Raises: Invalid, naming the invalid decision; NotAsShown."""
         writes: list[Write] = []
         events: list[NewEvent] = []
@@ -59,7 +59,7 @@ class Settlement:
             events.append(event_factory.permission_decided(approval, state, decided.note, by, made))
             if made:
                 rules[decided.id] = made
-        return Settled(tuple(writes), tuple(events), rules)
+        return DecisionRecords(tuple(writes), tuple(events), rules)
 
     def _rules(self, chat: Chat, by: str, approval: Approval, decided: DecidedApproval, *, at: str) -> list[Rule]:
         """Return the person's rule, or else the proposed rules: for the call, and for each network destination."""

@@ -6,7 +6,15 @@ Every text is escaped, and the page's own policy allows neither scripts nor requ
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from anycowork.chats.exported_chat import ExportedChat, author, call_line, diffs, step_lines, unplanned_lines
+from anycowork.chats.exported_chat import (
+    ExportedChat,
+    author,
+    call_line,
+    diffs,
+    printed_by_person,
+    step_lines,
+    unplanned_lines,
+)
 from anycowork.domain.attached_files import attached_files_of
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.visible_text import UntrustedText, visible
@@ -100,6 +108,8 @@ def _message(message: Message) -> Iterator[str]:
             person = " person" if message.role == "user" else ""
             yield f"<h3>{_text(author(message))} · {_text(message.created_at[:16])}</h3>"
             yield f'<div dir="auto" class="text{person}">{_text(message.content)}</div>'
+            if printed := printed_by_person(message):
+                yield f"<details><summary>Output</summary><pre>{_text(printed)}</pre></details>"
             for file in attached_files_of(message):
                 summary = f"Attached: {_text(file.name)}"
                 yield f"<details><summary>{summary}</summary><pre>{_text(file.content)}</pre></details>"

@@ -4,9 +4,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from anycowork.chats.exported_chat import ExportedChat, author, call_line, step_lines, unplanned_lines
+from anycowork.chats.exported_chat import (
+    ExportedChat,
+    author,
+    call_line,
+    printed_by_person,
+    step_lines,
+    unplanned_lines,
+)
 from anycowork.domain.attached_files import attached_files_of
 from anycowork.domain.messages import Message, MessageType
+from anycowork.domain.person_commands import PERSON_COMMAND
 
 
 class MarkdownExport:
@@ -54,7 +62,12 @@ def _message(message: Message) -> Iterator[str]:
         case _:
             yield f"## {author(message)} · {message.created_at[:16]}"
             yield ""
-            yield message.content
+            if PERSON_COMMAND in payload:
+                yield from _fenced(message.content)
+            else:
+                yield message.content
+            if printed := printed_by_person(message):
+                yield from _fenced(printed)
             for file in attached_files_of(message):
                 yield ""
                 yield f"**Attached** {_code(file.name)}"

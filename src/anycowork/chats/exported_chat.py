@@ -6,6 +6,7 @@ from pydantic import JsonValue
 
 from anycowork.domain.chats import Chat
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.person_commands import PERSON_COMMAND, ended_command
 from anycowork.domain.values import value
 
 _SPEAKERS = {Speaker.USER: "You", Speaker.ASSISTANT: "Agent", Speaker.SYSTEM: "AnyCowork", Speaker.TOOL: "Tool"}
@@ -48,8 +49,15 @@ def diffs(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:
 
 
 def author(message: Message) -> str:
+    if PERSON_COMMAND in (message.payload or {}):
+        return "You (a command of your own)"
     role = f" ({message.agent_role})" if message.agent_role and message.role is Speaker.ASSISTANT else ""
     return f"{_SPEAKERS[message.role]}{role}"
+
+
+def printed_by_person(message: Message) -> str:
+    """Return what a person's own command printed; empty for any other message."""
+    return str((ended_command(message) or {}).get("output") or "")
 
 
 def call_line(payload: Mapping[str, JsonValue]) -> str:

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.lookup import require_chat
-from anycowork.chats.rollback_service import RollbackRequest, RollbackResult, RollbackService
+from anycowork.chats.rollback import RollbackRequest, RollbackResult
+from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.workspace_copy_service import WorkspaceCopyService
 from anycowork.domain.approvals import PlanRow, PlanState
 from anycowork.domain.attached_files import attached_files_of
@@ -44,14 +45,14 @@ class ForkService:
     def __init__(
         self,
         *,
-        chat_lock: ChatLock,
+        chat_coordinator: ChatCoordinator,
         chats: ChatService,
         rollback: RollbackService,
         copies: WorkspaceCopyService,
         store: ForkStore,
         clock: Clock,
     ) -> None:
-        self._chat_lock = chat_lock
+        self._chat_coordinator = chat_coordinator
         self._chats = chats
         self._rollback = rollback
         self._copies = copies
@@ -146,7 +147,7 @@ class ForkService:
             part = messages[start : start + _AT_ONCE]
             plans = [m.id for m in part if m.message_type is MessageType.PLAN and m.payload]
             writes += [*part, *(PlanRow(plan, new.id, PlanState.OPEN) for plan in plans)]
-            await self._chat_lock.write(principal, new.id, *writes)
+            await self._chat_coordinator.write(principal, new.id, *writes)
             writes = []
 
 

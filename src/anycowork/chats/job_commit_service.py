@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.race_candidates import Candidate, candidates_of, chosen_candidate
-from anycowork.chats.rollback_service import RollbackRequest, RollbackResult, RollbackService
+from anycowork.chats.rollback import RollbackRequest, RollbackResult
+from anycowork.chats.rollback_service import RollbackService
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import Conflict, Invalid, NotFound, RestoreConflict
@@ -36,14 +37,14 @@ class JobCommitService:
     def __init__(
         self,
         *,
-        chat_lock: ChatLock,
+        chat_coordinator: ChatCoordinator,
         store: Store,
         isolated: IsolatedTasks,
         rollback: RollbackService,
         clock: Clock,
         cost_of: CostOf,
     ) -> None:
-        self._chat_lock = chat_lock
+        self._chat_coordinator = chat_coordinator
         self._store = store
         self._isolated = isolated
         self._rollback = rollback
@@ -76,7 +77,7 @@ class JobCommitService:
         """Write the changes into the workspace, all or none. Raises: NotFound, Conflict, Invalid; RestoreConflict, then nothing changed."""
         principal.require(Scope.DECIDE)
         job, _ = await self._job(job_id)
-        async with self._chat_lock.exclusive(job.chat_id) as chat:
+        async with self._chat_coordinator.exclusive(job.chat_id) as chat:
             job, _ = await self._job(job_id)
             tasks = await self._store.tasks(job_id)
             kept = _chosen(job, tasks, request)
@@ -102,7 +103,7 @@ class JobCommitService:
         """Drop the changes: the workspace stays as it is. Raises: NotFound, Conflict."""
         principal.require(Scope.DECIDE)
         job, _ = await self._job(job_id)
-        async with self._chat_lock.exclusive(job.chat_id) as chat:
+        async with self._chat_coordinator.exclusive(job.chat_id) as chat:
             job, _ = await self._job(job_id)
             tasks = await self._store.tasks(job_id)
             return await self._end(principal, chat, job, tasks, JobStatus.CANCELLED, None)
@@ -135,7 +136,7 @@ class JobCommitService:
         )
         done = [replace(task, workspace=None) for task in tasks if task.workspace is not None]
         event = event_factory.job_completed(ended, None)
-        await self._chat_lock.write(principal, chat.id, *done, ended, events=(event,))
+        await self._chat_coordinator.write(principal, chat.id, *done, ended, events=(event,))
         return ended
 
     async def _look(self, chat: Chat, copy: str) -> Merge:

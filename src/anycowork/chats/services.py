@@ -16,12 +16,13 @@ from anycowork.chats.git_service import GitService
 from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
+from anycowork.chats.person_command_service import PersonCommandService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
 from anycowork.chats.role_service import RoleService
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
-from anycowork.chats.server_ports import (
+from anycowork.chats.service_ports import (
     AuditChecks,
     Connections,
     EventStreamsPort,
@@ -101,6 +102,8 @@ class ServerServices:
     forwarder: RequestForwarder | None = None
     workers: Callable[[], Awaitable[Sequence[JobWorker]]] | None = None
     """The workers on this database; None where there can be none."""
+    database_away: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while the database does not answer. What runs waits for it; requests are refused, and streams end."""
 
 
 @value
@@ -115,6 +118,7 @@ class Services:
     file_edits: FileEditService
     git: GitService
     worktrees: WorktreeService
+    person_commands: PersonCommandService
     symbols: SymbolService
     pdf_texts: PdfTexts
     decisions: DecisionService

@@ -4,7 +4,7 @@ import asyncio
 
 from anycowork.chats.turn_scheduler import TurnScheduler
 from anycowork.domain.chats import Turn, TurnState
-from anycowork.domain.engine import Engine, Park, RunOver, Segment
+from anycowork.domain.engine import Engine, Park, RunOver, RunSegment
 from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock, Store
@@ -83,7 +83,7 @@ class TaskTurns:
                 key = self._continued[turn.id] = f"{turn.id}:{self._clock.new_id()}"
         await self._engine.submit(KIND, {"turn_id": turn.id}, key=key)
 
-    async def run_segment(self, segment: Segment) -> Json | Park:
+    async def run_segment(self, segment: RunSegment) -> Json | Park:
         """The engine calls it. A turn that still waits for a person parks again, whatever woke it."""
         turn_id = str(segment.payload["turn_id"])
         turn = await self._store.turn(turn_id)

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from anycowork.agent.loop import Agent
 from anycowork.agent.turn_context import TurnContext
-from anycowork.chats.chat_lock import TurnEngine
+from anycowork.chats.chat_coordinator import TurnEngine
+from anycowork.chats.distributed_chat_locks import ChatOwnership
 from anycowork.chats.lookup import progress_of, require_chat
-from anycowork.chats.shared_chat_locks import ChatClaims
 from anycowork.chats.turn_recovery import TurnRecovery, Unfinished
 from anycowork.domain.chats import Chat, EndReason, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, TooManyFaults
@@ -230,7 +230,7 @@ async def settle_after_crash(
     store: Store,
     recovery: TurnRecovery,
     scheduler: TurnEngine,
-    claims: ChatClaims,
+    claims: ChatOwnership,
     takes: Callable[[Turn], Awaitable[bool]] | None = None,
 ) -> list[str]:
     """End the running turns of servers that died as interrupted, resume answered ones, leave parked ones parked.

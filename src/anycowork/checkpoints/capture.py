@@ -25,8 +25,8 @@ _KINDS = {stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.SYMLINK, stat.S_IFDIR: Kin
 
 
 @value
-class ContentWriter:
-    """Stores contents in the pack, at most `max_bytes` of them."""
+class PackTarget:
+    """The pack that contents are stored in, for this owner, at most `max_bytes` of them."""
 
     pack: Pack
     owner: str
@@ -123,7 +123,7 @@ class ImageReader:
     It keeps a folder open: call `moved` when folders were moved or removed.
     """
 
-    def __init__(self, folder: Folder, content: ContentWriter | None = None) -> None:
+    def __init__(self, folder: Folder, content: PackTarget | None = None) -> None:
         self._jail = folder.jail
         self._content = content
         self._last = LastFolder(folder.jail, flags=O_PATH)
@@ -171,6 +171,29 @@ class ImageReader:
             return absent(place.path)
         except (StateChanged, WrongKind):  # a link, a folder or something else is there now
             return self.image(place)
+
+    def small_file(self, place: WorkspacePath) -> tuple[PathImage, os.stat_result, bytes] | None:
+        """Returns image, stat and content of a small regular file, opened once. None for everything else, and if it cannot be read."""
+        parts = place.parts
+        try:
+            fd = os.open(parts[-1], _TO_READ, dir_fd=self._last.at("/".join(parts[:-1])))
+        except (OSError, ToolFault, OutsideWorkspace, IndexError):
+            return None
+        try:
+            found = os.fstat(fd)
+            size = found.st_size
+            if not stat.S_ISREG(found.st_mode) or size >= _SMALL:
+                return None
+            content = os.pread(fd, size + 1, 0)
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
+        if len(content) != size:
+            return None
+        digest = hashlib.sha256(content).hexdigest()
+        image = PathImage(place.path, Kind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
+        return image, found, content
 
     def _image(self, place: WorkspacePath, found: os.stat_result | None) -> PathImage:
         if found is None:

@@ -5,16 +5,17 @@ For changes of many paths: a path that was not there before costs no system call
 """
 
 import stat
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 
-from anycowork.checkpoints.capture import ContentWriter, ImageReader, Seen, bytes_in, path_of, touched
+from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, bytes_in, path_of, touched
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
-from anycowork.domain.snapshots import Kind, PathImage, Restored, absent
+from anycowork.domain.snapshots import NOTHING_REPLACED, Kind, PathImage, ReplacedFile, Restored, absent
 from anycowork.domain.tools import PathIntent
 from anycowork.domain.values import replace
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.paths import is_git_control
+from anycowork.workspace.paths import WorkspacePath, folds_to_git, is_git_control
 
 _FOLDER, _LINK, _TREE = "folder", "link:", "tree:"
 
@@ -22,27 +23,56 @@ _FOLDER, _LINK, _TREE = "folder", "link:", "tree:"
 class CommitImages:
     """The images before one commit. `needs` is how many bytes storing them takes, at most.
 
-    What is in `unkept` folders is only hashed.
+    What is in `unkept` folders is only hashed. `replaced` are files that were read already, by path: a commit checks right before it
+    replaces one that it is still the same.
     """
 
-    def __init__(self, folder: Folder, intents: Sequence[PathIntent], unkept: UnkeptFolders) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        intents: Sequence[PathIntent],
+        unkept: UnkeptFolders,
+        replaced: Mapping[str, ReplacedFile] = NOTHING_REPLACED,
+    ) -> None:
         """Raises: NotKept if there are too many paths; ToolFault if a folder cannot be read."""
         self._folder = folder
-        places = [(path_of(item.path), item) for item in intents]
-        outside_git = [(place, item) for place, item in places if not is_git_control(place.parts)]
-        self._new = [item.path for _, item in outside_git if item.before is None]
-        trees = [item.path for _, item in outside_git if _is_tree(item)]
+        self._new: list[str] = []
+        self._known: list[tuple[str, ReplacedFile, bool]] = []
+        trees: list[str] = []
+        unknown: list[WorkspacePath] = []
+        folders = cache(lambda parts: (is_git_control(parts), unkept.covers(WorkspacePath(parts), is_folder=True)))
+        for item in intents:
+            place = path_of(item.path)
+            in_git, in_unkept = folders(place.parts[:-1])
+            if in_git or folds_to_git(place.name):
+                continue
+            if item.before is None:
+                self._new.append(item.path)
+            elif _is_tree(item):
+                trees.append(item.path)
+            elif (file := replaced.get(item.path)) is not None and file.hash == item.before:
+                self._known.append((item.path, file, in_unkept))
+            else:
+                unknown.append(place)
         below = touched(folder, trees) if trees else []
-        lost = [place for place, item in outside_git if item.before is not None and not _is_tree(item)]
-        lost.sort(key=lambda place: place.parts[:-1])
+        unknown.sort(key=lambda place: place.parts[:-1])
         with ImageReader(folder) as reader:
-            single = [(place, reader.stat(place)) for place in lost]
+            single = [(place, reader.stat(place)) for place in unknown]
         self._kept, self._hashed = split_unkept([*below, *single], unkept)
-        self.needs = bytes_in(self._kept)
+        self.needs = bytes_in(self._kept) + sum(
+            len(file.content) for _, file, is_unkept in self._known if not is_unkept
+        )
 
-    def taken(self, content: ContentWriter) -> list[PathImage]:
+    def taken(self, content: PackTarget) -> list[PathImage]:
         """Stores what the commit will replace or remove. Raises: ToolFault if it cannot be read; OSError if the pack cannot store it."""
         images = [absent(path) for path in self._new]
+        content.pack.put_all(
+            ((file.hash, file.content) for _, file, is_unkept in self._known if not is_unkept), owner=content.owner
+        )
+        images += [
+            PathImage(path, Kind.FILE, file.hash, file.mode, len(file.content), file.mtime, kept=not is_unkept)
+            for path, file, is_unkept in self._known
+        ]
         with ImageReader(self._folder, content) as reader:
             images += [reader.image_of(each) for each in self._kept]
         images += hashed_images(self._folder, self._hashed)

@@ -35,8 +35,9 @@ def compare(before: Sequence[PathImage], after: Sequence[PathImage], *, old: Con
     pairs = _changed(before, after)
     renames = _renames(pairs)
     arrived = set(renames.values())
+    folders = {path.rpartition("/")[0] for path in pairs}
     holders = {
-        "/".join(parts[:depth]) for parts in (path.split("/") for path in pairs) for depth in range(1, len(parts))
+        "/".join(parts[:depth]) for parts in (path.split("/") for path in folders) for depth in range(1, len(parts) + 1)
     }
     texts: list[str] = []
     files: list[FileDifference] = []
@@ -68,7 +69,9 @@ def _others(files: Sequence[FileDifference]) -> str:
 
 def _changed(before: Sequence[PathImage], after: Sequence[PathImage]) -> dict[str, tuple[PathImage, PathImage]]:
     olds, news = ({image.path: image for image in side} for side in (before, after))
-    pairs = {path: (olds.get(path, absent(path)), news.get(path, absent(path))) for path in sorted({**olds, **news})}
+    pairs = {
+        path: (olds.get(path) or absent(path), news.get(path) or absent(path)) for path in sorted({**olds, **news})
+    }
     return {path: (was, now) for path, (was, now) in pairs.items() if not was.same_as(now)}
 
 

@@ -10,11 +10,12 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from anycowork.checkpoints.other_packs import OtherPacks
 from anycowork.workspace.packfile import (
     CHUNK,
     HEADER_BYTES,
@@ -92,9 +93,16 @@ class Pack:
     """Blocking and thread-safe. Disk errors are raised as OSError; nothing half-written is ever found again."""
 
     def __init__(
-        self, folder: Path, *, segment_bytes: int = SEGMENT_BYTES, own_file_bytes: int = OWN_FILE_BYTES
+        self,
+        folder: Path,
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        own_file_bytes: int = OWN_FILE_BYTES,
+        others: OtherPacks | None = None,
     ) -> None:
+        """`others` are the packs of other processes: what this one lacks is copied from there."""
         self._folder = folder
+        self.others = others
         self._segment_bytes = segment_bytes
         self.own_file_bytes = own_file_bytes
         self._lock = threading.RLock()
@@ -129,6 +137,25 @@ class Pack:
             if digest not in state.index:
                 self._append(state, digest, data)
         return digest
+
+    def put_all(self, contents: Iterable[tuple[str, bytes]], *, owner: str = "") -> None:
+        """Stores contents whose hashes are known, many with one write. They are durable after `sync`."""
+        with self._lock:
+            state = self._state()
+            fresh = self._fresh.setdefault(owner, set())
+            new: dict[str, bytes] = {}
+            size = 0
+            for digest, data in contents:
+                fresh.add(digest)
+                if digest in state.index or digest in new:
+                    continue
+                new[digest] = data
+                size += HEADER_BYTES + len(data)
+                if size >= CHUNK:
+                    self._append_all(state, new)
+                    new, size = {}, 0
+            if new:
+                self._append_all(state, new)
 
     def put_file(self, fd: int, *, owner: str = "", most: int) -> tuple[str, int]:
         """Stores everything readable from `fd` in a separate file, durable at once. Returns its hash and size.
@@ -195,11 +222,16 @@ class Pack:
 
     def find(self, digest: str) -> PackEntry:
         """Returns where the content is. Raises: Damaged."""
-        with self._lock:
-            entry = self._state().index.get(digest)
+        entry = self._entry(digest)
+        if entry is None and self.others is not None and self.others.copy(digest, self):
+            entry = self._entry(digest)
         if entry is None:
             raise Damaged(digest)
         return entry
+
+    def _entry(self, digest: str) -> PackEntry | None:
+        with self._lock:
+            return self._state().index.get(digest)
 
     def open_file(self, file: str) -> int:
         """Raises: OSError."""
@@ -255,16 +287,26 @@ class Pack:
     # --- files
 
     def _append(self, state: _State, digest: str, data: bytes) -> None:
-        file = self._writable_file(state, len(data))
-        offset = state.sizes[file]
+        self._append_all(state, {digest: data})
+
+    def _append_all(self, state: _State, contents: dict[str, bytes]) -> None:
+        """Appends all with one write, or none."""
+        file = self._writable_file(state, sum(map(len, contents.values())))
+        offset = end = state.sizes[file]
         fd = self._pen.on(file)
+        pieces: list[bytes] = []
+        places: dict[str, PackEntry] = {}
+        for digest, data in contents.items():
+            pieces += (header(digest, len(data)), data)
+            places[digest] = PackEntry(file, end + HEADER_BYTES, len(data))
+            end += HEADER_BYTES + len(data)
         try:
-            write_all(fd, header(digest, len(data)) + data, offset)
+            write_all(fd, b"".join(pieces), offset)
         except OSError:
             os.ftruncate(fd, offset)
             raise
-        state.sizes[file] = offset + HEADER_BYTES + len(data)
-        state.index[digest] = PackEntry(file, offset + HEADER_BYTES, len(data))
+        state.sizes[file] = end
+        state.index.update(places)
         state.unsynced.setdefault(file, offset)
 
     def _writable_file(self, state: _State, size: int) -> str:
@@ -345,13 +387,10 @@ class PackReader:
 
     def chunks(self, digest: str) -> Iterator[bytes]:
         """Yields the content in pieces. Raises: Damaged, at the end if the content read differs from the content put."""
-        fd, entry = self._opened(digest)
-        if entry.size <= CHUNK:
-            data = os.pread(fd, entry.size, entry.offset)
-            if hashlib.sha256(data).hexdigest() != digest:
-                raise self._pack.lost(digest)
-            yield data
+        if (small := self.small(digest)) is not None:
+            yield small
             return
+        fd, entry = self._opened(digest)
         check = hashlib.sha256()
         at, end = entry.offset, entry.offset + entry.size
         while at < end and (chunk := os.pread(fd, min(CHUNK, end - at), at)):
@@ -361,10 +400,21 @@ class PackReader:
         if check.hexdigest() != digest:
             raise self._pack.lost(digest)
 
+    def small(self, digest: str) -> bytes | None:
+        """Returns a content of at most one piece, None for a larger one. Raises: Damaged."""
+        fd, entry = self._opened(digest)
+        if entry.size > CHUNK:
+            return None
+        data = os.pread(fd, entry.size, entry.offset)
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise self._pack.lost(digest)
+        return data
+
     def verify(self, digest: str) -> None:
         """Reads the whole content. Raises: Damaged."""
-        for _ in self.chunks(digest):
-            pass
+        if self.small(digest) is None:
+            for _ in self.chunks(digest):
+                pass
 
     def _opened(self, digest: str) -> tuple[int, PackEntry]:
         entry = self._pack.find(digest)

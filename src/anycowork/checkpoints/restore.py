@@ -9,6 +9,7 @@ import secrets
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain
 
 from anycowork.checkpoints.capture import ImageReader, path_of
@@ -27,6 +28,7 @@ from anycowork.workspace.syscalls import sync_file_system
 BATCH_PATHS = 2_000
 BATCH_BYTES = 64 << 20
 _FEW = 32  # up to this number each file and folder is synced; beyond it, the whole file system once
+_SPECIAL_NAMES = REPOSITORY_NAMES | {".git", "git~1"}  # a path with one of these is checked at every step
 _TEMPORARY = (".anycowork-", ".tmp")
 _EXCLUSIVE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CLOCK_STEP = (
@@ -53,7 +55,7 @@ def bring_back(folder: Folder, pack: Pack, undos: Sequence[Undo], control: Resto
     before the first change and between batches of contents, once everything that had something in its way is there.
     """
     control = control or _Uncontrolled()
-    ordered = sorted(undos, key=lambda undo: path_of(undo.path).parts)
+    ordered = sorted(undos, key=lambda undo: undo.path.split("/"))
     control.report(0, len(ordered))
     if control.is_stopped():
         return Restored(left=len(ordered))
@@ -125,7 +127,10 @@ class _RestoreRun:
         self._unsynced: dict[str, list[str]] = {}
         self._allowed: dict[str, WorkspacePath] = {}
         self._no_repository: set[tuple[str, ...]] = set()
+        self._repository_names = cache(self._repository_names_in)
         self._links: list[WorkspacePath] = []
+        self._token = secrets.token_hex(8)
+        self._written = 0
 
     def __enter__(self) -> "_RestoreRun":
         return self
@@ -141,8 +146,11 @@ class _RestoreRun:
             return False
         try:
             place = self._allowed.get(path) or self._require_allowed(undo)
-            with translate_os_errors(path):
+            try:
                 step(place, undo)
+            except OSError:
+                with translate_os_errors(path):
+                    raise
         except (ToolFault, OutsideWorkspace) as error:
             self._faults[path] = error.message
         except Damaged:
@@ -152,22 +160,28 @@ class _RestoreRun:
     def _require_allowed(self, undo: Undo) -> WorkspacePath:
         """Returns the place. Remembers it unless its name could make a repository: then every step checks again."""
         place = path_of(undo.path)
+        parts = place.parts
+        if parts[:-1] in self._no_repository and fold_name(parts[-1]) not in _SPECIAL_NAMES:
+            self._allowed[undo.path] = place
+            return place
         if place.is_root or is_git_control(place.parts):
             raise OutsideWorkspace(f"'{shown(undo.path)}' is never touched by a restore.")
         if undo.target.kind is Kind.ABSENT:
             self._allowed[undo.path] = place
-        elif any(fold_name(part) in REPOSITORY_NAMES for part in place.parts):
+        elif not REPOSITORY_NAMES.isdisjoint(map(fold_name, parts)):
             self._folder.require_no_repository(place)
-        else:
-            if place.parts[:-1] not in self._no_repository:  # only such a name can make one of the folders above
-                self._folder.require_no_repository(place)
-                self._no_repository.add(place.parts[:-1])
+        else:  # only such a name can make one of the folders above
+            self._folder.require_no_repository(place, self._repository_names)
+            self._no_repository.add(parts[:-1])
             self._allowed[undo.path] = place
         return place
 
+    def _repository_names_in(self, parts: tuple[str, ...]) -> list[str]:
+        return [name for name in self._folder.names_at(parts) if fold_name(name) in REPOSITORY_NAMES]
+
     def remove(self, place: WorkspacePath, undo: Undo) -> None:
         now = undo.expected
-        if now is None or not _is_as_seen(undo, self._images.stat(place)):
+        if now is None or not is_as_seen(undo, self._images.stat(place)):
             now = self._require_expected(place, undo)
         if now.kind is Kind.ABSENT:
             return
@@ -255,12 +269,14 @@ class _RestoreRun:
         except FileMissing:
             self._folder.jail.make_folders(place.parent)
             parent = self._last.at(folder)
-        if not _in_the_way(undo):
-            found = self._images.stat(place)
-            if not _is_as_seen(undo, found):
-                self._require_expected(place, undo)
+        if _was_seen_as_expected(undo) and undo.seen is not None:
+            identity = undo.seen.inode, undo.seen.ctime  # looked at right before the rename
+        elif not _in_the_way(undo):
+            found = _stat(place.name, parent)
+            self._require_expected(place, undo)
             identity = _identity(found)
-        temporary = secrets.token_hex(8).join(_TEMPORARY)
+        self._written += 1
+        temporary = f"{self._token}-{self._written}".join(_TEMPORARY)
         staged = _Staged(undo, folder, place.name, temporary, identity)
         try:
             self._write(parent, temporary, undo.target, synced=synced)
@@ -276,8 +292,11 @@ class _RestoreRun:
         else:
             fd = os.open(name, _EXCLUSIVE, 0o600, dir_fd=parent)
             try:
-                for chunk in self._contents.chunks(target.hash):
-                    _write_all(fd, chunk)
+                if (small := self._contents.small(target.hash)) is not None:
+                    _write_all(fd, small)
+                else:
+                    for chunk in self._contents.chunks(target.hash):
+                        _write_all(fd, chunk)
                 # Not the setuid bits: a restore gives nobody privileges back.
                 os.fchmod(fd, target.mode & 0o777)
                 if synced:
@@ -287,11 +306,11 @@ class _RestoreRun:
         give_to_owner_of(parent, name)
 
     def _move_in(self, place: WorkspacePath, staged: _Staged) -> None:
+        parent = self._last.at(staged.folder)
         if not _in_the_way(staged.undo):
-            now = self._images.stat(place)
+            now = _stat(staged.name, parent)
             if _identity(now) != staged.identity or (now is not None and _is_young(now)):
                 self._require_expected(place, staged.undo)
-        parent = self._last.at(staged.folder)
         os.rename(staged.temporary, staged.name, src_dir_fd=parent, dst_dir_fd=parent)
         if staged.undo.target.kind is Kind.SYMLINK:
             self._links.append(place)
@@ -342,18 +361,25 @@ def _folder_of(undo: Undo) -> str:
     return undo.target.path.rpartition("/")[0]
 
 
+def _stat(name: str, folder: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
 def _identity(found: os.stat_result | None) -> tuple[int, int] | None:
     return None if found is None else (found.st_ino, found.st_ctime_ns)
 
 
-def seen_entry(found: os.stat_result | None, image: PathImage) -> SeenEntry | None:
+def seen_entry(found: os.stat_result | None, image: PathImage, content: bytes | None = None) -> SeenEntry | None:
     """Returns how to recognise the file again whose content was read after `found`; None if its times cannot tell a later change."""
     if found is None or image.kind is not Kind.FILE or image.hash is None or _is_young(found):
         return None
-    return SeenEntry(found.st_ino, found.st_ctime_ns, image.hash)
+    return SeenEntry(found.st_ino, found.st_ctime_ns, image.hash, content)
 
 
-def _is_as_seen(undo: Undo, now: os.stat_result | None) -> bool:
+def is_as_seen(undo: Undo, now: os.stat_result | None) -> bool:
     """Tells whether the expected file is still there, without reading it again."""
     seen, expected = undo.seen, undo.expected
     if seen is None or expected is None or now is None or not stat.S_ISREG(now.st_mode):
@@ -366,14 +392,20 @@ def _is_as_seen(undo: Undo, now: os.stat_result | None) -> bool:
     )
 
 
+def _was_seen_as_expected(undo: Undo) -> bool:
+    """Tells whether the file that was seen is the one that is expected; then inode and ctime alone tell whether it still is."""
+    seen, expected = undo.seen, undo.expected
+    return seen is not None and expected is not None and (expected.kind, expected.hash) == (Kind.FILE, seen.hash)
+
+
 def _is_young(found: os.stat_result) -> bool:
     return time.time_ns() - found.st_ctime_ns < _CLOCK_STEP
 
 
 def _write_all(fd: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(fd, left) :]
+    written = os.write(fd, data)
+    while written < len(data):
+        written += os.write(fd, memoryview(data)[written:])
 
 
 def _in_the_way(undo: Undo) -> bool:

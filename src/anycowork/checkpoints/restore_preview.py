@@ -1,22 +1,27 @@
 """Looks at what a restore would do to the current files, and checks before it begins that it can be done. Changes nothing."""
 
+import os
 import shutil
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 
 from anycowork.checkpoints.capture import ImageReader, behind_a_link, below_any, path_of
 from anycowork.checkpoints.compare import compare
 from anycowork.checkpoints.contents import kept_content, live_content
+from anycowork.checkpoints.other_packs import PackFolder, describe_folders
 from anycowork.checkpoints.pack import Damaged, Pack
 from anycowork.checkpoints.restore import BATCH_BYTES, seen_entry
-from anycowork.domain.errors import NotEnoughSpace, OutsideWorkspace, SnapshotDamaged, ToolFault
+from anycowork.domain.errors import ContentElsewhere, NotEnoughSpace, OutsideWorkspace, SnapshotDamaged, ToolFault
 from anycowork.domain.snapshots import Kind, PathImage, RestorePreview, Undo, absent
-from anycowork.domain.values import replace
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.paths import shown
+from anycowork.workspace.paths import WorkspacePath, shown
+
+MOST_REMEMBERED = 64 << 20  # bytes of small files that a restore keeps without a second read
 
 
-def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo]) -> RestorePreview:
-    """Returns what restoring these would do now. Each of its undos expects the state that was seen.
+def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo], *, most_remembered: int = 0) -> RestorePreview:
+    """Returns what restoring these would do now. Each of its undos expects the state that was seen, and may have its content.
 
     Raises: SnapshotDamaged, NotEnoughSpace; then nothing can be restored.
     """
@@ -27,14 +32,14 @@ def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo]) -> Restor
     unkept: list[str] = []
     ours = {undo.path for undo in undos}
     places = {path_of(path).parts for path in ours if ".." not in path.split("/")}
+    in_ours = cache(lambda parts: parts in places or below_any(WorkspacePath(parts), places))
     with ImageReader(folder) as reader:
         for undo in undos:
             try:
                 place = path_of(undo.path)
                 # A link that this same restore removes hides what is below it.
-                hidden = below_any(place, places) and behind_a_link(folder, place)
-                found = None if hidden else reader.stat(place)
-                now = absent(undo.path) if hidden else reader.image_of((place, found))
+                hidden = in_ours(place.parts[:-1]) and behind_a_link(folder, place)
+                now, found, content = (absent(undo.path), None, None) if hidden else _looked_at(reader, place)
             except (ToolFault, OutsideWorkspace) as error:
                 conflicts[undo.path] = error.message
                 hopeless.add(undo.path)
@@ -50,7 +55,9 @@ def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo]) -> Restor
             elif (reason := _conflict(undo, now)) is not None:
                 conflicts[undo.path] = reason
             seen.append(now)
-            todo.append(replace(undo, expected=now, seen=seen_entry(found, now)))
+            content = content if content is not None and len(content) <= most_remembered else None
+            most_remembered -= len(content or b"")
+            todo.append(Undo(undo.target, now, undo.reason, seen_entry(found, now, content)))
     _require_kept(pack, todo)
     _require_disk_space(folder, todo)
     found_differences = compare(
@@ -69,6 +76,15 @@ def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo]) -> Restor
     )
 
 
+def _looked_at(reader: ImageReader, place: WorkspacePath) -> tuple[PathImage, os.stat_result | None, bytes | None]:
+    """Returns image, stat and, of a small file, the content. Raises: ToolFault, OutsideWorkspace."""
+    small = reader.small_file(place)
+    if small is not None:
+        return small
+    found = reader.stat(place)
+    return reader.image_of((place, found)), found, None
+
+
 def _require_kept(pack: Pack, undos: Sequence[Undo]) -> None:
     """Reads and verifies every content before anything is changed."""
     with pack.reader() as reader:
@@ -78,10 +94,21 @@ def _require_kept(pack: Pack, undos: Sequence[Undo]) -> None:
             try:
                 reader.verify(undo.target.hash)
             except Damaged:
+                if pack.others is not None and (elsewhere := pack.others.unreadable()):
+                    raise _kept_elsewhere(undo.path, elsewhere) from None
                 raise SnapshotDamaged(
                     f"The kept content of '{shown(undo.path)}' is damaged or missing, so it cannot be restored. Nothing was changed."
                     " Leave this path out with 'paths'."
                 ) from None
+
+
+def _kept_elsewhere(path: str, folders: Sequence[PackFolder]) -> ContentElsewhere:
+    first = folders[0]
+    return ContentElsewhere(
+        f"The earlier content of '{shown(path)}' is kept by another process, in a folder that this one cannot read:"
+        f" {', or '.join(describe_folders(folders))}. Nothing was changed. Make that folder readable here at the same path; or stop"
+        f" that process, run 'anycowork serve --data-dir {Path(first.folder).parent}' on {first.host}, and restore there."
+    )
 
 
 def _require_disk_space(folder: Folder, undos: Sequence[Undo]) -> None:

@@ -1,10 +1,10 @@
 """Implements the `Snapshots` port: images of the touched paths, in a pack with a quota. Cost grows with what changed."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import assert_never
 
-from anycowork.checkpoints.capture import ContentWriter, ImageReader, bytes_in, path_of, refuse_special, touched
+from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, bytes_in, path_of, refuse_special, touched
 from anycowork.checkpoints.capture import image as image_at
 from anycowork.checkpoints.commit_images import (
     CommitImages,
@@ -17,16 +17,20 @@ from anycowork.checkpoints.compare import Comparison, compare
 from anycowork.checkpoints.contents import content_as_left, kept_content, live_content
 from anycowork.checkpoints.pack import Damaged, Pack
 from anycowork.checkpoints.quota import PackQuota, QuotaExceeded, RetentionPort
-from anycowork.checkpoints.restore import bring_back, clear_leftovers
-from anycowork.checkpoints.restore_preview import preview_restore
+from anycowork.checkpoints.restore import bring_back, clear_leftovers, is_as_seen
+from anycowork.checkpoints.restore_preview import MOST_REMEMBERED, preview_restore
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
+from anycowork.checkpoints.workspace_images import KeptWorkspace, changed_images, images_now, keep, measure
 from anycowork.domain.errors import NotKept, OutsideWorkspace, ToolFault
 from anycowork.domain.ports import Clock, Workspace
+from anycowork.domain.snapshot_ports import WorkspaceState
 from anycowork.domain.snapshots import (
+    NOTHING_REPLACED,
     Kind,
     PathImage,
     PersonChange,
     RecordedChange,
+    ReplacedFile,
     Restore,
     RestoreControl,
     Restored,
@@ -85,12 +89,18 @@ class PackedSnapshots:
         folder = _folder(workspace)
         return await self._kept(cause, folder, lambda: self._keep_expected(folder, undos))
 
-    async def before_commit(self, cause: Call, workspace: Workspace, intents: Sequence[PathIntent]) -> Snapshot:
+    async def before_commit(
+        self,
+        cause: Call,
+        workspace: Workspace,
+        intents: Sequence[PathIntent],
+        replaced: Mapping[str, ReplacedFile] = NOTHING_REPLACED,
+    ) -> Snapshot:
         folder = _folder(workspace)
         if len(intents) <= self._few_paths:
             paths = [item.path for item in intents]
             return await self._kept(cause, folder, lambda: self._keep(folder, paths, self._unkept_folders))
-        return await self._kept(cause, folder, lambda: self._keep_replaced(folder, intents))
+        return await self._kept(cause, folder, lambda: self._keep_replaced(folder, intents, replaced))
 
     async def _kept(
         self, cause: Call | Restore | TaskCommit | PersonChange, folder: Folder, keep: Callable[[], list[PathImage]]
@@ -115,10 +125,37 @@ class PackedSnapshots:
             ) from error
         return self._snapshot(cause, folder.root, images)
 
+    async def keep_workspace(self, workspace: Workspace) -> KeptWorkspace:
+        folder = _folder(workspace)
+        found, unkept, size = await self._threads().run(lambda: measure(folder, self._unkept_folders))
+        await self._quota.free_space(size)
+        try:
+            return await self._threads().run(lambda: self._keep_all(folder, found, unkept, size))
+        except (QuotaExceeded, ToolFault, OSError):
+            raise NotKept("The workspace could not be kept before the command: there is no space for it.") from None
+
+    async def change_since(
+        self, kept: WorkspaceState, cause: PersonChange, workspace: Workspace
+    ) -> tuple[Snapshot, Snapshot | None] | None:
+        if not isinstance(kept, KeptWorkspace):
+            raise TypeError("only what keep_workspace returned can be compared")
+        folder = _folder(workspace)
+        was = await self._threads().run(lambda: changed_images(kept))
+        before = self._snapshot(cause, folder.root, was)
+        after = await self._after(before, folder, lambda: images_now(folder, was)) if was else None
+        if after is None or after.files == 0:
+            return (before, None) if was and after is None else None
+        return before, after
+
     async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
         folder = _folder(workspace)
+        return await self._after(before, folder, lambda: self._images_after(folder, before))
+
+    async def _after(
+        self, before: Snapshot, folder: Folder, images_of: Callable[[], list[PathImage]]
+    ) -> Snapshot | None:
         try:
-            images, found, diff = await self._threads().run(lambda: self._capture_after(folder, before))
+            images, found, diff = await self._threads().run(lambda: self._capture_after(folder, before, images_of()))
         except (ToolFault, OutsideWorkspace, OSError):
             return None
         if diff is None and found.text:
@@ -193,8 +230,9 @@ class PackedSnapshots:
 
     # --- going back
 
-    async def preview(self, workspace: Workspace, undos: Sequence[Undo]) -> RestorePreview:
-        return await asyncio.to_thread(preview_restore, _folder(workspace), self._pack, undos)
+    async def preview(self, workspace: Workspace, undos: Sequence[Undo], *, to_restore: bool = False) -> RestorePreview:
+        most = MOST_REMEMBERED if to_restore else 0
+        return await asyncio.to_thread(preview_restore, _folder(workspace), self._pack, undos, most_remembered=most)
 
     def meant(self, before: Snapshot, undos: Sequence[Undo]) -> Snapshot:
         targets = tuple(undo.target for undo in undos)
@@ -257,7 +295,7 @@ class PackedSnapshots:
         self._pack.begin(folder.root)
         kept, hashed = split_unkept(touched(folder, paths), UnkeptFolders(folder, unkept_names))
         self._quota.require_space(bytes_in(kept))
-        with ImageReader(folder, self._content_writer(folder)) as reader:
+        with ImageReader(folder, self._pack_target(folder)) as reader:
             images = [reader.image_of(each) for each in kept]
         images += hashed_images(folder, hashed)
         refuse_special(images)
@@ -270,8 +308,9 @@ class PackedSnapshots:
         files = [undo for undo in undos if undo.seen is not None and undo.expected is not None]
         others = touched(folder, [undo.path for undo in undos if undo.seen is None])
         self._quota.require_space(bytes_in(others) + sum(undo.expected.size for undo in files if undo.expected))
-        with ImageReader(folder, self._content_writer(folder)) as reader:
+        with ImageReader(folder, self._pack_target(folder)) as reader:
             found = {seen[0].path: reader.image_of(seen) for seen in others}
+            found |= self._keep_remembered(reader, folder.root, files)
             for undo in files:
                 if undo.path not in found:  # it may be in one of the other folders
                     found[undo.path] = reader.image_of_file(path_of(undo.path))
@@ -280,21 +319,45 @@ class PackedSnapshots:
         self._pack.sync([each.hash for each in images])
         return images
 
-    def _keep_replaced(self, folder: Folder, intents: Sequence[PathIntent]) -> list[PathImage]:
+    def _keep_remembered(self, reader: ImageReader, owner: str, undos: Sequence[Undo]) -> dict[str, PathImage]:
+        """Stores what a preview has remembered, of files that have not changed since. Returns their images."""
+        same = {
+            undo.path: undo
+            for undo in undos
+            if undo.seen and undo.seen.content is not None and is_as_seen(undo, reader.stat(path_of(undo.path)))
+        }
+        contents = ((seen.hash, seen.content or b"") for undo in same.values() if (seen := undo.seen))
+        self._pack.put_all(contents, owner=owner)
+        return {path: undo.expected for path, undo in same.items() if undo.expected}
+
+    def _keep_replaced(
+        self, folder: Folder, intents: Sequence[PathIntent], replaced: Mapping[str, ReplacedFile]
+    ) -> list[PathImage]:
         self._pack.begin(folder.root)
-        found = CommitImages(folder, intents, UnkeptFolders(folder, self._unkept_folders))
+        found = CommitImages(folder, intents, UnkeptFolders(folder, self._unkept_folders), replaced)
         self._quota.require_space(found.needs)
-        images = found.taken(self._content_writer(folder))
+        images = found.taken(self._pack_target(folder))
         refuse_special(images)
         self._pack.sync([each.hash for each in images if each.kept])
         return images
 
-    def _content_writer(self, folder: Folder) -> ContentWriter:
-        return ContentWriter(self._pack, folder.root, max_bytes=self._quota.max_bytes)
+    def _pack_target(self, folder: Folder) -> PackTarget:
+        return PackTarget(self._pack, folder.root, max_bytes=self._quota.max_bytes)
 
-    def _capture_after(self, folder: Folder, before: Snapshot) -> tuple[list[PathImage], Comparison, str | None]:
+    def _keep_all(self, folder: Folder, found: Sequence[Seen], unkept: UnkeptFolders, size: int) -> KeptWorkspace:
+        self._pack.begin(folder.root)
+        self._quota.require_space(size)
+        kept = keep(folder, found, unkept, self._pack_target(folder))
+        self._pack.sync([image.hash for image in kept.images.values()])
+        return kept
+
+    def _images_after(self, folder: Folder, before: Snapshot) -> list[PathImage]:
         with ImageReader(folder) as reader:
-            images = [reader.image_of(each) for each in touched(folder, [found.path for found in before.images])]
+            return [reader.image_of(each) for each in touched(folder, [found.path for found in before.images])]
+
+    def _capture_after(
+        self, folder: Folder, before: Snapshot, images: list[PathImage]
+    ) -> tuple[list[PathImage], Comparison, str | None]:
         found = compare(before.images, images, old=self._kept_content, new=lambda now: live_content(folder, now))
         return images, found, self._keep_text(found.text, folder.root)
 

@@ -10,7 +10,16 @@ from typing import Annotated
 import typer
 
 from anycowork import __version__
-from anycowork.cli import agents_group, audit_group, database_group, jobs_group, mcp_group, model_group, workflow_group
+from anycowork.cli import (
+    agents_group,
+    audit_group,
+    database_group,
+    jobs_group,
+    mcp_group,
+    model_group,
+    role_group,
+    workflow_group,
+)
 from anycowork.cli.help_texts import (
     ACP_HELP,
     CHAT_HELP,
@@ -53,6 +62,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(workflow_group.app, name="workflow")
+app.add_typer(role_group.app, name="role")
 app.add_typer(model_group.app, name="model")
 app.add_typer(mcp_group.app, name="mcp")
 app.add_typer(audit_group.app, name="audit")
@@ -197,10 +207,7 @@ def chat(
 
 @app.command(help=ACP_HELP, short_help="Serve an editor (Agent Client Protocol).")
 def acp(context: typer.Context, workspace: Workspace = None, model: Model = None, data_dir: DataDir = None) -> None:
-    from anycowork.acp.sdk import quick_model_building
-
-    with quick_model_building():
-        from anycowork.acp.command import serve_editor
+    from anycowork.acp.command import serve_editor
 
     flags, environ, cwd = invoked(context, workspace=workspace, model=model, data_dir=data_dir)
     raise typer.Exit(serve_editor(flags, environ, cwd=cwd))

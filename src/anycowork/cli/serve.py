@@ -6,13 +6,13 @@ import threading
 import webbrowser
 
 from anycowork import __version__
-from anycowork.app import NewCode
 from anycowork.app import serve as run_server
 from anycowork.cli.browser import has_screen, sign_in_link
 from anycowork.client.connect import first_error
 from anycowork.client.console import Console, stderr, stdout
 from anycowork.config.loading import unused_variables
 from anycowork.config.settings import Settings
+from anycowork.server.announcement import NewCode
 from anycowork.server.data_folder import TOKEN_FILE, ServerInfo
 from anycowork.server.database_setup import shown_address
 from anycowork.server.sandbox_setup import DiskBudgets, try_sandbox

@@ -26,7 +26,7 @@ class KnownModel(BaseModel):
     price: PriceEntry | None = None
 
 
-class Maker(BaseModel):
+class ModelVendor(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     hosts: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class KnownModelFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     read_on: date | None = None
-    makers: dict[str, Maker] = Field(default_factory=dict)
+    makers: dict[str, ModelVendor] = Field(default_factory=dict)
 
 
 class KnownModels:
@@ -63,7 +63,7 @@ class KnownModels:
         return ModelFacts(size, None if price is None else Price(price.input, price.output, price.cached))
 
 
-def _named(maker: Maker, name: str) -> list[KnownModel]:
+def _named(maker: ModelVendor, name: str) -> list[KnownModel]:
     return [maker.models[one] for one in dict.fromkeys((name, _DATED.sub("", name))) if one in maker.models]
 
 

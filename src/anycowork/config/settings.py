@@ -168,6 +168,13 @@ class Settings(BaseModel):
     max_faults: Annotated[Count, SettingSpec("unreadable replies in a turn", changeable=True)] = 3
     command_timeout: Annotated[Seconds, SettingSpec("seconds that a command may run", changeable=True)] = 120.0
 
+    person_commands: Annotated[
+        Literal["auto", "on", "off"],
+        SettingSpec(
+            "whether people may run commands of their own in the page; auto = only if no other machine reaches this server"
+        ),
+    ] = "auto"
+
     sandbox_paths: Annotated[
         tuple[FolderText, ...],
         SettingSpec("folders that commands may read besides the tools on the server's PATH", changeable=True),

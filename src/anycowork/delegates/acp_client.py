@@ -18,7 +18,7 @@ from acp.schema import (
     WaitForTerminalExitResponse,
 )
 
-from anycowork.delegates.permission_policy import Verdict, WantedPermission, option_for, verdict_on
+from anycowork.delegates.permission_policy import PermissionDecision, WantedPermission, decide_permission, option_for
 from anycowork.delegates.sandbox_requests import RequestFailed, SandboxRequests
 from anycowork.domain.question import Option, Question
 from anycowork.domain.rules import Effect
@@ -68,13 +68,13 @@ class DelegateClient:
         """The gate's word. A person is asked only for what a private copy does not hold."""
         wanted = self._wanted(tool_call)
         may_change = not may_change_nothing(self._context.permissions)
-        verdict, why = verdict_on(wanted, may_change=may_change, denied=await self._denied(wanted.paths))
+        decision, why = decide_permission(wanted, may_change=may_change, denied=await self._denied(wanted.paths))
         title = plain_text(tool_call.title or wanted.kind or "something", 200)
-        if verdict is Verdict.ASK:
-            verdict = Verdict.ALLOW if await self._person_allows(title) else Verdict.REFUSE
-        if verdict is Verdict.REFUSE:
+        if decision is PermissionDecision.ASK:
+            decision = PermissionDecision.ALLOW if await self._person_allows(title) else PermissionDecision.REFUSE
+        if decision is PermissionDecision.REFUSE:
             self._keep_from(f"{title}: {why}")
-        chosen = option_for([(one.option_id, one.kind) for one in options], allow=verdict is Verdict.ALLOW)
+        chosen = option_for([(one.option_id, one.kind) for one in options], allow=decision is PermissionDecision.ALLOW)
         if chosen is None:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen))

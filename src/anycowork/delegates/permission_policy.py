@@ -13,7 +13,7 @@ _IN_THE_COPY = frozenset({"read", "edit", "delete", "move", "search", "execute",
 _CHANGING = frozenset({"edit", "delete", "move"})
 
 
-class Verdict(StrEnum):
+class PermissionDecision(StrEnum):
     ALLOW = "allow"
     REFUSE = "refuse"
     ASK = "ask"
@@ -28,17 +28,19 @@ class WantedPermission:
     outside: tuple[str, ...] = ()
 
 
-def verdict_on(wanted: WantedPermission, *, may_change: bool, denied: str | None) -> tuple[Verdict, str]:
-    """The verdict, and why. `denied` is what a deny rule says of the paths."""
+def decide_permission(
+    wanted: WantedPermission, *, may_change: bool, denied: str | None
+) -> tuple[PermissionDecision, str]:
+    """Return the decision, and why. `denied` is what a deny rule says of the paths."""
     if wanted.outside:
-        return Verdict.REFUSE, f"'{wanted.outside[0]}' lies outside the workspace."
+        return PermissionDecision.REFUSE, f"'{wanted.outside[0]}' lies outside the workspace."
     if denied is not None:
-        return Verdict.REFUSE, denied
+        return PermissionDecision.REFUSE, denied
     if wanted.kind in _CHANGING and not may_change:
-        return Verdict.REFUSE, "This role may not change files."
+        return PermissionDecision.REFUSE, "This role may not change files."
     if wanted.kind in _IN_THE_COPY:
-        return Verdict.ALLOW, "It happens in a private copy."
-    return Verdict.ASK, "Only a person can allow this."
+        return PermissionDecision.ALLOW, "It happens in a private copy."
+    return PermissionDecision.ASK, "Only a person can allow this."
 
 
 def option_for(options: Sequence[tuple[str, str]], *, allow: bool) -> str | None:

@@ -15,7 +15,7 @@ from anycowork.mcp.program import find_program, start_words
 from anycowork.mcp.stdio_transport import LineLog, ServerLauncher, open_pipes, started_process
 from anycowork.sandbox.bubblewrap import VisiblePaths
 from anycowork.sandbox.egress import proxy_environment
-from anycowork.sandbox.proxy import Reach
+from anycowork.sandbox.proxy import NetworkReach
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.transaction import Transaction
 
@@ -40,7 +40,7 @@ async def delegate_process(
     described = McpServerConfig(name="agent", command=config.command, args=list(config.args), env=values)
     program = await asyncio.to_thread(find_program, described, launcher.data_dir)
     wanted = wanted_destinations(config.network)
-    reach = Reach(wanted, wanted) if wanted else None
+    reach = NetworkReach(wanted, wanted) if wanted else None
     async with AsyncExitStack() as things:
         launch = things.enter_context(
             sandbox.launch(

@@ -16,13 +16,13 @@ class Boundary(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class Written(BaseModel):
+class ModelDocument(BaseModel):
     """A document that a model wrote and a person reads (plan, question, review): known fields are strict, unknown ones are kept."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 
 
-W = TypeVar("W", bound=Written)
+W = TypeVar("W", bound=ModelDocument)
 Text = Annotated[str, Field(min_length=1)]
 
 

@@ -41,6 +41,8 @@ class ControlName:
 
 def control_class(parts: Sequence[str]) -> ControlClass | None:
     """Return the class of this path, or None. If several classes match, a class that asks wins."""
+    if not _may_match(tuple(parts)):
+        return None
     found = None
     for name in _matches(tuple(map(fold_name, parts))):
         if name.control_class is not ControlClass.SCRIPT:
@@ -123,6 +125,20 @@ def _index() -> _Index:
     beginnings = tuple(before for before, _ in sides if before)
     endings = tuple(after for before, after in sides if not before)
     return _Index(exact, frozenset(exact), wild, beginnings, endings, frozenset(starts))
+
+
+def _may_match(parts: tuple[str, ...]) -> bool:
+    """Whether the path can match an entry at all. Most cannot; a folder's own names are looked at once, not for each file in it."""
+    if not parts:
+        return False
+    index, last = _index(), fold_name(parts[-1])
+    by_name = last in index.last_parts or last.startswith(index.beginnings) or last.endswith(index.endings)
+    return by_name or _folder_may_match(parts[:-1])
+
+
+@lru_cache(maxsize=1024)
+def _folder_may_match(folders: tuple[str, ...]) -> bool:
+    return not _index().last_parts.isdisjoint(map(fold_name, folders))
 
 
 def _matches(folded: tuple[str, ...]) -> Iterator[ControlName]:

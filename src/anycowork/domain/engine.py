@@ -25,8 +25,8 @@ class RunState(StrEnum):
 
 
 @value
-class Segment:
-    """What a handler gets. `number` counts the segments of the run from 0. `attempt` is above 1 if an earlier worker died in this segment.
+class RunSegment:
+    """One segment of a run, as its handler gets it. `number` counts from 0. `attempt` is above 1 if an earlier worker died in this segment.
 
     `epoch` grows with each attempt of the run: a writer with an older one has lost the run.
     """
@@ -47,7 +47,7 @@ class Park:
     signal: str
 
 
-SegmentHandler = Callable[[Segment], Awaitable[Json | Park]]
+SegmentHandler = Callable[[RunSegment], Awaitable[Json | Park]]
 
 
 @value

@@ -85,7 +85,7 @@ class StepsOpen(ModelFault):
     code = "steps_open"
 
 
-class Runaway(ModelFault):
+class RunawayReply(ModelFault):
     code = "runaway_reply"
 
 
@@ -193,6 +193,18 @@ class DatabaseDamaged(StorageFault):
 
     code = "database_damaged"
     retryable = False
+
+
+class TakenOver(StorageFault):
+    """Another process took over what this one did, so nothing of this one is written any more."""
+
+    code = "taken_over"
+
+
+class DatabaseAway(StorageFault):
+    """The database does not answer now. What runs waits for it."""
+
+    code = "database_away"
 
 
 # --- the caller's mistake
@@ -336,6 +348,12 @@ class SnapshotPruned(Conflict):
 
     code = "snapshot_pruned"
     status = 410
+
+
+class ContentElsewhere(Conflict):
+    """What would be restored is in the data folder of another process, on another machine."""
+
+    code = "content_elsewhere"
 
 
 class SnapshotDamaged(Conflict):

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
-from anycowork.domain.metering import Expected
+from anycowork.domain.metering import ExpectedUse
 from anycowork.domain.values import value
 
 BYTES_PER_TOKEN = 4
@@ -67,7 +67,7 @@ class LimitedRequest:
     """`fields` is the body; `names_bound`: it bounds its answer; `wants_usage`: its stream reports the usage."""
 
     fields: Json
-    expected: Expected
+    expected: ExpectedUse
     answers: int
     names_bound: bool
     wants_usage: bool
@@ -87,12 +87,12 @@ def read_limited(path: str, body: bytes) -> LimitedRequest:
         raise CannotBeLimited(f"'n' asks for {answers} answers; the maximum is {MAX_ANSWERS}.", param="n")
     prompt = max(-(-len(body) // BYTES_PER_TOKEN), _numbers_in(fields.get("input"))) + _image_tokens(fields)
     if path == EMBEDDINGS:
-        return LimitedRequest(fields, Expected(prompt, 0, bounded=True), 1, names_bound=True, wants_usage=True)
+        return LimitedRequest(fields, ExpectedUse(prompt, 0, bounded=True), 1, names_bound=True, wants_usage=True)
     named = [bound for name in _BOUNDS if (bound := _count(fields, name))]
     completion = (max(named, default=UNNAMED_COMPLETION) + _extra_completion(fields)) * answers
     return LimitedRequest(
         fields,
-        Expected(prompt, completion, bounded=bool(named)),
+        ExpectedUse(prompt, completion, bounded=bool(named)),
         answers,
         names_bound=bool(named),
         wants_usage=path == RESPONSES or _asks_for_usage(fields),

@@ -36,7 +36,7 @@ class KeyLimits:
 
 
 @value
-class Used:
+class TokenUse:
     """Tokens of one request. Cached tokens are part of the prompt, reasoning tokens are part of the completion."""
 
     prompt: int = 0
@@ -51,7 +51,7 @@ class Used:
 
 
 @value
-class Expected:
+class ExpectedUse:
     """The maximum use of a request. Not `bounded`: it names no limit, so `completion` is a guess and less is acceptable."""
 
     prompt: int
@@ -71,7 +71,7 @@ class Price:
     cached: float | None = None
     exact: bool = True
 
-    def of(self, used: Used) -> int:
+    def of(self, used: TokenUse) -> int:
         """Return the cost in billionths of a dollar, rounded up."""
         cached = min(used.cached, used.prompt)
         kept = self.input if self.cached is None else self.cached
@@ -95,7 +95,7 @@ def price_of(model: str | None, prices: Mapping[str, Price]) -> Price | None:
 
 
 @dataclass(slots=True)
-class Day:
+class DailyUse:
     """The use of one key on one day. `estimated` are tokens that the provider did not report; `unpriced` are requests without a known price.
 
     Reserved amounts belong to running requests. They count until the request is settled, and for good if the server dies first.
@@ -129,12 +129,12 @@ class Day:
 class Reservation:
     """The amount reserved for one request, on the day it began."""
 
-    day: Day
-    granted: Used
+    day: DailyUse
+    granted: TokenUse
     price: Price | None
     cost: int
 
-    def settle(self, used: Used) -> None:
+    def settle(self, used: TokenUse) -> None:
         """Release the reservation and count the actual use. Call it once."""
         day = self.day
         day.reserved_prompt -= self.granted.prompt
@@ -153,7 +153,7 @@ class Reservation:
 
 
 @value
-class Excess:
+class ExceededLimit:
     """The limit that a request would exceed. `seconds` until it may pass; None means tomorrow. `needed` and `left` are in the limit's unit."""
 
     limit: KeyLimit
@@ -171,20 +171,20 @@ class Account:
     """The limits of one key, and its use today and in the last minute."""
 
     limits: KeyLimits
-    today: Day
+    today: DailyUse
     _recent: deque[float] = field(default_factory=deque)
 
     def reserve(
-        self, expected: Expected, price: Price | None, *, date: str, at: float, now: str
-    ) -> Reservation | Excess:
+        self, expected: ExpectedUse, price: Price | None, *, date: str, at: float, now: str
+    ) -> Reservation | ExceededLimit:
         """Reserve the maximum use of the request, or return the limit that forbids it. `at` is a monotonic time in seconds."""
         if self.today.date != date:
-            self.today = Day(self.today.key_id, date)
+            self.today = DailyUse(self.today.key_id, date)
         granted = self._granted(expected, price)
         cost = price.of(granted) if price else 0
-        excess = self._too_often(at) or self._too_much(granted.tokens, cost if price else None)
-        if excess is not None:
-            return excess
+        exceeded = self._too_often(at) or self._too_much(granted.tokens, cost if price else None)
+        if exceeded is not None:
+            return exceeded
         if self.limits.requests_per_minute is not None:
             self._recent.append(at)
         day = self.today
@@ -195,19 +195,19 @@ class Account:
         day.reserved_spend += cost
         return Reservation(day, granted, price, cost)
 
-    def _granted(self, expected: Expected, price: Price | None) -> Used:
+    def _granted(self, expected: ExpectedUse, price: Price | None) -> TokenUse:
         """Return what to reserve. A request without a bound gets the guess, or the rest of the day if that is less, but at least one token."""
         if expected.bounded:
-            return Used(expected.prompt, expected.completion, estimated=True)
+            return TokenUse(expected.prompt, expected.completion, estimated=True)
         day, limits, completion = self.today, self.limits, expected.completion
         if limits.tokens_per_day is not None:
             completion = min(completion, limits.tokens_per_day - day.tokens - day.reserved - expected.prompt)
         if limits.spend_per_day is not None and price is not None and price.output > 0:
-            left = limits.spend_per_day - day.spend - day.reserved_spend - price.of(Used(expected.prompt))
+            left = limits.spend_per_day - day.spend - day.reserved_spend - price.of(TokenUse(expected.prompt))
             completion = min(completion, int(left / (price.output * 1000)))
-        return Used(expected.prompt, max(1, completion), estimated=True)
+        return TokenUse(expected.prompt, max(1, completion), estimated=True)
 
-    def _too_often(self, at: float) -> Excess | None:
+    def _too_often(self, at: float) -> ExceededLimit | None:
         allowed, recent = self.limits.requests_per_minute, self._recent
         if allowed is None:
             return None
@@ -216,22 +216,22 @@ class Account:
         if len(recent) < allowed:
             return None
         wait = max(1, ceil(recent[0] + MINUTE - at))
-        return Excess(KeyLimit.REQUESTS_PER_MINUTE, allowed, needed=1, left=0, seconds=wait)
+        return ExceededLimit(KeyLimit.REQUESTS_PER_MINUTE, allowed, needed=1, left=0, seconds=wait)
 
-    def _too_much(self, tokens: int, cost: int | None) -> Excess | None:
+    def _too_much(self, tokens: int, cost: int | None) -> ExceededLimit | None:
         day, limits = self.today, self.limits
         if limits.tokens_per_day is not None:
-            excess = _over(KeyLimit.TOKENS_PER_DAY, limits.tokens_per_day, tokens, day.tokens, day.reserved)
-            if excess is not None:
-                return excess
+            exceeded = _over(KeyLimit.TOKENS_PER_DAY, limits.tokens_per_day, tokens, day.tokens, day.reserved)
+            if exceeded is not None:
+                return exceeded
         if limits.spend_per_day is not None and cost is not None:
             return _over(KeyLimit.SPEND_PER_DAY, limits.spend_per_day, cost, day.spend, day.reserved_spend)
         return None
 
 
-def _over(limit: KeyLimit, allowed: int, needed: int, spent: int, reserved: int) -> Excess | None:
+def _over(limit: KeyLimit, allowed: int, needed: int, spent: int, reserved: int) -> ExceededLimit | None:
     left = allowed - spent - reserved
     if needed <= max(0, left):
         return None
     soon = SOON if reserved > 0 and needed <= allowed - spent else None
-    return Excess(limit, allowed, needed=needed, left=max(0, left), seconds=soon)
+    return ExceededLimit(limit, allowed, needed=needed, left=max(0, left), seconds=soon)

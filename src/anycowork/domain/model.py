@@ -35,7 +35,7 @@ class PromptMessage:
     parts: tuple[ContentPart, ...] = ()
 
 
-class Calling(StrEnum):
+class ToolCallStyle(StrEnum):
     """How a model calls tools."""
 
     TEXT = "text"  # described in the prompt, and parsed from its text
@@ -55,7 +55,7 @@ class ModelOptions:
     `images`: it accepts images.
     """
 
-    calling: Calling = Calling.TEXT
+    calling: ToolCallStyle = ToolCallStyle.TEXT
     brief: bool = False
     temperature: float | None = None
     max_tokens: int | None = None
@@ -66,7 +66,7 @@ LONGEST_REPLY = 400_000  # characters of answer and thinking together, and of na
 
 
 @value
-class Offer:
+class ToolDefinition:
     """A tool definition for a model with native tool calls."""
 
     name: str
@@ -88,7 +88,7 @@ class ModelRequest:
     max_tokens: int | None = None
     temperature: float | None = None
     schema: Json | None = field(default=None, hash=False)
-    offers: tuple[Offer, ...] = ()
+    offers: tuple[ToolDefinition, ...] = ()
     image_bytes: Mapping[str, bytes] = field(default_factory=dict, hash=False)
 
 
@@ -133,13 +133,13 @@ class UsageChunk:
 
 
 @value
-class Finished:
+class ReplyFinished:
     """The end of a reply. `reason` is the provider's; `length` means that the answer was cut off."""
 
     reason: str | None = None
 
 
-Chunk = TextChunk | ReasoningChunk | CallChunk | UsageChunk | Finished
+Chunk = TextChunk | ReasoningChunk | CallChunk | UsageChunk | ReplyFinished
 
 
 @value

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
-from anycowork.domain.boundary import Text, Written, read_written, reason_of
+from anycowork.domain.boundary import ModelDocument, Text, read_written, reason_of
 from anycowork.domain.messages import Json
 from anycowork.domain.tasks import BadGraph, TaskGraph
 
@@ -14,7 +14,7 @@ MOST_STEPS = 10_000
 MOST_BYTES = 2_000_000  # of a plan as JSON: parsing it must not block other requests
 
 
-class Budget(Written):
+class Budget(ModelDocument):
     """How much the run of a plan may use before it asks: changes and commands (`calls`), working time, tokens, US dollars."""
 
     calls: Annotated[int, Field(gt=0)] | None = None
@@ -23,7 +23,7 @@ class Budget(Written):
     cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
 
-class PlanStep(Written):
+class PlanStep(ModelDocument):
     id: Text
     step_number: int
     action: Text
@@ -38,7 +38,7 @@ class PlanStep(Written):
     role: str | None = None
 
 
-class Plan(Written):
+class Plan(ModelDocument):
     type: Literal["plan"] = "plan"
     format_version: Literal["1.0"] = "1.0"
     goal: str

@@ -83,8 +83,8 @@ class Journal(Protocol):
     ) -> None:
         """Publish a delta at once; it becomes durable in batches (every 100 ms or 1 KB)."""
 
-    def show(self, chat_id: str, turn_id: str, call_id: str, message_id: str, offset: int, text: str) -> None:
-        """Publish a delta of a call's output; it is not stored.
+    def show(self, chat_id: str, turn_id: str | None, call_id: str, message_id: str, offset: int, text: str) -> None:
+        """Publish a delta of a call's output, or of a person's own command, which has no turn; it is not stored.
 
         The message that follows contains the whole output, unless the call is stopped.
         """

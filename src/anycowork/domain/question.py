@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from anycowork.domain.boundary import Text, Written, read_written
+from anycowork.domain.boundary import ModelDocument, Text, read_written
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 
@@ -16,13 +16,13 @@ class Severity(StrEnum):
     MINOR = "minor"
 
 
-class Option(Written):
+class Option(ModelDocument):
     label: Text
     value: Text
     description: str = ""
 
 
-class Question(Written):
+class Question(ModelDocument):
     type: Literal["question"]
     format_version: Literal["1.0"] = "1.0"
     question: Text

@@ -2,12 +2,12 @@
 
 from typing import Literal
 
-from anycowork.domain.boundary import Text, Written, read_written
+from anycowork.domain.boundary import ModelDocument, Text, read_written
 from anycowork.domain.messages import Json
 from anycowork.domain.question import Severity
 
 
-class Finding(Written):
+class Finding(ModelDocument):
     path: Text
     line: int | None = None
     severity: Severity
@@ -15,7 +15,7 @@ class Finding(Written):
     suggestion: str = ""
 
 
-class Review(Written):
+class Review(ModelDocument):
     type: Literal["review"]
     format_version: Literal["1.0"] = "1.0"
     summary: Text

@@ -1,13 +1,15 @@
 """Ports of checkpoints: the snapshots that are kept on disk, and their rows in the database."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from anycowork.domain.ports import Workspace
 from anycowork.domain.snapshots import (
+    NOTHING_REPLACED,
     PathImage,
     PersonChange,
     RecordedChange,
+    ReplacedFile,
     Restore,
     RestoreControl,
     Restored,
@@ -45,6 +47,13 @@ class SnapshotRows(Protocol):
         """Return the `before` and `meant` snapshots of each restore that was started and never finished."""
 
 
+class WorkspaceState(Protocol):
+    """A workspace as it was when it was kept."""
+
+    @property
+    def images(self) -> Mapping[str, PathImage]: ...
+
+
 class Snapshots(Protocol):
     """Saves the paths that a change affects, and restores them. Only used by the holder of the workspace's lease."""
 
@@ -56,14 +65,34 @@ class Snapshots(Protocol):
         Raises: NotKept, OutsideWorkspace.
         """
 
+    async def keep_workspace(self, workspace: Workspace) -> WorkspaceState:
+        """Keep everything in the workspace before a command of a person; the lease must be held until `change_since`.
+
+        Raises: NotKept if it is too large.
+        """
+
+    async def change_since(
+        self, kept: WorkspaceState, cause: PersonChange, workspace: Workspace
+    ) -> tuple[Snapshot, Snapshot | None] | None:
+        """Return the snapshots before and after, of exactly what changed since; None if nothing did. The second is None if it is not known."""
+
     async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
         """Save the same paths again, with the difference. None if they can no longer be read."""
 
     async def before_restore(self, cause: Restore, workspace: Workspace, undos: Sequence[Undo]) -> Snapshot:
         """Save what a restore with these previewed undos will replace or remove. Raises: as `before`."""
 
-    async def before_commit(self, cause: Call, workspace: Workspace, intents: Sequence[PathIntent]) -> Snapshot:
-        """Save what a commit with this manifest will replace or remove. What it creates is recorded as absent. Raises: as `before`."""
+    async def before_commit(
+        self,
+        cause: Call,
+        workspace: Workspace,
+        intents: Sequence[PathIntent],
+        replaced: Mapping[str, ReplacedFile] = NOTHING_REPLACED,
+    ) -> Snapshot:
+        """Save what a commit with this manifest will replace or remove. What it creates is recorded as absent. Raises: as `before`.
+
+        `replaced` are files that are known, by path: they are not read again.
+        """
 
     async def after_commit(
         self, before: Snapshot, workspace: Workspace, intents: Sequence[PathIntent], left_alone: Collection[str]
@@ -81,8 +110,11 @@ class Snapshots(Protocol):
     async def compare(self, change: RecordedChange, paths: Collection[str], workspace: Workspace | None) -> str:
         """Compute the difference that a change made to these paths, from what is kept and what is still in the workspace."""
 
-    async def preview(self, workspace: Workspace, undos: Sequence[Undo]) -> RestorePreview:
-        """Return what this restore would do to the current files. Raises: SnapshotDamaged."""
+    async def preview(self, workspace: Workspace, undos: Sequence[Undo], *, to_restore: bool = False) -> RestorePreview:
+        """Return what this restore would do to the current files. Raises: SnapshotDamaged.
+
+        `to_restore`: it is restored at once, so contents of small files are remembered and `before_restore` does not read them again.
+        """
 
     async def merge(self, base: PathImage, mine: PathImage, workspace: Workspace) -> PathImage | None:
         """Merge the changes of a text file, from the kept `base` to the kept `mine`, into what the workspace has there now.

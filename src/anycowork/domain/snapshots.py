@@ -1,7 +1,8 @@
 """Snapshots: the state of changed paths at one point in time, and what undoing changes would restore. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Protocol
 
 from anycowork.domain.messages import Json
@@ -54,6 +55,19 @@ class PathImage:
 
 def absent(path: str) -> PathImage:
     return PathImage(path, Kind.ABSENT)
+
+
+@leaf_value
+class ReplacedFile:
+    """A file that a commit will replace or remove, as it was read when the changes were scanned. The commit replaces only this content."""
+
+    hash: str
+    content: bytes
+    mode: int
+    mtime: int
+
+
+NOTHING_REPLACED: Mapping[str, ReplacedFile] = MappingProxyType({})
 
 
 @value
@@ -151,11 +165,15 @@ class RecordedChange:
 
 @leaf_value
 class SeenEntry:
-    """A file whose content was read: while it has this inode and this ctime (ns), its content has this hash."""
+    """A file whose content was read: while it has this inode and this ctime (ns), its content has this hash.
+
+    `content` is the content itself, if it was remembered.
+    """
 
     inode: int
     ctime: int
     hash: str
+    content: bytes | None = None
 
 
 @leaf_value
@@ -190,9 +208,9 @@ def undoing(changes: Iterable[RecordedChange], *, for_chat: str | None = None) -
         before = {image.path: image for image in change.before.images}
         after = None if change.after is None else {image.path: image for image in change.after.images}
         for path in {**before, **(after or {})}:
-            was = before.get(path, absent(path))
-            expected = None if after is None else after.get(path, absent(path))
-            same = after is not None and was.same_as(after.get(path, absent(path)))
+            was = before.get(path) or absent(path)
+            expected = None if after is None else after.get(path) or absent(path)
+            same = expected is not None and was.same_as(expected)
             theirs = for_chat is not None and change.before.chat_id != for_chat and not same
             found[path] = _extended(found.get(path), was, expected, OTHER_CHAT if theirs else None)
     return [found[path] for path in sorted(found)]

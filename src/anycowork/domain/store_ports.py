@@ -1,4 +1,4 @@
-"""Ports of the store besides `ports.py`: pages for clients, client keys and their usage, idempotency, roots, leases; `StoreParts` names all.
+"""Ports of the store besides `ports.py`: pages for clients, client keys and their usage, idempotency, roots, leases; `DatabasePort` names all.
 
 `tests/contract/` holds every store to them.
 """
@@ -10,7 +10,7 @@ from anycowork.domain.audit import ChainEnd, ChainHead, Link
 from anycowork.domain.chats import Chat, ChatState, Turn
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
-from anycowork.domain.metering import Account, Day, KeyLimits
+from anycowork.domain.metering import Account, DailyUse, KeyLimits
 from anycowork.domain.ports import Journal, MessagePage, Rules, Store, SystemPrompts
 from anycowork.domain.principals import Principal
 from anycowork.domain.snapshot_ports import SnapshotRows
@@ -90,14 +90,14 @@ class KeyLedger(Protocol):
     async def account(self, key_id: str, date: str) -> Account:
         """Return the key's account. It is read once; from then on the account in memory is authoritative."""
 
-    async def refresh(self, day: Day) -> None:
+    async def refresh(self, day: DailyUse) -> None:
         """Add to the day in memory what other servers have counted of it since."""
 
-    def changed(self, day: Day) -> None:
+    def changed(self, day: DailyUse) -> None:
         """Schedule the day for writing, in a batch. The caller does not wait."""
 
-    async def day(self, key_id: str, date: str) -> Day: ...
-    async def totals(self) -> Mapping[str, Day]:
+    async def day(self, key_id: str, date: str) -> DailyUse: ...
+    async def totals(self) -> Mapping[str, DailyUse]:
         """Return the sum of all days of each key. Pending changes are durable when this returns."""
 
 
@@ -152,17 +152,17 @@ class Leases(Protocol):
         """
 
 
-class StoredData(ReadStore, SnapshotRows, Protocol):
+class StoreQueries(ReadStore, SnapshotRows, Protocol):
     """Everything that is read from the store."""
 
 
-class StoreParts(Protocol):
+class DatabasePort(Protocol):
     """An open store: what the composition root needs, whatever database is behind it."""
 
     @property
     def journal(self) -> Journal: ...
     @property
-    def store(self) -> StoredData: ...
+    def store(self) -> StoreQueries: ...
     @property
     def principals(self) -> ClientKeysPort: ...
     @property

@@ -10,8 +10,12 @@ from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Workspace, names_noth
 from anycowork.domain.question import Question
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import ChangesDecision
+from anycowork.domain.snapshots import ReplacedFile
 from anycowork.domain.tools import Intent, Parameters, PathIntent, ToolResult, ToolSpec
 from anycowork.domain.values import value
+
+Intend = Callable[[Intent, Mapping[str, ReplacedFile]], Awaitable[None]]
+"""Makes an intent durable before its effect. The files are known contents of paths that it replaces, by path."""
 
 
 @value
@@ -39,7 +43,7 @@ class ToolContext:
     user_text: str = ""
     wary: bool = False
     progress: Callable[[str], None] | None = None
-    intend: Callable[[Intent], Awaitable[None]] | None = None
+    intend: Intend | None = None
     committed: Callable[[Sequence[str]], None] | None = None
     named: Callable[[str], bool] = names_nothing
     named_network: tuple[Destination, ...] = ()

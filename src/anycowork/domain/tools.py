@@ -216,11 +216,11 @@ class Intent:
     command: str | None = None
     contained: bool = False
     staged: str | None = None
-    held: "Held | None" = None
+    held: "HeldChanges | None" = None
 
 
 @value
-class Held:
+class HeldChanges:
     """A command that has run and whose changes wait for a person's decision: the reasons, the diff, and the command's result.
 
     `every_time`: it asks because of what it changed, so no command rule can prevent the question. `beneath` identifies what the

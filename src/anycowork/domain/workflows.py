@@ -53,7 +53,7 @@ class Parameter:
 
 
 @value
-class Prompt:
+class PromptStep:
     """Sends this text to the agent."""
 
     text: str
@@ -82,14 +82,14 @@ class ShowChanges:
 
 
 @value
-class Nested:
+class NestedWorkflow:
     """Inserts another workflow's steps. `given` are its parameters as written in the file."""
 
     workflow: str
     given: Mapping[str, str] = field(hash=False)
 
 
-Action = Prompt | ToolUse | AskStep | ShowChanges
+Action = PromptStep | ToolUse | AskStep | ShowChanges
 
 
 @value
@@ -97,7 +97,7 @@ class Step:
     """A step as written in a definition, at `line`."""
 
     title: str
-    does: Action | Nested
+    does: Action | NestedWorkflow
     line: int = 1
 
 
@@ -139,7 +139,7 @@ class RunStep:
 
     def to_json(self) -> Json:
         match self.does:
-            case Prompt(text):
+            case PromptStep(text):
                 rest: Json = {"kind": "prompt", "text": text}
             case ToolUse(tool, parameters, may_fail):
                 rest = {"kind": "tool", "tool": tool, "parameters": parameters, "may_fail": may_fail}
@@ -160,7 +160,7 @@ class RunStep:
 def _action(stored: Mapping[str, JsonValue]) -> Action:
     match stored:
         case {"kind": "prompt", "text": str(text)}:
-            return Prompt(text)
+            return PromptStep(text)
         case {"kind": "tool", "tool": str(tool), "parameters": dict(parameters)}:
             return ToolUse(tool, parameters, may_fail=stored.get("may_fail") is True)
         case {"kind": "ask", "question": dict(question), "stop_on": list(stop_on)}:

@@ -16,8 +16,8 @@ from anycowork.domain.engine import (
     RunCancelled,
     RunFailed,
     RunOver,
+    RunSegment,
     RunState,
-    Segment,
     SegmentHandler,
     WorkerInfo,
     require_json,
@@ -26,7 +26,7 @@ from anycowork.domain.errors import AnyCoworkError, Invalid, NotFound, StorageFa
 from anycowork.domain.messages import Json
 from anycowork.engine.dbos_runtime import QUEUE, DbosRuntime, LostSegment, workflow_id
 from anycowork.engine.liveness import HUNG_SECONDS, Liveness
-from anycowork.engine.postgres_link import PostgresLink
+from anycowork.engine.reconnecting_connection import ReconnectingConnection
 from anycowork.engine.run_table import RunTable
 
 log = logging.getLogger(__name__)
@@ -53,8 +53,8 @@ class DbosEngine:
     ) -> None:
         self.worker_id = f"{name}-{secrets.token_hex(6)}"
         self._poll_seconds = poll_seconds
-        self._runs = RunTable(link := PostgresLink(url, timeout=ANSWER_SECONDS * 4))
-        self._held = PostgresLink(url, timeout=ANSWER_SECONDS)
+        self._runs = RunTable(link := ReconnectingConnection(url, timeout=ANSWER_SECONDS * 4))
+        self._held = ReconnectingConnection(url, timeout=ANSWER_SECONDS)
         self._links = (link, self._held)
         self._liveness = Liveness(
             self._held, worker_id=self.worker_id, name=name, takes_runs=takes_runs, hung_seconds=hung_seconds
@@ -63,7 +63,7 @@ class DbosEngine:
             url, executor_id=self.worker_id, takes_runs=takes_runs, polling_seconds=poll_seconds
         )
         self._handlers: dict[str, SegmentHandler] = {}
-        self._active: dict[str, tuple[Segment, asyncio.Task[Json | Park]]] = {}
+        self._active: dict[str, tuple[RunSegment, asyncio.Task[Json | Park]]] = {}
         self._waiting: dict[str, asyncio.Event] = {}
         self._watch: asyncio.Task[None] | None = None
         self._launched = self._closing = self._lost = False
@@ -181,7 +181,7 @@ class DbosEngine:
                 del self._active[run_id]
         await self._record(segment, task)
 
-    async def _handle(self, segment: Segment) -> Json | Park:
+    async def _handle(self, segment: RunSegment) -> Json | Park:
         handler = self._handlers.get(segment.kind)
         if handler is None:
             raise Invalid(f"No handler is registered for runs of kind '{segment.kind}'.", param="kind")
@@ -190,7 +190,7 @@ class DbosEngine:
             require_json(outcome)
         return outcome
 
-    async def _record(self, segment: Segment, task: "asyncio.Task[Json | Park]") -> None:
+    async def _record(self, segment: RunSegment, task: "asyncio.Task[Json | Park]") -> None:
         """Writes how the segment ended. Raises: CancelledError if the run is no longer ours, or goes back to the queue."""
         if task.cancelled():
             await self._runs.let_go(segment)

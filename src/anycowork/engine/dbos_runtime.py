@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from anycowork.engine.postgres_link import keepalive_options
+from anycowork.engine.reconnecting_connection import keepalive_options
 
 APPLICATION_VERSION = "anycowork-segments-1"
 """Our own: the default changes with every release of the program or of DBOS, and runs of the old one would never be taken up."""
@@ -17,7 +17,7 @@ APPLICATION_VERSION = "anycowork-segments-1"
 QUEUE = "anycowork_segments"
 WORKFLOW = "anycowork_segment"
 RUNS_PER_WORKER = 4
-RunSegment = Callable[[str, int], None]
+SegmentRunner = Callable[[str, int], None]
 
 
 class RefusedPickle(Exception):
@@ -43,7 +43,7 @@ class DbosRuntime:
 
         assert dbos.DBOS is not None
 
-    def launch(self, run_segment: RunSegment) -> None:
+    def launch(self, run_segment: SegmentRunner) -> None:
         """Raises: whatever the database's driver raises."""
         import dbos
         from dbos import _serialization
@@ -114,7 +114,7 @@ def workflow_id(run_id: str, number: int) -> str:
     return f"{run_id}:{number}"
 
 
-def _workflow(run_segment: RunSegment) -> RunSegment:
+def _workflow(run_segment: SegmentRunner) -> SegmentRunner:
     def anycowork_segment(run_id: str, number: int) -> None:
         run_segment(run_id, number)
 

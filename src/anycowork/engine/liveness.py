@@ -9,7 +9,7 @@ import os
 import platform
 
 from anycowork.domain.errors import StorageFault
-from anycowork.engine.postgres_link import PostgresLink
+from anycowork.engine.reconnecting_connection import ReconnectingConnection
 from anycowork.engine.run_table import LOCK
 
 HUNG_SECONDS = 8.0
@@ -24,7 +24,9 @@ WHERE w.id <> %s AND w.seen_at < now() - make_interval(secs => %s)
 class Liveness:
     """The membership of this process. `link` is used for nothing else: the lock lives as long as its connection."""
 
-    def __init__(self, link: PostgresLink, *, worker_id: str, name: str, takes_runs: bool, hung_seconds: float) -> None:
+    def __init__(
+        self, link: ReconnectingConnection, *, worker_id: str, name: str, takes_runs: bool, hung_seconds: float
+    ) -> None:
         self._link = link
         self._id = worker_id
         self._name = name

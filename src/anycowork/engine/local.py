@@ -12,8 +12,8 @@ from anycowork.domain.engine import (
     RunCancelled,
     RunFailed,
     RunOver,
+    RunSegment,
     RunState,
-    Segment,
     SegmentHandler,
     WorkerInfo,
     require_json,
@@ -130,11 +130,11 @@ class InProcessEngine:
         await run.changed.wait()
 
     def _begin(self, key: str, run: _Run, signal: Json | None) -> None:
-        segment = Segment(key, run.kind, run.payload, run.number, signal, epoch=run.number + 1)
+        segment = RunSegment(key, run.kind, run.payload, run.number, signal, epoch=run.number + 1)
         run.state, run.waits_for = RunState.ACTIVE, None
         run.task = self._tasks.create_task(self._segment(key, run, segment))
 
-    async def _segment(self, key: str, run: _Run, segment: Segment) -> None:
+    async def _segment(self, key: str, run: _Run, segment: RunSegment) -> None:
         try:
             outcome = await self._handlers[run.kind](segment)
             if run.state is not RunState.ACTIVE:

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from anycowork.domain.engine import RunState, Segment, WorkerInfo
+from anycowork.domain.engine import RunSegment, RunState, WorkerInfo
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
-from anycowork.engine.postgres_link import PostgresLink
+from anycowork.engine.reconnecting_connection import ReconnectingConnection
 
 _SCHEMA = """
 SELECT pg_advisory_xact_lock(hashtextextended('anycowork-engine-schema', 0));
@@ -68,7 +68,7 @@ class RunEnd:
 
 
 class RunTable:
-    def __init__(self, link: PostgresLink) -> None:
+    def __init__(self, link: ReconnectingConnection) -> None:
         self._link = link
 
     async def create_schema(self) -> None:
@@ -97,7 +97,7 @@ class RunTable:
         found = await self._link.fetch(_ADVANCE, run_id)
         return int(found[0][0]) if found else None
 
-    async def pick_up(self, run_id: str, number: int, owner: str) -> Segment | None:
+    async def pick_up(self, run_id: str, number: int, owner: str) -> RunSegment | None:
         """Make the owner the only writer of the run; None if this segment is over."""
         found = await self._link.fetch(
             "UPDATE anycowork_engine.runs SET epoch = epoch + 1, attempts = attempts + 1, owner = %s, changed_at = now()"
@@ -110,11 +110,11 @@ class RunTable:
             return None
         kind, payload, signal, attempts, epoch = found[0]
         told = msgspec.json.decode(signal) if signal is not None else None
-        return Segment(run_id, kind, msgspec.json.decode(payload), number, told, attempts, epoch)
+        return RunSegment(run_id, kind, msgspec.json.decode(payload), number, told, attempts, epoch)
 
     async def finish(
         self,
-        segment: Segment,
+        segment: RunSegment,
         state: RunState,
         *,
         waits_for: str | None = None,
@@ -135,7 +135,7 @@ class RunTable:
         )
         return bool(found)
 
-    async def let_go(self, segment: Segment) -> None:
+    async def let_go(self, segment: RunSegment) -> None:
         """Tell who cancelled the run that its handler has ended."""
         await self._link.fetch(
             "UPDATE anycowork_engine.runs SET owner = NULL WHERE run_id = %s AND epoch = %s",

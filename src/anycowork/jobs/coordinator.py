@@ -20,7 +20,7 @@ from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.failures import MOST_INTERRUPTIONS, MOST_REPLANS, after_failure, after_turn
 from anycowork.jobs.isolated_tasks import IsolatedTasks, is_reported
-from anycowork.jobs.job_placement import Everywhere, JobPlacement
+from anycowork.jobs.job_placement import JobPlacement, LocalPlacement
 from anycowork.jobs.job_records import JobRecords
 from anycowork.jobs.job_state import JobState, JobStates
 from anycowork.jobs.job_writer import ChatTurns, JobWriter
@@ -66,7 +66,7 @@ class JobCoordinator:
             clock=clock,
             parallel_tasks=parallel_tasks,
         )
-        self._placement = placement or Everywhere()
+        self._placement = placement or LocalPlacement()
         self.on_done: Callable[[str], None] = lambda chat_id: None
         self._tasks = tasks
         self._sleep = sleep

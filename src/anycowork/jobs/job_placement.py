@@ -10,7 +10,7 @@ class JobPlacement(Protocol):
         """Whether this process takes the job on. Raises: StorageFault."""
 
 
-class Everywhere:
+class LocalPlacement:
     """Runs every job here: no other process could."""
 
     async def runs_here(self, job: Job) -> bool:

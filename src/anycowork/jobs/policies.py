@@ -6,7 +6,7 @@ from anycowork.agent.turn_policy import EVERYTHING, TurnEnd
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import PlanRow
 from anycowork.domain.chats import ChatState, EndReason
-from anycowork.domain.events import NewEvent
+from anycowork.domain.events import EventType, NewEvent
 from anycowork.domain.jobs import Job, JobStatus, JobTask, step_statuses
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.plan_status import PlanStatus, StepStatus, plan_status
@@ -106,12 +106,12 @@ class TaskPolicy(_AskOnce):
         messages = tuple(_as_result(m, report) for m in end.messages)
         told = () if task.status is TaskStatus.RUNNING else (event_factory.task_ended(task),)
         events = (*told, self._plan_update(task))
-        writes = tuple(write for write in end.writes if not isinstance(write, PlanRow))  # a worker proposes no plan
+        end = _without_proposals(end)
         return replace(
             end,
             messages=messages,
-            writes=(*writes, task),
-            events=(*(e for e in end.events if e.type.value != "plan-update"), *events),
+            writes=(*end.writes, task),
+            events=(*end.events, *events),
             state=ChatState.RUNNING,  # the job goes on
         )
 
@@ -156,12 +156,27 @@ class ClosingPolicy(_AskOnce):
         return None if text.strip() else self.ask_once("The job needs its final response: answer in words.")
 
     def end(self, end: TurnEnd) -> TurnEnd:
+        end = _without_proposals(end)
         said = next((m.content for m in end.messages if m.role is Speaker.ASSISTANT), "")
         if self._job.collects:
             job = replace(self._job, status=JobStatus.AWAITING_COMMIT, final_response=said)
             return replace(end, writes=(*end.writes, job), events=(*end.events, event_factory.job_updated(job)))
         job = replace(self._job, status=JobStatus.COMPLETED, final_response=said, completed_at=self._now())
         return replace(end, writes=(*end.writes, job), events=(*end.events, event_factory.job_completed(job)))
+
+
+def _without_proposals(end: TurnEnd) -> TurnEnd:
+    """Only a job's planner proposes plans: another agent that writes one has written text, and nobody waits for an answer to it."""
+    return replace(
+        end,
+        reason=EndReason.ANSWERED if end.reason is EndReason.PLANNED else end.reason,
+        messages=tuple(
+            replace(m, message_type=MessageType.TEXT, payload=None) if m.message_type is MessageType.PLAN else m
+            for m in end.messages
+        ),
+        writes=tuple(write for write in end.writes if not isinstance(write, PlanRow)),
+        events=tuple(event for event in end.events if event.type is not EventType.PLAN_UPDATE),
+    )
 
 
 def proved(step_status: StepStatus | None, *, has_check: bool) -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue, ValidationError
 
-from anycowork.domain.boundary import Text, Written
+from anycowork.domain.boundary import ModelDocument, Text
 from anycowork.domain.messages import Json
 from anycowork.domain.model import LONGEST_REPLY
 
@@ -19,7 +19,7 @@ class ReportStatus(StrEnum):
     FAILURE = "failure"
 
 
-class TaskReport(Written):
+class TaskReport(ModelDocument):
     status: Annotated[ReportStatus, Field(strict=False)]
     summary: Text
     evidence: JsonValue = None

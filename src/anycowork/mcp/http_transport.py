@@ -70,7 +70,7 @@ def _client(
 def _bounded_transport(own: str, unauthorized: Callable[[], None]) -> "httpx2.AsyncBaseTransport":
     import httpx2
 
-    class Counted(httpx2.AsyncByteStream):
+    class BoundedStream(httpx2.AsyncByteStream):
         def __init__(self, stream: Any) -> None:
             self._stream = stream
 
@@ -95,7 +95,7 @@ def _bounded_transport(own: str, unauthorized: Callable[[], None]) -> "httpx2.As
             response = await super().handle_async_request(request)
             if response.status_code == 401 and asked.netloc == own:
                 unauthorized()
-            response.stream = Counted(response.stream)
+            response.stream = BoundedStream(response.stream)
             return response
 
     return BoundedTransport()

@@ -23,8 +23,8 @@ from anycowork.mcp.message_size import has_too_many_values
 from anycowork.mcp.program import ServerProgram, start_words
 from anycowork.sandbox.bubblewrap import VisiblePaths
 from anycowork.sandbox.egress import Egress, proxy_environment
-from anycowork.sandbox.masks import Covered, cover
-from anycowork.sandbox.proxy import Reach
+from anycowork.sandbox.masks import MaskedPaths, cover
+from anycowork.sandbox.proxy import NetworkReach
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.stage import Stage
 from anycowork.workspace.jail import Jail
@@ -74,7 +74,7 @@ class ServerLauncher:
                 first = b""
             else:
                 stage = await things.enter_async_context(self.sandbox.read_only(root or "/"))
-                reach = Reach(wanted_destinations(network), wanted_destinations(network)) if network else None
+                reach = NetworkReach(wanted_destinations(network), wanted_destinations(network)) if network else None
                 covered = await self._covered(root, stage)
                 launch = things.enter_context(
                     self.sandbox.launch(
@@ -102,9 +102,9 @@ class ServerLauncher:
             return frozenset()
         return frozenset(mask.place.path for mask in self.sandbox.key_files.masks(Jail(root), is_key_file))
 
-    async def _covered(self, root: str | None, stage: Stage) -> Covered:
+    async def _covered(self, root: str | None, stage: Stage) -> MaskedPaths:
         if root is None or self.sandbox is None:
-            return Covered()
+            return MaskedPaths()
         sandbox = self.sandbox
         return await asyncio.to_thread(cover, Jail(root), stage, _KEY_FILES, sandbox.key_files, sandbox.hidden_paths)
 

@@ -10,11 +10,11 @@ import msgspec
 from anycowork.domain.approvals import Approval, ApprovalState, AskWhen
 from anycowork.domain.chats import Autonomy, Turn
 from anycowork.domain.disclosure import Disclosure, call_items
-from anycowork.domain.errors import BadParameters, DeniedByRule, RejectedByUser, UnknownTool
+from anycowork.domain.errors import BadParameters, DeniedByRule, NotAllowed, RejectedByUser, UnknownTool
 from anycowork.domain.key_files import looks_secret
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Hidden, Rules, Store
-from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.principals import Principal, PrincipalKind, Scope
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.rules import ChangesDecision, Effect
 from anycowork.domain.tool_ports import Prepared, Tool, Toolbox, ToolContext
@@ -346,6 +346,18 @@ def admit_person(principal: Principal) -> str:
     """
     principal.require(Scope.DECIDE)
     return principal.label()
+
+
+def admit_own_command(principal: Principal) -> str:
+    """Admit a command that a person runs for themselves, and return who. Roles, plans and rules limit agents, not the person.
+
+    An editor or a host with the person's token is not the person: what it sends may come from a model. Raises: NotAllowed.
+    """
+    if principal.kind is not PrincipalKind.PERSON:
+        raise NotAllowed(
+            f"{principal.name} may not run commands here. Only a person may, in this server's own page or terminal, with the server's token."
+        )
+    return admit_person(principal)
 
 
 def bind(call: Call, prepared: Prepared, context: CallContext, held: Intent | None = None) -> str:

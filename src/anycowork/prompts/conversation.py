@@ -13,6 +13,7 @@ from anycowork.domain.messages import (
     is_continuation,
 )
 from anycowork.domain.model import ContentPart, PromptMessage
+from anycowork.domain.person_commands import command_note
 from anycowork.prompts.compaction import is_compaction
 
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
@@ -136,6 +137,8 @@ def _word(payload: Json, key: str) -> str | None:
 def _prompt_message(message: Message) -> PromptMessage | None:
     if is_continuation(message) and message.role is Speaker.SYSTEM:
         return _one(USER, CONTINUED)
+    if (note := command_note(message)) is not None:
+        return _one(USER, note)
     if is_compaction(message) or is_checkpoint_note(message):
         return _one(USER, message.content)
     if message.role is Speaker.SYSTEM or not message.content.strip() or is_asked_by_call(message):

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from anycowork.domain.errors import BuiltIn, NotFound
 from anycowork.domain.messages import Json
-from anycowork.domain.model import Offer
+from anycowork.domain.model import ToolDefinition
 from anycowork.domain.ports import InstructionFiles, SystemPrompts
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.system_prompts import DEFAULT_ID, SystemPrompt
@@ -69,7 +69,7 @@ class PromptTarget:
 class OfferedTools:
     """Native tool definitions, and their size in tokens."""
 
-    tools: tuple[Offer, ...]
+    tools: tuple[ToolDefinition, ...]
     tokens: int
 
 
@@ -123,7 +123,7 @@ class PromptService:
             found = offered_tools(specs_for(aim), role, budget_tokens=aim.offered, request=aim.request)
             more = [tool.spec for name in unlisted if (tool := toolbox.find(name)) is not None]
             shown = [*found.shown, *(spec for spec in more if role.grants(spec.permissions))]
-            tools = tuple(Offer(spec.name, spec.description, spec.schema) for spec in shown)
+            tools = tuple(ToolDefinition(spec.name, spec.description, spec.schema) for spec in shown)
             return OfferedTools(tools, offer_tokens(shown))
 
         @lru_cache(maxsize=64)

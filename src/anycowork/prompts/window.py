@@ -3,8 +3,9 @@ messages are never changed."""
 
 from collections.abc import Iterable, Sequence
 
-from anycowork.domain.messages import Message
+from anycowork.domain.messages import Message, Speaker
 from anycowork.domain.model import ContentPart, PromptMessage
+from anycowork.domain.person_commands import ended_command
 from anycowork.domain.values import value
 from anycowork.prompts.conversation import SYSTEM, USER, PromptConversation, is_summary
 from anycowork.prompts.history_budget import LEFT_OUT, RESULT_CAP, HistoryBudget, MeasuredMessage, measured
@@ -24,7 +25,7 @@ def optimize_history_by_tokens(
 
 
 @value
-class Shown:
+class SelectedMessages:
     """The messages for the model, and their estimated tokens: counted per message, before adjacent ones are merged.
 
     `full`: something that the agent did in the current turn is not among them.
@@ -44,6 +45,7 @@ class Window:
         self._begins_late = begins_late
         self._result_cap = result_cap
         self._length = 0
+        self._notes: list[Message] = []
         self._items: list[MeasuredMessage] = []
         self._whole = _BuiltConversation()
         self._tokens = 0
@@ -56,9 +58,20 @@ class Window:
         return self._length
 
     def add(self, message: Message) -> None:
+        """Append a message. What a person ran for themselves is told with their next message, never between a call and its result."""
         self._length += 1
+        if ended_command(message) is not None:
+            self._notes.append(message)
+            return
+        if message.role is Speaker.USER:
+            for note in self._notes:
+                self._append(note)
+            self._notes = []
         if is_summary(message):
             self._begin_anew()
+        self._append(message)
+
+    def _append(self, message: Message) -> None:
         item = measured(message, ratio=self.ratio, result_cap=self._result_cap)
         if item.prompt_form is not None:
             self._items.append(item)
@@ -74,7 +87,7 @@ class Window:
         self._fitting, self._fitted, self._part = None, 0, _BuiltConversation()
         self._begins_late = False
 
-    def shown(self, *, budget: int, system: str = "") -> Shown:
+    def shown(self, *, budget: int, system: str = "") -> SelectedMessages:
         """As `optimize_history_by_tokens`."""
         if self._system.text is not system:
             self._system = _System(system, tokens(system, self.ratio) + FRAME if system else 0)
@@ -83,10 +96,10 @@ class Window:
             system_prompt.tokens + self._tokens <= budget and not self._begins_late
         ):  # nearly always; then nothing has to give way
             self._whole.extend(self._items[self._whole.count :])
-            return Shown((*system_prompt.messages, *self._whole.turns), system_prompt.tokens + self._tokens)
+            return SelectedMessages((*system_prompt.messages, *self._whole.turns), system_prompt.tokens + self._tokens)
         kept, weight = self._within(budget - system_prompt.tokens)
         full = self._fitting is not None and self._fitting.current_turn_cut
-        return Shown((*system_prompt.messages, *kept), system_prompt.tokens + weight, full)
+        return SelectedMessages((*system_prompt.messages, *kept), system_prompt.tokens + weight, full)
 
     def _within(self, token_budget: int) -> tuple[list[PromptMessage], int]:
         if self._fitting is None or self._fitting.budget != token_budget:

@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 
 from anycowork.domain.delegates import AGENT_PROVIDER, delegate_tool
-from anycowork.domain.model import Chunk, ContentPart, Finished, ModelRequest, PromptMessage, TextChunk, UsageChunk
+from anycowork.domain.model import Chunk, ContentPart, ModelRequest, PromptMessage, ReplyFinished, TextChunk, UsageChunk
 
 _KEYS = ("tool", "type", "<")
 _REJECTED = "Result of reply ("  # the server's own note on an answer
@@ -24,7 +24,7 @@ class DelegateProvider:
         reply = next_reply(request.model, request.messages)
         yield TextChunk(reply)
         yield UsageChunk(prompt=0, completion=0)
-        yield Finished("stop")
+        yield ReplyFinished("stop")
 
 
 def next_reply(name: str, messages: Sequence[PromptMessage]) -> str:

@@ -12,12 +12,12 @@ from anycowork.domain.messages import Json
 from anycowork.domain.model import (
     LEAST_NATIVE_CONTEXT,
     UNKNOWN_MODEL,
-    Calling,
     ContextSize,
     ModelCatalog,
     ModelFacts,
     ModelOptions,
     Provider,
+    ToolCallStyle,
 )
 from anycowork.domain.provider_errors import BadKey, NoSuchModel, ProviderFault, Unreachable, Untrusted
 from anycowork.providers.anthropic.provider import AnthropicProvider
@@ -119,7 +119,9 @@ class ProviderRegistry:
     def options(self, model_id: str | None) -> ModelOptions:
         """Returns the model's request options as configured, limited by its context. Raises: NoSuchModel."""
         config, model = self._resolve(model_id)
-        options = replace(config.options, calling=Calling.TEXT) if _too_small_for_offers(config) else config.options
+        options = (
+            replace(config.options, calling=ToolCallStyle.TEXT) if _too_small_for_offers(config) else config.options
+        )
         return replace(options, images=True) if config.sees(model) else options
 
     def upstreams(self) -> list[tuple[Upstream, tuple[str, ...]]]:
@@ -325,7 +327,7 @@ def _with_its_own_default(config: ProviderConfig) -> tuple[ProviderConfig, str]:
 
 
 def _too_small_for_offers(config: ProviderConfig) -> bool:
-    return config.options.calling is Calling.NATIVE and config.context_tokens < LEAST_NATIVE_CONTEXT
+    return config.options.calling is ToolCallStyle.NATIVE and config.context_tokens < LEAST_NATIVE_CONTEXT
 
 
 def _address(config: ProviderConfig) -> str | None:

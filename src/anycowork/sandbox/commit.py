@@ -28,12 +28,12 @@ _FEW = 32  # up to this number each file and folder is synced; beyond it, the wh
 _FEW_NEW = 8  # a new folder with fewer paths in it is made path by path
 
 
-class NothingMade(OSError):
+class NothingCommitted(OSError):
     """The disk refused before anything of a commit was moved."""
 
 
 @dataclass(slots=True)
-class Applied:
+class CommitOutcome:
     """`conflicts` are paths in neither their old nor their final state; they were left alone."""
 
     done: int = 0
@@ -57,7 +57,7 @@ def seal(upper: Path, delta: Delta) -> None:
             os.fsync(fd)
 
 
-def apply(stage: Path, jail: Jail, intents: Iterable[PathIntent], *, delta: Delta | None = None) -> Applied:
+def apply(stage: Path, jail: Jail, intents: Iterable[PathIntent], *, delta: Delta | None = None) -> CommitOutcome:
     """Moves the staged changes into place. `delta` is what was found in the stage; without it, an interrupted commit is finished.
 
     Raises: NothingMade if the disk has no space, OSError if it refuses later: calling it again finishes the rest.
@@ -76,7 +76,7 @@ class _Committer:
         changes = delta.changes if delta else []
         self._seen = {change.place.path: change.before for change in changes if change.before is not None}
         self._plain = {change.place.path for change in changes if change.after is not None and change.after.plain}
-        self._outcome = Applied()
+        self._outcome = CommitOutcome()
         self._touched: set[str] = set()
         self._there = LastFolder(jail)
         self._staged = LastFolder(self._upper or jail)
@@ -91,7 +91,7 @@ class _Committer:
         self._there.close()
         self._staged.close()
 
-    def run(self, intents: list[PathIntent]) -> Applied:
+    def run(self, intents: list[PathIntent]) -> CommitOutcome:
         gone = [item for item in intents if item.after is None]
         folders = [item for item in intents if item.after == FOLDER]
         others = [item for item in intents if item.after not in (None, FOLDER)]
@@ -136,7 +136,7 @@ class _Committer:
         except PermissionError:
             return False
         except OSError as error:
-            raise NothingMade(error.errno, error.strerror) from None
+            raise NothingCommitted(error.errno, error.strerror) from None
         return True
 
     def _copy_all_ahead(self, items: list[PathIntent]) -> None:
@@ -147,7 +147,7 @@ class _Committer:
             if not few:
                 sync_file_system(self._carrier)
         except OSError as error:
-            raise NothingMade(error.errno, error.strerror) from None
+            raise NothingCommitted(error.errno, error.strerror) from None
 
     def _copy_ahead(self, item: PathIntent, *, synced: bool) -> None:
         folder, _, name = item.path.rpartition("/")
@@ -209,7 +209,7 @@ class _Committer:
     def _make(self, item: PathIntent) -> None:
         folder, _, name = item.path.rpartition("/")
         try:
-            done = self._one(item, name, self._there.at(folder), folder)
+            done = self._replaced_at_once(item, name, folder) or self._one(item, name, self._there.at(folder), folder)
         except FileMissing:
             done = item.after is None
         except (ToolFault, OutsideWorkspace):  # a link or a file is now on the way
@@ -219,6 +219,21 @@ class _Committer:
             self._touched.add(folder)
         else:
             self._outcome.conflicts.append(item.path)
+
+    def _replaced_at_once(self, item: PathIntent, name: str, folder: str) -> bool:
+        """Renames a staged file over the very file that was scanned: two system calls. Returns False if that is not the case."""
+        known = self._seen.get(item.path)
+        if known is None or known.kind != FILE or item.kind != FILE or item.path not in self._plain or self._carried:
+            return False
+        try:
+            parent = self._there.at(folder)
+            now = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            if (known.inode, known.ctime) != (now.st_ino, now.st_ctime_ns):
+                return False
+            os.rename(name, name, src_dir_fd=self._staged.at(folder), dst_dir_fd=parent)
+        except (OSError, ToolFault, OutsideWorkspace):
+            return False
+        return True
 
     def _one(self, item: PathIntent, name: str, parent: int, folder: str) -> bool:
         """Returns whether the path is now in its final state."""

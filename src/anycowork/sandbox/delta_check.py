@@ -9,7 +9,6 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.values import value
 from anycowork.sandbox.delta import LINK, Delta, PathChange
 from anycowork.sandbox.git_changes import GitChanges
-from anycowork.sandbox.path_class import is_stored_by_git
 from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
 
 _NEEDED = {
@@ -21,27 +20,27 @@ CHANGING = frozenset(_NEEDED.values())
 _MOST_NAMED = 10
 
 
-class ObjectionKind(StrEnum):
+class DeltaViolationKind(StrEnum):
     NEVER = "never_path"
     ROLE = "forbidden_by_role"
     CONFLICT = "conflict"
-    NEEDS_WORD = "needs_a_persons_word"
+    NEEDS_APPROVAL = "needs_a_persons_word"
 
 
 @value
-class Objection:
+class DeltaViolation:
     """Why nothing of the delta is committed; `message` names the paths, the reason and the way out.
 
     `asks` is the text for the person who could overrule it.
     """
 
-    why: ObjectionKind
+    why: DeltaViolationKind
     paths: tuple[str, ...]
     message: str
     asks: str = ""
 
 
-def objection_to(
+def find_violation(
     delta: Delta,
     *,
     permissions: frozenset[Permission],
@@ -50,19 +49,19 @@ def objection_to(
     mounted_at: int,
     upper: Path,
     root: str,
-) -> Objection | None:
-    """Returns the first objection, the most serious kind first. `named` tells whether an approved plan or a rule names this exact path.
+) -> DeltaViolation | None:
+    """Returns the first violation, the most serious kind first. `named` tells whether an approved plan or a rule names this exact path.
 
-    A person can overrule the last kind, `NEEDS_WORD`; nobody can overrule the others.
+    A person can overrule the last kind, `NEEDS_APPROVAL`; nobody can overrule the others.
     """
     in_git = GitChanges(delta, upper, root)
     return (
         _never(in_git)
         or _role(delta, permissions, whose)
         or _conflict(delta, mounted_at)
-        or _needs_word(delta, named)
+        or _needs_approval(delta, named)
         or _changes_git(in_git, named)
-        or _loses_history(delta, named)
+        or _loses_history(in_git, named)
     )
 
 
@@ -70,7 +69,7 @@ def may_change_nothing(permissions: frozenset[Permission]) -> bool:
     return not permissions & CHANGING
 
 
-def _never(in_git: GitChanges) -> Objection | None:
+def _never(in_git: GitChanges) -> DeltaViolation | None:
     found = in_git.never()
     if found is None:
         return None
@@ -78,10 +77,10 @@ def _never(in_git: GitChanges) -> Objection | None:
         f"'{shown(found.place.path)}' may not be changed by a command: {found.reason}. "
         "Nothing that the command changed was kept."
     )
-    return Objection(ObjectionKind.NEVER, (found.place.path,), message)
+    return DeltaViolation(DeltaViolationKind.NEVER, (found.place.path,), message)
 
 
-def _role(delta: Delta, permissions: frozenset[Permission], whose: str) -> Objection | None:
+def _role(delta: Delta, permissions: frozenset[Permission], whose: str) -> DeltaViolation | None:
     if permissions >= CHANGING:
         return None
     lacking = [change for change in delta.changes if not _needed(change) <= permissions]
@@ -94,10 +93,10 @@ def _role(delta: Delta, permissions: frozenset[Permission], whose: str) -> Objec
         f"{whose} lacks {missing}, so the command's changes were dropped, all of them ({first.verb}: {listed}). "
         "Switch to a role that may, or let the command do without."
     )
-    return Objection(ObjectionKind.ROLE, tuple(change.place.path for change in lacking), message)
+    return DeltaViolation(DeltaViolationKind.ROLE, tuple(change.place.path for change in lacking), message)
 
 
-def _conflict(delta: Delta, mounted_at: int) -> Objection | None:
+def _conflict(delta: Delta, mounted_at: int) -> DeltaViolation | None:
     touched = [change.place for change in delta.changes if change.newest >= mounted_at]
     if not touched:
         return None
@@ -105,10 +104,10 @@ def _conflict(delta: Delta, mounted_at: int) -> Objection | None:
         f"While the command ran, somebody else changed what it changed too: {_list_paths(touched)}. Nothing was overwritten: "
         "none of the command's changes was made. Look at the files and run it again."
     )
-    return Objection(ObjectionKind.CONFLICT, tuple(place.path for place in touched), message)
+    return DeltaViolation(DeltaViolationKind.CONFLICT, tuple(place.path for place in touched), message)
 
 
-def _needs_word(delta: Delta, named: Callable[[str], bool]) -> Objection | None:
+def _needs_approval(delta: Delta, named: Callable[[str], bool]) -> DeltaViolation | None:
     asked = [place for place in _control_files(delta) if not named(place.path)]
     if not asked:
         return None
@@ -118,7 +117,7 @@ def _needs_word(delta: Delta, named: Callable[[str], bool]) -> Objection | None:
         "or run the command as a step of an approved plan that names the file in its paths."
     )
     asks = f"It changed what steers tools, editors or agents: {_list_paths(asked)}."
-    return Objection(ObjectionKind.NEEDS_WORD, tuple(place.path for place in asked), message, asks)
+    return DeltaViolation(DeltaViolationKind.NEEDS_APPROVAL, tuple(place.path for place in asked), message, asks)
 
 
 def _control_files(delta: Delta) -> Iterator[WorkspacePath]:
@@ -131,7 +130,7 @@ def _control_files(delta: Delta) -> Iterator[WorkspacePath]:
                 yield place
 
 
-def _changes_git(in_git: GitChanges, named: Callable[[str], bool]) -> Objection | None:
+def _changes_git(in_git: GitChanges, named: Callable[[str], bool]) -> DeltaViolation | None:
     asked = [found for found in in_git.asked() if not named(found.place.path)]
     if not asked:
         return None
@@ -141,15 +140,17 @@ def _changes_git(in_git: GitChanges, named: Callable[[str], bool]) -> Objection 
         f"{listed}: {reason}, so a person must allow the change. None of the command's changes was kept. "
         "Let a person do this with git, outside of a command."
     )
-    return Objection(
-        ObjectionKind.NEEDS_WORD, tuple(found.place.path for found in asked), message, f"It changed {listed}: {reason}."
+    return DeltaViolation(
+        DeltaViolationKind.NEEDS_APPROVAL,
+        tuple(found.place.path for found in asked),
+        message,
+        f"It changed {listed}: {reason}.",
     )
 
 
-def _loses_history(delta: Delta, named: Callable[[str], bool]) -> Objection | None:
+def _loses_history(in_git: GitChanges, named: Callable[[str], bool]) -> DeltaViolation | None:
     """Restoring does not touch git's files, so commits that git has stored cannot be brought back."""
-    there = (change.place for change in delta.changes if change.before is not None)
-    lost = [place for place in there if is_stored_by_git(place.parts) and not named(place.path)]
+    lost = [place for place in in_git.stored() if not named(place.path)]
     if not lost:
         return None
     message = (
@@ -157,7 +158,7 @@ def _loses_history(delta: Delta, named: Callable[[str], bool]) -> Objection | No
         "None of the command's changes was kept. Leave tidying up to a person ('git gc')."
     )
     asks = f"It removed or changed commits that git keeps, which no undo brings back: {_list_paths(lost)}."
-    return Objection(ObjectionKind.NEEDS_WORD, tuple(place.path for place in lost), message, asks)
+    return DeltaViolation(DeltaViolationKind.NEEDS_APPROVAL, tuple(place.path for place in lost), message, asks)
 
 
 def _needed(change: PathChange) -> frozenset[Permission]:

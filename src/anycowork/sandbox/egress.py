@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from anycowork.sandbox.netns import PROXY_PORT, listening_in
 from anycowork.sandbox.network import Network, RealNetwork
-from anycowork.sandbox.proxy import ProxyLimits, Reach, Report, SandboxProxy
+from anycowork.sandbox.proxy import NetworkReach, NetworkReport, ProxyLimits, SandboxProxy
 from anycowork.sandbox.sandbox import Launch
 from anycowork.sandbox.stage import Runner
 
@@ -21,7 +21,7 @@ class Egress:
         self._limits = limits or ProxyLimits()
 
     @asynccontextmanager
-    async def beside(self, launch: Launch, runner: Runner, reach: Reach) -> AsyncIterator[Report]:
+    async def beside(self, launch: Launch, runner: Runner, reach: NetworkReach) -> AsyncIterator[NetworkReport]:
         """Lets the command reach these destinations while the block runs; starts it once the proxy is ready. Raises: ToolFault."""
         proxy = SandboxProxy(reach, self._outside, self._limits)
         try:
@@ -35,7 +35,7 @@ class Egress:
             raise several.exceptions[0] from None
 
 
-def proxy_environment(reach: Reach) -> dict[str, str]:
+def proxy_environment(reach: NetworkReach) -> dict[str, str]:
     """Returns the variables that programs look for. Servers that the command starts are reached directly."""
     url = f"http://127.0.0.1:{PROXY_PORT}"
     given = {name: url for upper in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY") for name in (upper, upper.lower())}

@@ -8,7 +8,7 @@ from anycowork.domain.errors import OutsideWorkspace, ToolFault
 from anycowork.domain.values import value
 from anycowork.sandbox.delta import FILE, LINK, Delta, PathChange
 from anycowork.sandbox.git_index import Worktree, hidden_by_index
-from anycowork.sandbox.path_class import PathClass, git_class, may_vanish
+from anycowork.sandbox.path_class import PathClass, git_class, is_stored_by_git, may_vanish
 from anycowork.sandbox.repository_finder import RepositoryFinder
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath, folds_to_git
@@ -36,37 +36,49 @@ class GitChanges:
         self._staged = Jail(str(upper))
         self._root = Jail(root)
         self._finder = RepositoryFinder(delta, root)
+        self._inside = list(self._places_in_git())
+
+    def _places_in_git(self) -> Iterator[tuple[PathChange, WorkspacePath, int]]:
+        """Yields what lies in a git folder, or is one, and how many parts lead to it. Of most deltas that is nothing."""
+        for change in self._delta.changes:
+            if (at := self._finder.git_folder(change.place.parts)) is not None:
+                yield change, change.place, at
+            for place in change.below:
+                if (at := self._finder.git_folder(place.parts)) is not None:
+                    yield change, place, at
+
+    def stored(self) -> Iterator[WorkspacePath]:
+        """Yields existing changed paths that are part of stored commits."""
+        for change, place, _ in self._inside:
+            if place is change.place and change.before is not None and is_stored_by_git(place.parts):
+                yield place
 
     def never(self) -> GitFinding | None:
         """Returns the first change that nobody can allow."""
-        for change in self._delta.changes:
-            for place in (change.place, *change.below):
-                gone = place is not change.place or change.after is None
-                if reason := self._never_reason(change, place, gone=gone):
-                    return GitFinding(place, reason)
+        for change, place, at in self._inside:
+            gone = place is not change.place or change.after is None
+            if reason := self._never_reason(change, place, at, gone=gone):
+                return GitFinding(place, reason)
         if (made := self._finder.made()) is not None:
             return GitFinding(WorkspacePath(made), WHY_NO_REPOSITORY)
         return None
 
     def asked(self) -> Iterator[GitFinding]:
         """Yields changes that need a person's approval."""
-        for change in self._delta.changes:
-            for place in (change.place, *change.below):
-                at = self._finder.git_folder(place.parts)
-                inner = place.parts[at:] if at is not None else ()
-                if at is None or not inner:
-                    continue
-                gone = place is not change.place or change.after is None
-                if git_class(inner) is PathClass.ASKED and not (gone and may_vanish(inner)):
-                    yield GitFinding(place, "git reads this as its own state")
-                elif inner == ("index",) and (reason := self._index_reason(place, at, gone=gone)):
-                    yield GitFinding(place, reason)
+        for change, place, at in self._inside:
+            inner = place.parts[at:]
+            if not inner:
+                continue
+            gone = place is not change.place or change.after is None
+            if git_class(inner) is PathClass.ASKED and not (gone and may_vanish(inner)):
+                yield GitFinding(place, "git reads this as its own state")
+            elif inner == ("index",) and (reason := self._index_reason(place, at, gone=gone)):
+                yield GitFinding(place, reason)
 
-    def _never_reason(self, change: PathChange, place: WorkspacePath, *, gone: bool) -> str | None:
+    def _never_reason(self, change: PathChange, place: WorkspacePath, at: int, *, gone: bool) -> str | None:
         if folds_to_git(place.name):
             return "a repository's '.git' is never removed, replaced or made by a command"
-        at = self._finder.git_folder(place.parts)
-        if at is None or not (inner := place.parts[at:]):
+        if not (inner := place.parts[at:]):
             return None
         if git_class(inner) is PathClass.NEVER:
             return "git takes orders from it, or reads history from elsewhere because of it"

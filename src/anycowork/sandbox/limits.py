@@ -38,10 +38,10 @@ class CommandLimits:
 
 
 def limited_shell(
-    bash: str, limits: CommandLimits, command: str, *, tether: int, unneeded: int, begun: int, check: str = ":"
+    bash: str, limits: CommandLimits, command: str, *, death_pipe: int, unneeded: int, begun: int, check: str = ":"
 ) -> list[str]:
     """Returns a bash script that limits itself permanently and then runs the command; it ends instead if nobody holds the other end of its
-    tether or `check_syntax` ends it. It writes to `begun` just before the command.
+    death pipe or `check` ends it. It writes to `begun` just before the command.
 
     It runs inside the namespace: there a process limit counts only the command's processes, not the user's others. Both are on one line,
     which bash reads as a whole before it runs any of it: a command that does not parse never runs, so it cannot run without limits.
@@ -53,8 +53,8 @@ def limited_shell(
         "f": limits.file_size // 1024,
     }
     lines = [f"ulimit -{name} {value} 2>/dev/null" for name, value in settings.items()]
-    # Nothing is ever written to a tether, so if it is readable, it has ended.
-    tied = [_UNTIL_INIT_IS_TIED, f"read -t 0 -u {tether} && exit {UNTIED}", f"exec {tether}<&- {unneeded}<&-"]
+    # Nothing is ever written to the death pipe, so if it is readable, it has ended.
+    tied = [_UNTIL_INIT_IS_TIED, f"read -t 0 -u {death_pipe} && exit {UNTIED}", f"exec {death_pipe}<&- {unneeded}<&-"]
     report = [f"printf . >&{begun}", f"exec {begun}>&-"]
     return [bash, "--noprofile", "--norc", "-c", "; ".join([*lines, *tied, check, *report, ":", command])]
 

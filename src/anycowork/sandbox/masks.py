@@ -31,14 +31,14 @@ class HiddenPaths(Protocol):
 
 
 @value
-class Covered:
+class MaskedPaths:
     """What a program cannot read: `masks` are all of it, `key_files` those of them that no rule denies and nobody allowed."""
 
     masks: tuple[Mask, ...] = ()
     key_files: tuple[str, ...] = ()
 
 
-def cover(jail: Jail, stage: Stage, hidden: Hidden, key_files: KeyFiles, hidden_paths: HiddenPaths) -> Covered:
+def cover(jail: Jail, stage: Stage, hidden: Hidden, key_files: KeyFiles, hidden_paths: HiddenPaths) -> MaskedPaths:
     """Prepares covers for everything that a program in this stage would see and may not read. Blocking. Raises: DeniedByRule."""
     # A private copy shows the state when it was made, whatever a person did to the workspace since.
     seen = Jail(str(stage.upper)) if stage.layer is Layer.COPY else jail
@@ -49,7 +49,7 @@ def cover(jail: Jail, stage: Stage, hidden: Hidden, key_files: KeyFiles, hidden_
         withheld = tuple(mask for mask in found if not any(each.place.holds(mask.place) for each in masks))
     if masks or withheld:
         _make_covers(stage)
-    return Covered((*masks, *withheld), tuple(mask.place.path for mask in withheld))
+    return MaskedPaths((*masks, *withheld), tuple(mask.place.path for mask in withheld))
 
 
 def mask_arguments(masks: tuple[Mask, ...], stage: Stage, root: str) -> list[str]:

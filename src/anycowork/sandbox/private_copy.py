@@ -51,7 +51,7 @@ class KnownFile:
 
 
 @dataclass(slots=True)
-class Copied:
+class CopyManifest:
     """`mounts` are places of the workspace where another file system is mounted: their content can be changed, but they cannot be removed."""
 
     known: dict[tuple[str, ...], KnownFile] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Copied:
     mounts: tuple[WorkspacePath, ...] = ()
 
 
-def copy_workspace(root: str, stage: Stage, *, most_bytes: int, spare: int) -> Copied:
+def copy_workspace(root: str, stage: Stage, *, most_bytes: int, spare: int) -> CopyManifest:
     """Fills the stage's upper folder. `spare` must stay free on its disk. Blocking.
 
     Raises: CannotCopy if it is too large, or contains something unreadable.
@@ -75,9 +75,9 @@ def copy_workspace(root: str, stage: Stage, *, most_bytes: int, spare: int) -> C
     return copied
 
 
-def copy_tree(root: str, target_folder: str, *, most_bytes: int, spare: int) -> Copied:
+def copy_tree(root: str, target_folder: str, *, most_bytes: int, spare: int) -> CopyManifest:
     """Copies everything in `root` into an empty folder; `spare` bytes must stay free on its disk. Blocking. Raises: TreeNotCopied."""
-    copied = Copied(mounts=tuple(_mounts_in(root)))
+    copied = CopyManifest(mounts=tuple(_mounts_in(root)))
     try:
         with _opened(root) as source, _opened(target_folder) as target:
             size = _size_of(source, most_bytes)
@@ -90,7 +90,7 @@ def copy_tree(root: str, target_folder: str, *, most_bytes: int, spare: int) -> 
     return copied
 
 
-def scan_copy(upper: str, root: str, copied: Copied) -> Delta:
+def scan_copy(upper: str, root: str, copied: CopyManifest) -> Delta:
     """Raises: UnusableDelta."""
     delta = _CopyScanner(copied).scanned(upper, root)
     for change in delta.changes:
@@ -144,7 +144,7 @@ def _make_folder_like(original: Path, made: Path) -> None:
 
 
 class _CopyScanner(Scanner):
-    def __init__(self, copied: Copied) -> None:
+    def __init__(self, copied: CopyManifest) -> None:
         super().__init__()
         self._copied = copied
 
@@ -204,7 +204,7 @@ def _everything_in(folder: int, depth: int = 0) -> Iterator[os.stat_result]:
                 yield from _everything_in(inner, depth + 1)
 
 
-def _copy_folder(source: int, target: int, place: WorkspacePath, copied: Copied) -> None:
+def _copy_folder(source: int, target: int, place: WorkspacePath, copied: CopyManifest) -> None:
     if len(place.parts) > DEEPEST:
         raise TreeNotCopied(f"'{shown(place.path, 60)}' was made too deep meanwhile. Remove it")
     names = []
@@ -220,7 +220,7 @@ def _copy_folder(source: int, target: int, place: WorkspacePath, copied: Copied)
 
 
 def _copy_entry(
-    name: str, source: int, target: int, place: WorkspacePath, found: os.stat_result, copied: Copied
+    name: str, source: int, target: int, place: WorkspacePath, found: os.stat_result, copied: CopyManifest
 ) -> bool:
     """Returns False for pipes, sockets and devices, which are not copied."""
     if stat.S_ISDIR(found.st_mode):

@@ -39,7 +39,7 @@ class ProxyLimits:
 
 
 @value
-class Reach:
+class NetworkReach:
     """Where a command may go. `private` are destinations that a permanent rule names literally: their address need not be public."""
 
     allowed: tuple[Destination, ...]
@@ -47,7 +47,7 @@ class Reach:
 
 
 @dataclass(slots=True)
-class Report:
+class NetworkReport:
     """Where the command connected to, and which destinations were refused and why."""
 
     reached: dict[str, int] = field(default_factory=dict)
@@ -73,8 +73,8 @@ class _Spent(Exception):
 
 
 class SandboxProxy:
-    def __init__(self, reach: Reach, outside: Network, limits: ProxyLimits) -> None:
-        self.report = Report()
+    def __init__(self, reach: NetworkReach, outside: Network, limits: ProxyLimits) -> None:
+        self.report = NetworkReport()
         self._reach = reach
         self._outside = outside
         self._limits = limits

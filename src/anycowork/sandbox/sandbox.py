@@ -23,8 +23,8 @@ from anycowork.sandbox.limits import CommandLimits, counted, limited_shell
 from anycowork.sandbox.masks import Mask, cover_arguments, mask_arguments
 from anycowork.sandbox.mounts import LONGEST_OPTIONS, Overlay, mount_check
 from anycowork.sandbox.package_caches import PackageCaches, PackageMount, mount_packages
-from anycowork.sandbox.private_copy import Copied, copy_workspace
-from anycowork.sandbox.sandbox_process import BeginMark, BubblewrapStatus, Latch, SandboxFailed, Tether
+from anycowork.sandbox.private_copy import CopyManifest, copy_workspace
+from anycowork.sandbox.sandbox_process import BubblewrapStatus, ParentDeathPipe, SandboxFailed, StartLatch, StartMarker
 from anycowork.sandbox.seccomp import filter_for, knows
 from anycowork.sandbox.secret_paths import SecretIndex
 from anycowork.sandbox.stage import Layer, Runner, Stage, Staging, remove_tree, runner_for
@@ -38,7 +38,7 @@ _BASH = "/bin/bash"
 MOST_COPIED = 512 << 20
 
 
-class NeverBegan(SandboxFailed):
+class CommandNotStarted(SandboxFailed):
     """The sandbox could not be set up, so the command never ran."""
 
 
@@ -53,8 +53,8 @@ class Launch:
     fds: tuple[int, ...]
     stdin: int
     status: BubblewrapStatus
-    mark: BeginMark
-    latch: Latch | None = None
+    mark: StartMarker
+    latch: StartLatch | None = None
 
     def has_begun(self) -> bool:
         """Tells once, after its end, whether the command itself ran."""
@@ -136,7 +136,7 @@ class Sandbox:
         transaction.end()
         self.staging.tidy()  # the command may have filled its cache
 
-    def _copy_of(self, root: str, stage: Stage) -> Copied:
+    def _copy_of(self, root: str, stage: Stage) -> CopyManifest:
         return copy_workspace(root, stage, most_bytes=self.most_copied, spare=self.limits.free_space)
 
     def toolchains_for(self, root: str, runner: Runner) -> Toolchains:
@@ -170,9 +170,9 @@ class Sandbox:
             seccomp = things.enter_context(_pipe_with(filter_for(platform.machine(), unix_sockets=sight is None)))
             given_stdin = things.enter_context(_file_with(stdin) if stdin else _pipe_with(b""))
             status = things.enter_context(BubblewrapStatus.opened())
-            latch = things.enter_context(Latch.made()) if held_back else None
-            tether = things.enter_context(Tether.made())
-            mark = things.enter_context(BeginMark.made())
+            latch = things.enter_context(StartLatch.made()) if held_back else None
+            death_pipe = things.enter_context(ParentDeathPipe.made())
+            mark = things.enter_context(StartMarker.made())
             cache = things.enter_context(self.staging.lent_cache(root, stage.runner)) if sight is None else None
             packages = things.enter_context(self._packages(root, stage, kept=cache_kept)) if sight is None else ()
             tools = self.toolchains_for(root, stage.runner) if sight is None else Toolchains()
@@ -196,13 +196,13 @@ class Sandbox:
                 _BASH,
                 self.limits,
                 command,
-                tether=tether.read_end,
+                death_pipe=death_pipe.read_end,
                 unneeded=status.read_end,
                 begun=mark.write_end,
                 check=mount_check(laid),
             )
             argv = [*prefix, *_as_runner(stage.runner), *words, *shell]
-            fds = (*given.all(), tether.read_end, status.read_end, mark.write_end)
+            fds = (*given.all(), death_pipe.read_end, status.read_end, mark.write_end)
             yield Launch(argv, fds, given_stdin, status, mark, latch)
 
     def _hidden_in(self, tools: Toolchains, sight: VisiblePaths | None) -> list[str]:
@@ -309,7 +309,7 @@ def _short_enough(laid: tuple[Overlay, ...], root: str) -> tuple[Overlay, ...]:
     """Raises: NeverBegan; then a private copy is tried, which needs no option string."""
     if all(overlay.fits() for overlay in laid):
         return laid
-    raise NeverBegan(
+    raise CommandNotStarted(
         f"The paths of '{shown(root)}' and of the command's layer are too long for an overlay: together their mount options pass "
         f"{LONGEST_OPTIONS:,} bytes, and the kernel would cut them. Move the workspace to a shorter path."
     )

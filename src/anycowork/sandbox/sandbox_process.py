@@ -20,15 +20,15 @@ class SandboxFailed(ToolFault):
 
 
 @dataclass(slots=True)
-class Latch:
-    """Holds a command back until it is opened. If the server dies, the latch opens, and the tether ends the command."""
+class StartLatch:
+    """Holds a command back until it is opened. If the server dies, the latch opens, and the parent-death pipe ends the command."""
 
     read_end: int
     _write_end: int
 
     @classmethod
     @contextmanager
-    def made(cls) -> "Iterator[Latch]":
+    def made(cls) -> "Iterator[StartLatch]":
         latch = cls(*os.pipe())
         try:
             yield latch
@@ -43,7 +43,7 @@ class Latch:
 
 
 @dataclass(slots=True)
-class Tether:
+class ParentDeathPipe:
     """Ties a command to the server: a pipe whose other end only the server holds, and never writes to.
 
     Bubblewrap ties its processes to their parents one after the other, and a process tied to an already dead parent would outlive it. So
@@ -54,7 +54,7 @@ class Tether:
 
     @classmethod
     @contextmanager
-    def made(cls) -> "Iterator[Tether]":
+    def made(cls) -> "Iterator[ParentDeathPipe]":
         read_end, write_end = os.pipe()
         try:
             yield cls(read_end)
@@ -64,7 +64,7 @@ class Tether:
 
 
 @dataclass(slots=True)
-class BeginMark:
+class StartMarker:
     """A pipe that the shell inside writes to just before the command: without the mark, the command has not run.
 
     A command cannot undo it.
@@ -75,7 +75,7 @@ class BeginMark:
 
     @classmethod
     @contextmanager
-    def made(cls) -> "Iterator[BeginMark]":
+    def made(cls) -> "Iterator[StartMarker]":
         mark = cls(*os.pipe())
         os.set_blocking(mark._read_end, False)
         try:

@@ -11,16 +11,16 @@ from pathlib import Path
 from anycowork.domain.errors import StateChanged, ToolFault
 from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, RolledForward
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import Held, Intent, PathIntent
+from anycowork.domain.tools import HeldChanges, Intent, PathIntent
 from anycowork.domain.values import replace
-from anycowork.sandbox.commit import Applied, NothingMade, apply, lies_elsewhere, seal
+from anycowork.sandbox.commit import CommitOutcome, NothingCommitted, apply, lies_elsewhere, seal
 from anycowork.sandbox.delta import FILE, FOLDER, Delta, PathChange, UnusableDelta, scan
-from anycowork.sandbox.delta_check import Objection, ObjectionKind, objection_to
+from anycowork.sandbox.delta_check import DeltaViolation, DeltaViolationKind, find_violation
 from anycowork.sandbox.hidden_path_index import HiddenPathIndex
 from anycowork.sandbox.key_file_index import KeyFileIndex
 from anycowork.sandbox.manifest import manifest
-from anycowork.sandbox.masks import Covered, HiddenPaths, KeyFiles, Mask, cover
-from anycowork.sandbox.private_copy import Copied, as_layer, scan_copy
+from anycowork.sandbox.masks import HiddenPaths, KeyFiles, Mask, MaskedPaths, cover
+from anycowork.sandbox.private_copy import CopyManifest, as_layer, scan_copy
 from anycowork.sandbox.stage import Stage, Staging, remove_stage, remove_tree, runner_for
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath, shown
@@ -60,12 +60,12 @@ class Transaction:
     stage: Stage
     jail: Jail
     staging: Staging
-    copied: Copied | None = None
+    copied: CopyManifest | None = None
     delta: Delta = field(default_factory=Delta)
     pledged: bool = False
     key_files: KeyFiles = field(default_factory=KeyFileIndex)
     hidden_paths: HiddenPaths = field(default_factory=HiddenPathIndex)
-    covered: Covered = field(default_factory=Covered)
+    covered: MaskedPaths = field(default_factory=MaskedPaths)
     hidden: Hidden = NOTHING_HIDDEN
     _manifest: tuple[list[PathChange], tuple[PathIntent, ...]] | None = None
 
@@ -87,11 +87,11 @@ class Transaction:
         _require_untouched(self)
         return self.delta
 
-    def objection(
+    def violation(
         self, permissions: frozenset[Permission], named: Callable[[str], bool], whose: str = "This role"
-    ) -> Objection | None:
+    ) -> DeltaViolation | None:
         """Returns why the delta may not be committed, or None. Conflicting changes are kept for a person to inspect."""
-        found = objection_to(
+        found = find_violation(
             self.delta,
             permissions=permissions,
             whose=whose,
@@ -100,10 +100,10 @@ class Transaction:
             upper=self.stage.upper,
             root=self.jail.root,
         )
-        if found is None or found.why is not ObjectionKind.CONFLICT:
+        if found is None or found.why is not DeltaViolationKind.CONFLICT:
             return found
         kept = _put_aside(self.staging, self.stage.folder, self.manifest())
-        return Objection(found.why, found.paths, f"{found.message} What it had written is kept in '{kept}/upper'.")
+        return DeltaViolation(found.why, found.paths, f"{found.message} What it had written is kept in '{kept}/upper'.")
 
     def intent(self, command: str) -> Intent:
         """Returns the commit to be recorded; everything it names is durable by then. Raises: ToolFault."""
@@ -116,7 +116,7 @@ class Transaction:
             ) from None
         return Intent(paths=self.manifest(), command=command, contained=True, staged=str(self.stage.folder))
 
-    def hold(self, command: str, held: Held) -> Intent:
+    def hold(self, command: str, held: HeldChanges) -> Intent:
         """Makes the changes wait, durable and inaccessible, for a person's approval.
 
         Raises: CannotHold, ToolFault.
@@ -138,7 +138,7 @@ class Transaction:
         self.pledged = True
         return replace(intent, staged=str(self.stage.folder), held=replace(held, beneath=_beneath(self.delta)))
 
-    def commit(self) -> Applied:
+    def commit(self) -> CommitOutcome:
         """Raises: CommitFailed; then the changes not moved yet are kept."""
         try:
             applied = apply(self.stage.folder, self.jail, self.manifest(), delta=self.delta)
@@ -225,6 +225,8 @@ def _require_untouched(transaction: Transaction) -> None:
 
     Raises: UnusableDelta.
     """
+    if not transaction.covered.masks and transaction.hidden.hides is NOTHING_HIDDEN.hides:
+        return
     covers = _Covers(transaction.covered.masks)
     for change in transaction.delta.changes:
         if (touched := covers.touched_by(change) or _unseen_in(change, transaction)) is not None:
@@ -269,7 +271,7 @@ def _has_content(found: os.stat_result | None) -> bool:
 
 
 def _refused(error: OSError, *, kept: str) -> str:
-    if isinstance(error, NothingMade):
+    if isinstance(error, NothingCommitted):
         return (
             f"The workspace's disk has no room for what the command changed ({error.strerror}): none of it was made, and all of it "
             f"is kept in '{kept}'. Free some room and run the command again."

@@ -27,14 +27,14 @@ from anycowork.permissions.gate import Gate
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
 from anycowork.providers.registry import ProviderRegistry
-from anycowork.server.shared_parts import SharedParts
+from anycowork.server.shared_components import SharedComponents
 from anycowork.store.sql.database import Database
 from anycowork.tools.toolbox import ToolRegistry
 from anycowork.workflows.runner import WorkflowRunner
 
 
 def build_scheduler(
-    shared: SharedParts,
+    shared: SharedComponents,
     clock: Clock,
     database: Database,
     providers: ProviderRegistry,
@@ -92,7 +92,7 @@ def build_scheduler(
     )
 
 
-def build_rule_service(shared: SharedParts, clock: Clock, database: Database) -> RuleService:
+def build_rule_service(shared: SharedComponents, clock: Clock, database: Database) -> RuleService:
     toolbox, store, rules = shared.toolbox, database.store, database.rules
     return RuleService(
         rules=rules,

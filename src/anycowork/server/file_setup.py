@@ -1,5 +1,6 @@
 """Builds the services with which a person browses and changes the files of a chat's workspace."""
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable
 
@@ -7,12 +8,14 @@ from anycowork.chats.file_edit_service import FileEditService
 from anycowork.chats.file_service import FileService
 from anycowork.chats.git_service import GitService
 from anycowork.chats.person_changes import PersonChangeWriter
+from anycowork.chats.person_command_service import PersonCommandService
 from anycowork.chats.recorded_paths import RecordedPathsCache
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.workspace_copy_service import WorkspaceCopyService
 from anycowork.chats.worktree_service import WorktreeService
 from anycowork.config.settings import Settings
 from anycowork.domain.attached_files import PdfTexts
+from anycowork.domain.network import is_loopback
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.files.browser import LocalFileBrowser
@@ -22,8 +25,12 @@ from anycowork.sandbox.git_identity import git_identity
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.workspace_copies import LocalWorkspaceCopier
 from anycowork.sandbox.workspaces import home_folder
-from anycowork.server.shared_parts import SharedParts
+from anycowork.server.machine import find_bubblewrap
+from anycowork.server.shared_components import SharedComponents
 from anycowork.store.sql.database import Database
+from anycowork.tools.person_shell import LocalPersonShell
+
+PERSON_COMMAND_SECONDS = 600.0
 
 
 @value
@@ -35,7 +42,7 @@ class FileServices:
     pdf_texts: PdfTexts
 
 
-def build_file_services(shared: SharedParts, database: Database, clock: Clock) -> FileServices:
+def build_file_services(shared: SharedComponents, database: Database, clock: Clock) -> FileServices:
     store, rules, browser = database.store, database.rules, LocalFileBrowser()
     recorded = RecordedPathsCache(store)
     files = FileService(store=store, rules=rules, workspaces=shared.workspaces, browser=browser, recorded=recorded)
@@ -74,8 +81,41 @@ def build_file_services(shared: SharedParts, database: Database, clock: Clock) -
     return FileServices(files, edits, git, worktrees, LocalPdfTexts())
 
 
+def build_person_commands(
+    settings: Settings, shared: SharedComponents, database: Database, clock: Clock, tasks: asyncio.TaskGroup
+) -> PersonCommandService:
+    found = find_bubblewrap()
+    shell = LocalPersonShell(
+        bubblewrap=found.path if found is not None and found.works else None,
+        data_dir=settings.data_dir,
+        environ=os.environ,
+        seconds=PERSON_COMMAND_SECONDS,
+    )
+    return PersonCommandService(
+        store=database.store,
+        journal=database.journal,
+        writer=_change_writer(shared, database, clock),
+        snapshots=shared.snapshots,
+        shell=shell,
+        clock=clock,
+        tasks=tasks,
+        refused=_why_no_commands(settings),
+    )
+
+
+def _why_no_commands(settings: Settings) -> str | None:
+    if settings.person_commands == "off":
+        return "Commands of people are switched off on this server ('person_commands' in config.toml)."
+    if settings.person_commands == "auto" and not is_loopback(settings.host):
+        return (
+            f"Other machines reach this server ({settings.host}), so people run no commands in the page. Set 'person_commands' to 'on' in "
+            "config.toml to allow it to everybody who has the server's token."
+        )
+    return None
+
+
 def build_workspace_copies(
-    settings: Settings, shared: SharedParts, database: Database, rollback: RollbackService, clock: Clock
+    settings: Settings, shared: SharedComponents, database: Database, rollback: RollbackService, clock: Clock
 ) -> WorkspaceCopyService:
     return WorkspaceCopyService(
         copier=LocalWorkspaceCopier(
@@ -93,13 +133,13 @@ def build_workspace_copies(
     )
 
 
-def _change_writer(shared: SharedParts, database: Database, clock: Clock) -> PersonChangeWriter:
+def _change_writer(shared: SharedComponents, database: Database, clock: Clock) -> PersonChangeWriter:
     return PersonChangeWriter(
         journal=database.journal, workspaces=shared.workspaces, snapshots=shared.snapshots, clock=clock
     )
 
 
-def _register(shared: SharedParts) -> Callable[[str, str], Awaitable[str]]:
+def _register(shared: SharedComponents) -> Callable[[str, str], Awaitable[str]]:
     async def register(root: str, by: str) -> str:
         return await shared.workspace_roots.register(root, registered_by=by)
 

@@ -16,7 +16,7 @@ from anycowork.domain.chats import Autonomy, Limits
 from anycowork.domain.delegates import AGENT_PROVIDER, DelegateConfig
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Price
-from anycowork.domain.model import Calling, ModelOptions
+from anycowork.domain.model import ModelOptions, ToolCallStyle
 from anycowork.domain.usage import ModelUsage
 from anycowork.providers.config import ProviderConfig, usual_context
 from anycowork.providers.discovery import from_environment
@@ -137,7 +137,7 @@ def provider_configs(settings: Settings) -> list[ProviderConfig]:
             models=entry.models,
             context_tokens=entry.context_tokens or usual_context(entry.kind),
             context_assumed=entry.context_tokens is None,
-            options=ModelOptions(calling=Calling(entry.calling), brief=entry.brief),
+            options=ModelOptions(calling=ToolCallStyle(entry.calling), brief=entry.brief),
             images=entry.images,
             ca_file=None if entry.ca_file is None else str(entry.ca_file.expanduser()),
             prices={model: Price(each.input, each.output, each.cached) for model, each in entry.prices.items()},

@@ -16,7 +16,7 @@ from anycowork.domain.jobs import Job, JobStatus
 from anycowork.domain.messages import Json
 from anycowork.domain.store_ports import ReadStore
 from anycowork.server.live_settings import LiveSettings
-from anycowork.server.shared_parts import SharedParts
+from anycowork.server.shared_components import SharedComponents
 from anycowork.server.workspace_markers import read_marker, write_marker
 from anycowork.store.postgres.peer_table import PeerDescription, PeerTable
 
@@ -52,7 +52,7 @@ class ServerPlacement:
 class WorkerPlacement:
     """Takes running jobs whose workspace is the servers' own, if this worker has the same roles, agents and rules of asking."""
 
-    def __init__(self, peers: PeerTable, store: ReadStore, shared: SharedParts) -> None:
+    def __init__(self, peers: PeerTable, store: ReadStore, shared: SharedComponents) -> None:
         self._peers = peers
         self._store = store
         self._shared = shared
@@ -94,13 +94,13 @@ _OTHER_PERMISSIONS = (
 )
 
 
-def describe(shared: SharedParts, *, is_worker: bool) -> PeerDescription:
+def describe(shared: SharedComponents, *, is_worker: bool) -> PeerDescription:
     """Returns what this process tells the others about itself."""
     kind = "worker" if is_worker else "server"
     return PeerDescription(kind, platform.node(), os.getpid(), __version__, permissions_digest(shared))
 
 
-def permissions_digest(shared: SharedParts) -> str:
+def permissions_digest(shared: SharedComponents) -> str:
     """Returns a digest of what decides about calls besides the rules, which are in the database."""
     settings: LiveSettings = shared.live_settings
     roles: list[Json] = [

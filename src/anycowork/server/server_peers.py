@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from anycowork.chats.shared_chat_locks import SharedChatLocks
+from anycowork.chats.distributed_chat_locks import DistributedChatLocks
 from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import settle_after_crash
@@ -56,10 +56,10 @@ async def _take_when_free(database: Database, peers: Peers, root: str) -> int:
         await asyncio.sleep(RETRY_SECONDS)
 
 
-def build_locks(database: Database, peers: Peers, turns: TaskTurns, *, waits: bool = True) -> SharedChatLocks:
+def build_locks(database: Database, peers: Peers, turns: TaskTurns, *, waits: bool = True) -> DistributedChatLocks:
     """Without `waits`, a chat that another process has is refused at once."""
     journal, seconds = database.journal, None if waits else 0.0
-    return SharedChatLocks(
+    return DistributedChatLocks(
         peers, refresh=journal.refresh, flush=journal.flush, is_busy=turns.is_busy, wait_seconds=seconds
     )
 
@@ -81,7 +81,7 @@ async def follow_peers(database: Database, peers: Peers, hub: Hub) -> None:
 async def take_over(
     database: Database,
     peers: Peers,
-    locks: SharedChatLocks,
+    locks: DistributedChatLocks,
     recovery: TurnRecovery,
     turns: TaskTurns,
     on_rest: Callable[[str], None],
@@ -91,6 +91,8 @@ async def take_over(
     """Ends what servers left that died while this one runs, until it is cancelled."""
     while True:
         await asyncio.sleep(seconds or TAKEOVER_SECONDS)
+        if peers.joined_lately():
+            continue
         try:
             await database.leases.end_of_owners([o for o in await database.leases.owners() if not await peers.lives(o)])
             for chat_id in await settle_after_crash(database.store, recovery, turns, locks, takes):
@@ -103,6 +105,8 @@ async def pull_jobs(peers: Peers, coordinator: JobCoordinator, *, most: int | No
     """Takes jobs on that can go on and that nobody works on, until it is cancelled; `most` at the same time."""
     while True:
         await asyncio.sleep(seconds)
+        if peers.joined_lately():
+            continue
         try:
             free = await peers.table.free_chats()
             room = len(free) if most is None else most - len(peers.held | coordinator.woken)
@@ -114,14 +118,14 @@ async def pull_jobs(peers: Peers, coordinator: JobCoordinator, *, most: int | No
             log.warning("jobs that wait cannot be looked for yet: %s", error.message)
 
 
-async def end_hung_workers(peers: Peers) -> None:
-    """Ends workers that hang, until it is cancelled. It writes nothing: a worker that was stopped may hold the lock of writers."""
+async def end_hung_peers(peers: Peers) -> None:
+    """Ends servers and workers that hang, until it is cancelled. It writes nothing: one that was stopped may hold the lock of writers."""
     while True:
         await asyncio.sleep(HUNG_CHECK_SECONDS)
         try:
             await peers.table.remove_dead()
         except AnyCoworkError as error:
-            log.warning("workers that hang cannot be looked for yet: %s", error.message)
+            log.warning("processes that hang cannot be looked for yet: %s", error.message)
 
 
 async def answer_requests(peers: Peers, handle: Callable[[ForwardedRequest], Awaitable[ForwardedAnswer]]) -> None:
@@ -135,10 +139,11 @@ async def answer_requests(peers: Peers, handle: Callable[[ForwardedRequest], Awa
 
 
 async def watch_session(database: Database, peers: Peers, hub: Hub, lost: asyncio.Event) -> None:
-    """Passes on what others write to a worker, until its session is lost: then it sets `lost`, and nothing can be written any more."""
+    """Passes on what others write, until others take over what this process does: then it sets `lost`, and nothing can be written any more.
+    That is when a worker has lost its session, and when a server finds that another process took one of its chats."""
     try:
         await follow_peers(database, peers, hub)
     except StorageFault as error:
-        log.error("this worker stops what it does, because others take it over: %s", error.message)
+        log.error("this process stops what it does, because others take it over: %s", error.message)
         database.abandon()
         lost.set()

@@ -9,9 +9,9 @@ from pathlib import Path
 from anycowork.domain.errors import DeniedByRule, Refusal, ToolFault
 from anycowork.domain.rules import ChangesDecision, Effect
 from anycowork.domain.tool_ports import ToolContext
-from anycowork.domain.tools import Held, Intent, ToolResult
+from anycowork.domain.tools import HeldChanges, Intent, ToolResult
 from anycowork.sandbox.delta import Delta, UnusableDelta
-from anycowork.sandbox.delta_check import Objection, ObjectionKind, may_change_nothing
+from anycowork.sandbox.delta_check import DeltaViolation, DeltaViolationKind, may_change_nothing
 from anycowork.sandbox.delta_diff import content, delta_diff, is_file
 from anycowork.sandbox.stage import Staging
 from anycowork.sandbox.transaction import CannotHold, Transaction, resume_transaction
@@ -60,25 +60,28 @@ async def settle_changes(
         if tool_context.check_changes is not None
         else ChangesDecision()
     )
-    objection = await asyncio.to_thread(
-        transaction.objection, tool_context.permissions, _named(tool_context, decision), whose
+    violation = await asyncio.to_thread(
+        transaction.violation, tool_context.permissions, _named(tool_context, decision), whose
     )
-    if objection is not None and objection.why is not ObjectionKind.NEEDS_WORD:
-        return joined(result, _dropped_by(objection))
+    if violation is not None and violation.why is not DeltaViolationKind.NEEDS_APPROVAL:
+        return joined(result, _dropped_by(violation))
     if decision.effect is Effect.DENY:
         return joined(
             result, dropped(f"{decision.why} None of the command's changes was kept.", code=DeniedByRule.code)
         )
-    why = _reasons(objection, decision, tool_context)
+    why = _reasons(violation, decision, tool_context)
     if not why:
         return joined(result, await _commit(transaction, command, tool_context))
     if tool_context.hold is None:
         return joined(
-            result, _dropped_by(objection) if objection else dropped(" ".join(why), code=ObjectionKind.NEEDS_WORD.value)
+            result,
+            _dropped_by(violation)
+            if violation
+            else dropped(" ".join(why), code=DeltaViolationKind.NEEDS_APPROVAL.value),
         )
-    every_time = objection is not None or decision.effect is Effect.ASK
+    every_time = violation is not None or decision.effect is Effect.ASK
     drawn = await asyncio.to_thread(delta_diff, transaction.delta, transaction.stage.upper, transaction.jail)
-    return await _hold(transaction, command, Held(why, drawn.text, result, every_time), tool_context.hold)
+    return await _hold(transaction, command, HeldChanges(why, drawn.text, result, every_time), tool_context.hold)
 
 
 async def commit_now(staging: Staging, jail: Jail, held: Intent, tool_context: ToolContext) -> ToolResult:
@@ -89,15 +92,17 @@ async def commit_now(staging: Staging, jail: Jail, held: Intent, tool_context: T
     assert held.held is not None  # nothing else is ever held
     transaction = await asyncio.to_thread(resume_transaction, staging, jail, held)
     try:
-        objection = await asyncio.to_thread(transaction.objection, tool_context.permissions, lambda path: True)
-        if objection is not None:
-            raise UnusableDelta(objection.message)
+        violation = await asyncio.to_thread(transaction.violation, tool_context.permissions, lambda path: True)
+        if violation is not None:
+            raise UnusableDelta(violation.message)
         return joined(held.held.result, await _commit(transaction, held.command or "", tool_context))
     finally:
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, transaction.end))
 
 
-async def _hold(transaction: Transaction, command: str, held: Held, hold: Callable[[Intent], None]) -> ToolResult:
+async def _hold(
+    transaction: Transaction, command: str, held: HeldChanges, hold: Callable[[Intent], None]
+) -> ToolResult:
     try:
         hold(await run_uncancellable(lambda: transaction.hold(command, held)))
     except CannotHold as fault:
@@ -115,7 +120,7 @@ async def _commit(transaction: Transaction, command: str, tool_context: ToolCont
     transaction.pledged = True
     if tool_context.intend is not None:
         try:
-            await tool_context.intend(intent)
+            await tool_context.intend(intent, delta.replaced.files)
         except (ToolFault, Refusal):
             transaction.pledged = False  # refused before it was recorded, so nobody needs the stage
             raise
@@ -136,11 +141,11 @@ def _unparsable(delta: Delta, upper: Path) -> dict[str, str]:
     return found
 
 
-def _reasons(objection: Objection | None, decision: ChangesDecision, tool_context: ToolContext) -> tuple[str, ...]:
+def _reasons(violation: DeltaViolation | None, decision: ChangesDecision, tool_context: ToolContext) -> tuple[str, ...]:
     """Returns why a person must approve existing changes; empty if nobody must."""
     found = []
-    if objection is not None:
-        found.append(objection.asks)
+    if violation is not None:
+        found.append(violation.asks)
     if decision.effect is Effect.ASK:
         found.append(decision.why)
     if tool_context.asks_at_commit:
@@ -155,8 +160,8 @@ def _beyond(delta: Delta, within: WorkspacePath | None) -> str | None:
     return next((p.path for p in delta.paths() if not within.holds(p) and not p.holds(within)), None)
 
 
-def _dropped_by(objection: Objection) -> CommandSummary:
-    return dropped(objection.message, code=objection.why.value, paths=objection.paths)
+def _dropped_by(violation: DeltaViolation) -> CommandSummary:
+    return dropped(violation.message, code=violation.why.value, paths=violation.paths)
 
 
 def _named(tool_context: ToolContext, decision: ChangesDecision) -> Callable[[str], bool]:

@@ -14,7 +14,7 @@ from anycowork.domain.tools import CallError, Status, ToolResult
 from anycowork.domain.values import value
 from anycowork.sandbox.delta import Delta, PathChange
 from anycowork.sandbox.delta_diff import DeltaDiff, is_named_always
-from anycowork.sandbox.proxy import Report
+from anycowork.sandbox.proxy import NetworkReport
 from anycowork.sandbox.stage import Layer
 from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
 from anycowork.workspace.paths import shown
@@ -57,7 +57,7 @@ def summary_text(
     sandbox: str,
     layer: Layer | None = None,
     story: CommandSummary | None = None,
-    network: Report | None = None,
+    network: NetworkReport | None = None,
 ) -> ToolResult:
     """`network` reports where it connected to, if it had network access."""
     output = ended.output.decode(errors="replace").replace("\0", "�")
@@ -131,14 +131,14 @@ def on_a_copy(result: ToolResult) -> ToolResult:
     return replace(result, content=f"{result.content}\n{_ON_A_COPY}")
 
 
-def _of_network(ended: ChildResult, network: Report | None) -> list[str]:
+def _of_network(ended: ChildResult, network: NetworkReport | None) -> list[str]:
     if network is None:
         missed = ended.exit_code != 0 and _MISSES_NETWORK.search(ended.output[-_LAST_WORDS:])
         return [_HOW_TO_ASK] if missed else []
     return [f"Network: {why}" for why in list(network.refused.values())[:_MOST_REFUSALS]]
 
 
-def _network_facts(network: Report | None) -> dict[str, JsonValue]:
+def _network_facts(network: NetworkReport | None) -> dict[str, JsonValue]:
     if network is None:
         return {}
     return {"network": {"reached": dict(network.reached), "refused": dict(network.refused)}}

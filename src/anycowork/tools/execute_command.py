@@ -22,7 +22,7 @@ from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import Intent, Parameters, ToolDisplay, ToolKind, ToolResult
 from anycowork.sandbox.delta_check import may_change_nothing
 from anycowork.sandbox.egress import Egress
-from anycowork.sandbox.proxy import Reach
+from anycowork.sandbox.proxy import NetworkReach
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.stage import Layer
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of
@@ -134,7 +134,7 @@ class ExecuteCommand(BuiltInTool[ExecuteCommandParameters]):
             args.command,
             bounds,
             on_output,
-            reach=Reach(prepared.network, tool_context.named_network) if prepared.network else None,
+            reach=NetworkReach(prepared.network, tool_context.named_network) if prepared.network else None,
             egress=self._egress,
         )
         root = folder_of(tool_context).root

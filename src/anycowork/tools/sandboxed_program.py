@@ -12,8 +12,8 @@ from anycowork.domain.values import value
 from anycowork.sandbox.bubblewrap import VisiblePaths
 from anycowork.sandbox.egress import Egress, proxy_environment
 from anycowork.sandbox.masks import Mask
-from anycowork.sandbox.proxy import Reach, Report
-from anycowork.sandbox.sandbox import Launch, NeverBegan, Sandbox
+from anycowork.sandbox.proxy import NetworkReach, NetworkReport
+from anycowork.sandbox.sandbox import CommandNotStarted, Launch, Sandbox
 from anycowork.sandbox.stage import Layer, Stage
 from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult, run_child
 
@@ -33,7 +33,7 @@ class SandboxedProgram:
     on_output: Callable[[bytes], None] | None = None
     stdin: bytes = b""
     sight: VisiblePaths | None = None
-    reach: Reach | None = None
+    reach: NetworkReach | None = None
     egress: Egress = field(default_factory=Egress)
 
     async def run(
@@ -44,7 +44,7 @@ class SandboxedProgram:
         source: str | None = None,
         cache_kept: bool = False,
         masks: tuple[Mask, ...] = (),
-    ) -> tuple[ChildResult, Report | None]:
+    ) -> tuple[ChildResult, NetworkReport | None]:
         """Runs until all processes are gone; also returns where it connected to. It sees the files of `source` at `root`, and cannot
         read `masks`. Raises: SandboxFailed."""
         with self.sandbox.launch(
@@ -89,7 +89,7 @@ async def run_on_best_layer(sandbox: Sandbox, root: str, attempt: Callable[[Laye
     layer = sandbox.layer_for(root)
     try:
         return await attempt(layer)
-    except NeverBegan:
+    except CommandNotStarted:
         if layer is Layer.COPY:
             raise
     result = await attempt(Layer.COPY)
@@ -100,7 +100,7 @@ async def run_on_best_layer(sandbox: Sandbox, root: str, attempt: Callable[[Laye
 def _require_begun(launch: Launch, ended: ChildResult) -> None:
     if ended.how is ChildEnding.ITSELF and not launch.has_begun():
         error_text = (ended.errors + ended.output).decode(errors="replace").strip()[-500:]
-        raise NeverBegan(
+        raise CommandNotStarted(
             f"The sandbox could not be set up, so the program did not run: {error_text or f'bubblewrap ended with {ended.exit_code}'}. "
             "`anycowork doctor` says what is missing."
         )

@@ -123,7 +123,7 @@ class ApprovalDock(Dock):
     def action_page(self, by: int) -> None:
         self.query_one(ReadThrough).page(by)
 
-    def on_read_through_moved(self, event: ReadThrough.Moved) -> None:
+    def on_read_through_scrolled(self, event: ReadThrough.Scrolled) -> None:
         event.stop()
         self._draw_keys()
 
@@ -261,7 +261,7 @@ class PlanDock(Dock):
         self.query_one(ReadThrough).show(str(plan.get("message_id")), Group(*lines))
         self._key = str(plan.get("message_id"))
 
-    def on_read_through_moved(self, event: ReadThrough.Moved) -> None:
+    def on_read_through_scrolled(self, event: ReadThrough.Scrolled) -> None:
         event.stop()
         read = self.query_one(ReadThrough).has_read(self._key)
         approve = "y approve and execute" if read else "there is more below: y scrolls on to its end"

@@ -24,7 +24,7 @@ _NAMES = {
 class ReadThrough(VerticalScroll, can_focus=False):
     """Remembers which texts were scrolled to their end."""
 
-    class Moved(Message):
+    class Scrolled(Message):
         """Another part of it is on the screen."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class ReadThrough(VerticalScroll, can_focus=False):
         if key == self._key:
             self._laid_out = key
             self._note_end()
-            self.post_message(self.Moved())
+            self.post_message(self.Scrolled())
 
     def _note_end(self) -> bool:
         if self._laid_out == self._key and self.scroll_offset.y >= self.max_scroll_y:

@@ -14,18 +14,18 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Tool
 from anycowork.domain.values import value
 from anycowork.domain.workflow_errors import NoSuchWorkflow
-from anycowork.domain.workflows import AskStep, Nested, Prompt, ShowChanges, Source, Step, ToolUse, Workflow
+from anycowork.domain.workflows import AskStep, NestedWorkflow, PromptStep, ShowChanges, Source, Step, ToolUse, Workflow
 from anycowork.workflows.definition import read_definition
 from anycowork.workflows.parameters import placeholders, usage
 from anycowork.workflows.sections import BadDefinition
 
 FindTool = Callable[[str], Tool | None]
 BySource = Sequence[tuple[Source, Sequence[SuppliedFile]]]
-ByName = Mapping[str, Sequence["Listed"]]
+ByName = Mapping[str, Sequence["ListedWorkflow"]]
 
 
 @value
-class Listed:
+class ListedWorkflow:
     """A workflow that may be invoked here. `needs` are the permissions that it declares and its steps need: no run may do more."""
 
     workflow: Workflow
@@ -82,10 +82,10 @@ class FileFault:
 
 @value
 class WorkflowCatalog:
-    listed: tuple[Listed, ...]
+    listed: tuple[ListedWorkflow, ...]
     faults: tuple[FileFault, ...]
 
-    def find(self, name: str) -> Listed:
+    def find(self, name: str) -> ListedWorkflow:
         """Return the workflow of this name; an untrusted one only if there is no other. Raises: NoSuchWorkflow."""
         named = sorted((one for one in self.listed if one.name == name), key=lambda one: not one.trusted)
         if not named:
@@ -96,8 +96,8 @@ class WorkflowCatalog:
     def near(self, name: str) -> list[str]:
         return difflib.get_close_matches(name[:80], sorted({one.name for one in self.listed}), n=3, cutoff=0.5)
 
-    def by_category(self) -> dict[str, list[Listed]]:
-        found: dict[str, list[Listed]] = {}
+    def by_category(self) -> dict[str, list[ListedWorkflow]]:
+        found: dict[str, list[ListedWorkflow]] = {}
         for one in self.listed:
             found.setdefault(one.workflow.category, []).append(one)
         return dict(sorted(found.items()))
@@ -107,10 +107,10 @@ def workflow_catalog(by_source: BySource, find_tool: FindTool) -> WorkflowCatalo
     """Build the catalog. `by_source` is ordered from the farthest to the nearest, built-in first."""
     read, faults = _read_all(by_source)
     by_name = _by_name(read)
-    sound: list[Listed] = []
+    sound: list[ListedWorkflow] = []
     for one in read:
         try:
-            sound.append(Listed(one.workflow, one.source, one.file, _needs(one.workflow, by_name, find_tool)))
+            sound.append(ListedWorkflow(one.workflow, one.source, one.file, _needs(one.workflow, by_name, find_tool)))
         except BadDefinition as fault:
             faults.append(FileFault(one.source, one.file.path, fault.line, fault.reason))
     sound_by_name = _by_name(sound)
@@ -118,17 +118,17 @@ def workflow_catalog(by_source: BySource, find_tool: FindTool) -> WorkflowCatalo
     return WorkflowCatalog(tuple(sorted(shown, key=lambda one: (one.workflow.category, one.name))), tuple(faults))
 
 
-def _by_name(listed: Iterable[Listed]) -> ByName:
-    found: dict[str, list[Listed]] = {}
+def _by_name(listed: Iterable[ListedWorkflow]) -> ByName:
+    found: dict[str, list[ListedWorkflow]] = {}
     for one in listed:
         found.setdefault(one.name, []).append(one)
     return found
 
 
-def _read_all(by_source: BySource) -> tuple[list[Listed], list[FileFault]]:
-    read: list[Listed] = []
+def _read_all(by_source: BySource) -> tuple[list[ListedWorkflow], list[FileFault]]:
+    read: list[ListedWorkflow] = []
     faults: list[FileFault] = []
-    known: dict[str, list[Listed]] = {}
+    known: dict[str, list[ListedWorkflow]] = {}
     for source, files in by_source:
         for file in files:
             try:
@@ -141,7 +141,7 @@ def _read_all(by_source: BySource) -> tuple[list[Listed], list[FileFault]]:
     return read, faults
 
 
-def _read_one(source: Source, file: SuppliedFile, known: ByName) -> Listed:
+def _read_one(source: Source, file: SuppliedFile, known: ByName) -> ListedWorkflow:
     if file.text is None:
         raise BadDefinition(1, file.fault or "it cannot be read")
     workflow = _read(file.path.rpartition("/")[2], file.text)
@@ -152,7 +152,7 @@ def _read_one(source: Source, file: SuppliedFile, known: ByName) -> Listed:
             raise BadDefinition(1, f"'{workflow.name}' is built in and cannot be replaced; choose another name")
         if other.source is source:
             raise BadDefinition(1, f"'{workflow.name}' is the name of {other.file.path} too; rename one of them")
-    return Listed(workflow, source, file, frozenset())
+    return ListedWorkflow(workflow, source, file, frozenset())
 
 
 @lru_cache(maxsize=512)
@@ -170,7 +170,7 @@ def _needs(workflow: Workflow, by_name: ByName, find_tool: FindTool) -> frozense
     for step in workflow.steps:
         if isinstance(step.does, ToolUse):
             needs |= _needs_of_tool(step, step.does, find_tool)
-        elif isinstance(step.does, Nested):
+        elif isinstance(step.does, NestedWorkflow):
             needs |= _needs_of_nested(step, step.does, by_name, find_tool)
     return needs
 
@@ -185,13 +185,13 @@ def _needs_of_tool(step: Step, use: ToolUse, find_tool: FindTool) -> frozenset[P
     return tool.spec.permissions
 
 
-def _needs_of_nested(step: Step, nested: Nested, by_name: ByName, find_tool: FindTool) -> frozenset[Permission]:
+def _needs_of_nested(step: Step, nested: NestedWorkflow, by_name: ByName, find_tool: FindTool) -> frozenset[Permission]:
     named = by_name.get(nested.workflow, ())
     if not named:
         raise BadDefinition(step.line, f"there is no workflow '{nested.workflow}' to run")
     # Like `find`: the nearest trusted one. An untrusted file must not break a trusted workflow.
     meant = next((one for one in reversed(named) if one.trusted), named[0]).workflow
-    if any(isinstance(inner.does, Nested) for inner in meant.steps):
+    if any(isinstance(inner.does, NestedWorkflow) for inner in meant.steps):
         raise BadDefinition(
             step.line, f"'{meant.name}' runs another workflow itself; only one level of nesting is allowed"
         )
@@ -199,7 +199,7 @@ def _needs_of_nested(step: Step, nested: Nested, by_name: ByName, find_tool: Fin
     return _needs(meant, by_name, find_tool)
 
 
-def _require_its_parameters(step: Step, nested: Nested, meant: Workflow) -> None:
+def _require_its_parameters(step: Step, nested: NestedWorkflow, meant: Workflow) -> None:
     known = {parameter.name: parameter for parameter in meant.parameters}
     for name in nested.given:
         if name not in known:
@@ -211,7 +211,7 @@ def _require_its_parameters(step: Step, nested: Nested, meant: Workflow) -> None
             raise BadDefinition(step.line, f"'{meant.name}' needs '{name}', which is not given to it")
 
 
-def _is_hidden(one: Listed, among: Sequence[Listed]) -> bool:
+def _is_hidden(one: ListedWorkflow, among: Sequence[ListedWorkflow]) -> bool:
     """Whether a nearer, trusted workflow of the same name hides it."""
     nearer = (other for other in among if other.source is not one.source and other.trusted)
     return one.source is Source.DATA and any(other.source is Source.WORKSPACE for other in nearer)
@@ -219,7 +219,7 @@ def _is_hidden(one: Listed, among: Sequence[Listed]) -> bool:
 
 def _kind(step: Step) -> str:
     match step.does:
-        case Prompt():
+        case PromptStep():
             return "prompt"
         case ToolUse():
             return "tool"
@@ -227,7 +227,7 @@ def _kind(step: Step) -> str:
             return "ask"
         case ShowChanges():
             return "changes"
-        case Nested():
+        case NestedWorkflow():
             return "workflow"
         case _:
             assert_never(step.does)

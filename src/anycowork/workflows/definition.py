@@ -17,8 +17,8 @@ from anycowork.domain.tools import Parameters
 from anycowork.domain.workflows import (
     Action,
     AskStep,
-    Nested,
-    Prompt,
+    NestedWorkflow,
+    PromptStep,
     ShowChanges,
     Step,
     ToolUse,
@@ -44,7 +44,7 @@ RESERVED = frozenset({"categories"})  # GET /workflows/categories
 _KEY_VALUE = re.compile(r"([a-z][a-z0-9_]*)=(.*)", re.DOTALL)
 
 
-class Head(Boundary):
+class WorkflowHead(Boundary):
     """The front matter. Without a name the file name is used; without `needs` the steps decide."""
 
     name: str | None = None
@@ -65,7 +65,7 @@ def read_definition(file_name: str, text: str) -> Workflow:
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     end = _end_of_front(lines)
     front = FrontMatter(lines[1:end])
-    head = read_head(front, Head, {"parameters": ParameterHead}, longest=LONGEST_FRONT)
+    head = read_head(front, WorkflowHead, {"parameters": ParameterHead}, longest=LONGEST_FRONT)
     about, sections = in_sections(lines, end + 1)
     workflow = Workflow(
         name=_name(file_name, head.name, front),
@@ -104,11 +104,11 @@ def _name(file_name: str, given: str | None, front: FrontMatter) -> str:
 # --- the steps
 
 
-def _action(section: DefinitionSection) -> Action | Nested:
+def _action(section: DefinitionSection) -> Action | NestedWorkflow:
     block = section.block
     match section.kind:
         case "prompt":
-            return Prompt(section.text)
+            return PromptStep(section.text)
         case "tool":
             return _tool(section)
         case "ask":
@@ -149,7 +149,7 @@ def _ask(section: DefinitionSection) -> AskStep:
     return AskStep(question.to_json(), tuple(str(value) for value in stop_on))
 
 
-def _nested(section: DefinitionSection) -> Nested:
+def _nested(section: DefinitionSection) -> NestedWorkflow:
     try:
         words = split_words(section.block)
     except Invalid as fault:
@@ -164,7 +164,7 @@ def _nested(section: DefinitionSection) -> Nested:
         if named is None or named[1] in given:
             raise BadDefinition(section.block_line, f"'{word[:60]}' is not key=value, or its key appears twice")
         given[named[1]] = named[2]
-    return Nested(words[0], given)
+    return NestedWorkflow(words[0], given)
 
 
 def _json(section: DefinitionSection) -> Json:
@@ -194,7 +194,7 @@ def _require_steps(workflow: Workflow) -> None:
     if len(workflow.steps) > MOST_STEPS:
         raise BadDefinition(workflow.steps[MOST_STEPS].line, f"more than {MOST_STEPS} steps; make it two workflows")
     for step in workflow.steps:
-        if isinstance(step.does, Nested) and step.does.workflow == workflow.name:
+        if isinstance(step.does, NestedWorkflow) and step.does.workflow == workflow.name:
             raise BadDefinition(step.line, "a workflow cannot run itself")
 
 
@@ -213,15 +213,15 @@ def _require_known_names(workflow: Workflow, sections: Sequence[DefinitionSectio
                 raise BadDefinition(section.line_of(name), f"'{{{{{name}}}}}' is no parameter (there are: {takes})")
 
 
-def _texts(does: Action | Nested) -> JsonValue:
+def _texts(does: Action | NestedWorkflow) -> JsonValue:
     match does:
-        case Prompt(text):
+        case PromptStep(text):
             return text
         case ToolUse(_, parameters):
             return parameters
         case AskStep(question):
             return question
-        case Nested(_, given):
+        case NestedWorkflow(_, given):
             return dict(given)
         case ShowChanges():
             return None

@@ -9,8 +9,8 @@ from anycowork.domain.workflow_errors import BadWorkflow, UnfittingParameters
 from anycowork.domain.workflows import (
     Action,
     AskStep,
-    Nested,
-    Prompt,
+    NestedWorkflow,
+    PromptStep,
     RunStep,
     ShowChanges,
     Step,
@@ -29,7 +29,7 @@ def expand(workflow: Workflow, values: Mapping[str, Value], find: Find) -> tuple
     steps: list[RunStep] = []
     for step in workflow.steps:
         title = _one_line(render(step.title, values))
-        if isinstance(step.does, Nested):
+        if isinstance(step.does, NestedWorkflow):
             inner = find(step.does.workflow)
             steps += [
                 RunStep(_one_line(f"{title}: {one.title}"), one.does) for one in _unfolded(step.does, inner, values)
@@ -45,7 +45,7 @@ def _one_line(title: str) -> str:
     return " ".join(title.split())[:200]
 
 
-def _unfolded(nested: Nested, inner: Workflow, values: Mapping[str, Value]) -> tuple[RunStep, ...]:
+def _unfolded(nested: NestedWorkflow, inner: Workflow, values: Mapping[str, Value]) -> tuple[RunStep, ...]:
     given = {name: render(text, values) for name, text in nested.given.items()}
     try:
         inner_values = fit(inner, given)
@@ -60,8 +60,8 @@ def _too_deep(name: str) -> Workflow:
 
 def _filled_in(step: Step, does: Action, values: Mapping[str, Value]) -> Action:
     match does:
-        case Prompt(text):
-            return Prompt(render(text, values))
+        case PromptStep(text):
+            return PromptStep(render(text, values))
         case ToolUse(tool, parameters, may_fail):
             return ToolUse(tool, _parameters(parameters, values), may_fail)
         case AskStep(question, stop_on):

@@ -15,7 +15,7 @@ from anycowork.domain.ports import Clock, Journal, Store
 from anycowork.domain.snapshot_ports import SnapshotRows, Snapshots
 from anycowork.domain.snapshots import Snapshot, SnapshotMoment
 from anycowork.domain.tools import Status
-from anycowork.domain.workflows import AskStep, Prompt, Run, RunStatus, ShowChanges, ToolUse
+from anycowork.domain.workflows import AskStep, PromptStep, Run, RunStatus, ShowChanges, ToolUse
 from anycowork.workflows.step_recorder import StepOpener, StepPolicy
 
 MOST_CHANGES = 200  # snapshots read to show what a chat changed
@@ -77,7 +77,7 @@ class WorkflowRunner:
         """What the present step is about, once it has begun."""
         does = policy.run.current.does
         match does:
-            case Prompt():
+            case PromptStep():
                 await self._agent.run(context)
             case ToolUse():
                 await self._use_tool(context, policy.run, does)

@@ -17,7 +17,7 @@ from anycowork.domain.question import read_question
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, Provenance
 from anycowork.domain.values import value
-from anycowork.domain.workflows import AskStep, Prompt, Run, RunStatus, ShowChanges, ToolUse
+from anycowork.domain.workflows import AskStep, PromptStep, Run, RunStatus, ShowChanges, ToolUse
 
 COMPACTING = (
     "compact_chat"  # built in; built-in names cannot be shadowed, so no file can replace a chat's history by a summary
@@ -80,7 +80,7 @@ class StepOpener:
         """Begin the current step. `changes` is what this chat has changed so far, for a step that shows it."""
         fresh = replace(turn, steps=0, faults=0, seconds=0.0)
         match run.current.does:
-            case Prompt(text):
+            case PromptStep(text):
                 message = self._message(run, turn, Speaker.USER, text)
                 fresh = replace(fresh, message_id=message.id)
                 return await self._write(run, message.id, fresh, message)

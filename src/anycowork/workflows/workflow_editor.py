@@ -11,7 +11,7 @@ from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.workflow_errors import BadWorkflow
 from anycowork.domain.workflows import Source
-from anycowork.workflows.catalog import FileFault, Listed, workflow_catalog
+from anycowork.workflows.catalog import FileFault, ListedWorkflow, workflow_catalog
 from anycowork.workflows.workflow_service import built_in_files
 
 log = logging.getLogger(__name__)
@@ -36,12 +36,12 @@ class WorkflowEditor:
         self._toolbox = toolbox
         self._changing = asyncio.Lock()
 
-    async def check(self, principal: Principal, name: str, content: str) -> Listed | FileFault:
+    async def check(self, principal: Principal, name: str, content: str) -> ListedWorkflow | FileFault:
         """Return the workflow that the draft defines, or what is wrong with it. Nothing is saved."""
         principal.require(Scope.MANAGE)
         return await self._check(name, content, await self._find(name))
 
-    async def create(self, principal: Principal, name: str, content: str) -> Listed:
+    async def create(self, principal: Principal, name: str, content: str) -> ListedWorkflow:
         """Raises: BadWorkflow, Conflict if there is such a workflow, StorageFault."""
         principal.require(Scope.MANAGE)
         async with self._changing:
@@ -49,7 +49,7 @@ class WorkflowEditor:
                 raise Conflict(f"There is a workflow '{name[:80]}' already. Choose another name.", param="name")
             return await self._save(principal, name, content, None)
 
-    async def change(self, principal: Principal, name: str, content: str, *, shown: str | None) -> Listed:
+    async def change(self, principal: Principal, name: str, content: str, *, shown: str | None) -> ListedWorkflow:
         """`shown` is the hash of what the person edited. Raises: BadWorkflow, NotFound, ContentChanged, StorageFault."""
         principal.require(Scope.MANAGE)
         async with self._changing:
@@ -66,7 +66,7 @@ class WorkflowEditor:
             await self._writer.remove_workflow(file.path)
             log.info("%s deleted the workflow %s", principal.label(), name)
 
-    async def _save(self, principal: Principal, name: str, content: str, file: SuppliedFile | None) -> Listed:
+    async def _save(self, principal: Principal, name: str, content: str, file: SuppliedFile | None) -> ListedWorkflow:
         checked = await self._check(name, content, file)
         if isinstance(checked, FileFault):
             line = f"line {checked.line}: " if checked.line else ""
@@ -75,7 +75,7 @@ class WorkflowEditor:
         log.info("%s saved the workflow %s", principal.label(), name)
         return checked
 
-    async def _check(self, name: str, content: str, replaced: SuppliedFile | None) -> Listed | FileFault:
+    async def _check(self, name: str, content: str, replaced: SuppliedFile | None) -> ListedWorkflow | FileFault:
         path = replaced.path if replaced else f"{FOLDER}/{name}.md"
         encoded = content.encode("utf-8", "replace")
         if len(encoded) > MOST_BYTES:

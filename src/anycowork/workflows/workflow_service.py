@@ -17,7 +17,7 @@ from anycowork.domain.values import replace, value
 from anycowork.domain.workflow_errors import BadWorkflow, NoSuchWorkflow, NotTrusted, UnknownWorkflow
 from anycowork.domain.workflows import RunStep, Source, ToolUse, Workflow
 from anycowork.permissions.roles import RoleRegistry
-from anycowork.workflows.catalog import FileFault, Listed, WorkflowCatalog, workflow_catalog
+from anycowork.workflows.catalog import FileFault, ListedWorkflow, WorkflowCatalog, workflow_catalog
 from anycowork.workflows.expansion import expand
 from anycowork.workflows.parameters import as_typed, fit, read_words, split_words
 
@@ -85,7 +85,7 @@ class WorkflowService:
         return replace(self._order(found, listed, given, role), typed=text)  # the message stays as the person wrote it
 
     def _order(
-        self, found: WorkflowCatalog, listed: Listed, given: Mapping[str, JsonValue], role: RoleDefinition
+        self, found: WorkflowCatalog, listed: ListedWorkflow, given: Mapping[str, JsonValue], role: RoleDefinition
     ) -> RunOrder:
         require_trusted(listed)
         self._require_role(listed, role)
@@ -100,7 +100,7 @@ class WorkflowService:
         self._require_fitting_calls(listed, steps)
         return RunOrder(listed.name, as_typed(listed.name, values), steps, listed.needs, listed.file.sha256)
 
-    def _require_role(self, listed: Listed, role: RoleDefinition) -> None:
+    def _require_role(self, listed: ListedWorkflow, role: RoleDefinition) -> None:
         missing = sorted(listed.needs - role.permissions)
         if not missing:
             return
@@ -108,7 +108,7 @@ class WorkflowService:
         way_out = f"Switch to {' or '.join(able)} to run it." if able else "No role has all these permissions."
         raise Forbidden(f"{role.title} may not run '{listed.name}' (needs {', '.join(missing)}). {way_out}")
 
-    def _require_fitting_calls(self, listed: Listed, steps: Sequence[RunStep]) -> None:
+    def _require_fitting_calls(self, listed: ListedWorkflow, steps: Sequence[RunStep]) -> None:
         for step in steps:
             tool = self._toolbox.find(step.does.tool) if isinstance(step.does, ToolUse) else None
             if tool is None or not isinstance(step.does, ToolUse):
@@ -127,7 +127,7 @@ class WorkflowService:
         self._logged = frozenset(faults)
 
 
-def require_trusted(listed: Listed) -> None:
+def require_trusted(listed: ListedWorkflow) -> None:
     """Raises: NotTrusted."""
     if not listed.trusted:
         raise NotTrusted(

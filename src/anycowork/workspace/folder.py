@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,20 +126,26 @@ class Folder:
         self.require_no_repository(place)
         return place
 
-    def require_no_repository(self, place: WorkspacePath) -> None:
-        """Raises: OutsideWorkspace if git would treat a folder above `place` as a repository once `place` exists."""
-        around = repository_around(place.parts, self._names)
+    def require_no_repository(
+        self, place: WorkspacePath, names_at: Callable[[tuple[str, ...]], Iterable[str]] | None = None
+    ) -> None:
+        """Raises: OutsideWorkspace if git would treat a folder above `place` as a repository once `place` exists.
+
+        `names_at` lists a folder, if the caller remembers folders for many paths.
+        """
+        around = repository_around(place.parts, names_at or self.names_at)
         if around is not None:
             raise OutsideWorkspace(
                 f"'{shown(place.path)}' is never changed by file tools: git would treat '{shown(WorkspacePath(around).path)}' as a repository "
                 "and run programs that its 'config' names. Use other names, or let a person do it with git."
             )
 
-    def _names(self, parts: tuple[str, ...]) -> list[str]:
+    def names_at(self, parts: tuple[str, ...]) -> list[str]:
+        """Lists the folder; nothing if it is missing or not a folder."""
         try:
             return self.jail.names(WorkspacePath(parts))
         except (ToolFault, OutsideWorkspace):
-            return []  # not a folder, or missing
+            return []
 
     def require_replaceable(self, place: WorkspacePath) -> None:
         """Raises: FileMissing; WrongKind for anything but a regular file with a single link."""

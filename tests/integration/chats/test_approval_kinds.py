@@ -15,7 +15,7 @@ UPDATE = call("update_file", path="a.txt", edits=[{"find": "old", "replace": "ne
 
 @proves("APR-3/1", "APR-3/9")
 @pytest.mark.parametrize(
-    "asked_for",
+    "requested",
     [
         call("create_file", path="b.txt", content="x"),
         UPDATE,
@@ -24,8 +24,8 @@ UPDATE = call("update_file", path="a.txt", edits=[{"find": "old", "replace": "ne
     ],
     ids=["create", "update", "move", "command"],
 )
-async def test_without_a_rule_a_tool_that_requires_approval_waits_for_a_person(tmp_path: Path, asked_for: str) -> None:
-    async with live_server(tmp_path, replies=[asked_for, "Done."], files=FILES) as client:
+async def test_without_a_rule_a_tool_that_requires_approval_waits_for_a_person(tmp_path: Path, requested: str) -> None:
+    async with live_server(tmp_path, replies=[requested, "Done."], files=FILES) as client:
         chat = await client.chat()
         assert (await chat.send("go"))["state"] == "awaiting_approval"
         assert (client.workspace / "a.txt").read_text() == "old" and not (client.workspace / "b.txt").exists()
@@ -36,12 +36,12 @@ async def test_without_a_rule_a_tool_that_requires_approval_waits_for_a_person(t
 
 @proves("APR-3/2")
 @pytest.mark.parametrize(
-    ("tool", "resource", "asked_for"),
+    ("tool", "resource", "requested"),
     [("update_file", "/a.txt", UPDATE), ("execute_command", "touch *", call("execute_command", command="touch b.txt"))],
     ids=["tool", "command"],
 )
-async def test_whitelisted_call_runs_without_asking(tmp_path: Path, tool: str, resource: str, asked_for: str) -> None:
-    async with live_server(tmp_path, replies=[asked_for, "Done."], files=FILES) as client:
+async def test_whitelisted_call_runs_without_asking(tmp_path: Path, tool: str, resource: str, requested: str) -> None:
+    async with live_server(tmp_path, replies=[requested, "Done."], files=FILES) as client:
         rule = await client.ask("POST", "/rules", {**RULE, "tool": tool, "resource": resource}, expect=201)
         chat = await client.chat()
         assert (await chat.send("go"))["state"] == "idle"

@@ -27,9 +27,9 @@ async def worked(tmp_path: Path):
         yield client, chat
 
 
-async def fork(chat: LiveChat, message: str, *, expect: int = 201, **asked_for):
+async def fork(chat: LiveChat, message: str, *, expect: int = 201, **requested):
     found = next(one for one in await chat.messages() if one["content"] == message)
-    return await chat.client.ask("POST", f"{chat.path}/fork", {"message_id": found["id"], **asked_for}, expect=expect)
+    return await chat.client.ask("POST", f"{chat.path}/fork", {"message_id": found["id"], **requested}, expect=expect)
 
 
 @proves("UI-7")
@@ -86,11 +86,11 @@ async def test_a_fork_from_inside_a_turn_has_no_call_without_its_result_and_the_
         (called, ["text"], ["two.txt"]),
         (result, ["text", "tool_call", "tool_result"], []),
     ):
-        asked_for = {"message_id": message["id"], "files": "restore"}
-        would = await client.ask("POST", f"{chat.path}/fork", {**asked_for, "dry_run": True}, expect=200)
+        requested = {"message_id": message["id"], "files": "restore"}
+        would = await client.ask("POST", f"{chat.path}/fork", {**requested, "dry_run": True}, expect=200)
         assert would["deleted"] == deleted
         new = LiveChat(
-            client, await client.ask("POST", f"{chat.path}/fork", {**asked_for, "files": "none"}, expect=201)
+            client, await client.ask("POST", f"{chat.path}/fork", {**requested, "files": "none"}, expect=201)
         )
         copied = [m["message_type"] for m in await new.messages()]
         assert copied[-len(kinds) - 1 :] == [*kinds, "text"]

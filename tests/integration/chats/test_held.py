@@ -193,7 +193,7 @@ async def test_with_ask_at_commit_a_command_that_changes_nothing_is_not_asked_fo
 
 @proves("APR-1", "APR-3")
 @pytest.mark.parametrize(
-    "asked_for",
+    "requested",
     [
         call("execute_command", command="curl x", network=["example.org"]),
         call("execute_command", command="cat .env"),
@@ -203,8 +203,8 @@ async def test_with_ask_at_commit_a_command_that_changes_nothing_is_not_asked_fo
     ],
     ids=["network", "a secret", "a rule that asks", "quoted", "not a command"],
 )
-async def test_what_the_sandbox_alone_does_not_hold_asks_before_all_the_same(tmp_path: Path, asked_for: str) -> None:
-    async with live_server(tmp_path, replies=[asked_for, "Done."], **LATER) as client:
+async def test_what_the_sandbox_alone_does_not_hold_asks_before_all_the_same(tmp_path: Path, requested: str) -> None:
+    async with live_server(tmp_path, replies=[requested, "Done."], **LATER) as client:
         await rule(client, "execute_command", "make *", "ask")
         chat = await client.chat()
         assert (await chat.send("do it"))["state"] == "awaiting_approval"
@@ -224,8 +224,8 @@ async def test_a_call_that_was_denied_is_not_run_first_after_the_setting_changed
 async def test_explain_says_that_it_runs_first(tmp_path: Path) -> None:
     async with live_server(tmp_path, **LATER) as client:
         chat = await client.chat()
-        asked_for = {"tool": "execute_command", "parameters": {"command": "make"}, "context_id": chat.id}
-        explained = await client.ask("POST", "/rules/explain", {"call": asked_for})
+        requested = {"tool": "execute_command", "parameters": {"command": "make"}, "context_id": chat.id}
+        explained = await client.ask("POST", "/rules/explain", {"call": requested})
         assert explained["effect"] == "ask" and "runs first" in explained["why"]
 
 

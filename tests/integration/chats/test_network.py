@@ -55,8 +55,8 @@ async def test_always_makes_rules_for_the_words_and_for_each_place(tmp_path: Pat
         ]
         assert (await chat.send("again"))["state"] == "idle" and len(service.received) == 2
         asked = {"command": "curl -sS http://good.example/", "network": ["evil.example"]}
-        asked_for = {"tool": "execute_command", "parameters": asked, "context_id": chat.id}
-        answer = await client.ask("POST", "/rules/explain", {"call": asked_for})
+        requested = {"tool": "execute_command", "parameters": asked, "context_id": chat.id}
+        answer = await client.ask("POST", "/rules/explain", {"call": requested})
         assert answer["effect"] == "ask" and "evil.example:443" in answer["why"]
 
 

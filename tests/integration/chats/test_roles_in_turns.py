@@ -68,14 +68,14 @@ async def test_prompt_of_a_turn_is_the_roles_own_and_names_its_tools_only(tmp_pa
 async def test_call_is_refused_in_a_role_without_the_permission_and_goes_on_in_one_with_it(
     tmp_path: Path, role: str
 ) -> None:
-    for permission, asked_for in WANTED.items():
+    for permission, requested in WANTED.items():
         folder = tmp_path / permission.value
         folder.mkdir()
-        async with live_server(folder, replies=[asked_for, "Well."], files={"a.txt": "old"}) as client:
+        async with live_server(folder, replies=[requested, "Well."], files={"a.txt": "old"}) as client:
             chat = await client.chat(role=role)
             shown = await chat.send("go")
             refused = [result["status"] for result in await chat.results()] == ["refused"]
-            needed = next(spec for name, spec in SPECS.items() if f'"{name}"' in asked_for).permissions
+            needed = next(spec for name, spec in SPECS.items() if f'"{name}"' in requested).permissions
             assert refused is not (needed <= ROLES[role].permissions), (role, permission)
             asks = not refused and permission is not Permission.READ_FILES
             assert (shown["state"] == "awaiting_approval") is asks, (role, permission)

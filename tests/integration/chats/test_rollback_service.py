@@ -27,8 +27,8 @@ async def snapshots(chat: LiveChat) -> list[Json]:
     return found
 
 
-async def restore(chat: LiveChat, snapshot_id: str, *, expect: int = 200, **asked_for: Any) -> Json:
-    return await chat.client.ask("POST", f"{chat.path}/snapshots/{snapshot_id}/restore", asked_for, expect=expect)
+async def restore(chat: LiveChat, snapshot_id: str, *, expect: int = 200, **requested: Any) -> Json:
+    return await chat.client.ask("POST", f"{chat.path}/snapshots/{snapshot_id}/restore", requested, expect=expect)
 
 
 @proves("SNAP-1")

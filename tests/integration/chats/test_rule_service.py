@@ -125,9 +125,9 @@ async def test_no_standing_answer_to_a_command_that_cannot_be_judged(tmp_path: P
 @proves("APR-2")
 async def test_rules_are_listed_edited_and_revoked(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[create("a"), create("b"), "No.", create("c"), "Done."]) as client:
-        asked_for = {"tool": "create_file", "resource": "/a", "effect": "deny", "scope": "workspace", "workspace": "."}
-        asked_for["workspace"] = str(client.workspace)
-        rule = await client.ask("POST", "/rules", asked_for, expect=201)
+        requested = {"tool": "create_file", "resource": "/a", "effect": "deny", "scope": "workspace", "workspace": "."}
+        requested["workspace"] = str(client.workspace)
+        rule = await client.ask("POST", "/rules", requested, expect=201)
         assert rule["warnings"] == [] and [r["id"] for r in await rules_of(client)] == [rule["id"]]
         chat = await client.chat()
         assert (await chat.send("create"))["state"] == "awaiting_approval"
@@ -216,8 +216,8 @@ async def test_explain_names_the_rule_that_decides_and_runs_nothing(tmp_path: Pa
 
         before = await explain("create_file", path="src/x", content="")
         assert (before["effect"], before["rule"]) == ("ask", None) and "No rule covers it" in before["why"]
-        asked_for = {"tool": "create_file", "resource": "/src/*", "effect": "allow", "scope": "global"}
-        rule = await client.ask("POST", "/rules", asked_for, expect=201)
+        requested = {"tool": "create_file", "resource": "/src/*", "effect": "allow", "scope": "global"}
+        rule = await client.ask("POST", "/rules", requested, expect=201)
         after = await explain("create_file", path="src/x", content="")
         assert after["effect"] == "allow" and after["rule"]["id"] == rule["id"] and "allows it" in after["why"]
         refused = await explain("create_file", planner, path="src/x", content="")
@@ -239,16 +239,16 @@ async def test_explain_names_the_rule_that_decides_and_runs_nothing(tmp_path: Pa
 async def test_explain_takes_a_call_as_a_model_writes_it_with_its_chat_beside_it_or_without_one(tmp_path: Path) -> None:
     async with live_server(tmp_path) as client:
         planner = await client.chat(role="planner")
-        asked_for = {"call": {"tool": "create_file", "parameters": {"path": "a", "content": ""}, "terminate": True}}
-        assert (await client.ask("POST", "/rules/explain", asked_for))["effect"] == "ask", "as a new chat's actor"
-        assert (await client.ask("POST", "/rules/explain", {**asked_for, "context_id": planner.id}))["effect"] == "deny"
+        requested = {"call": {"tool": "create_file", "parameters": {"path": "a", "content": ""}, "terminate": True}}
+        assert (await client.ask("POST", "/rules/explain", requested))["effect"] == "ask", "as a new chat's actor"
+        assert (await client.ask("POST", "/rules/explain", {**requested, "context_id": planner.id}))["effect"] == "deny"
 
 
 @proves("TOOL-1/2")
 async def test_explaining_an_unknown_tool_lists_no_tools(tmp_path: Path) -> None:
     async with live_server(tmp_path) as client:
-        asked_for = {"call": {"tool": "nothing", "parameters": {}}}
-        error = (await client.ask("POST", "/rules/explain", asked_for, expect=422))["error"]
+        requested = {"call": {"tool": "nothing", "parameters": {}}}
+        error = (await client.ask("POST", "/rules/explain", requested, expect=422))["error"]
         assert (error["param"], error["message"]) == ("call.tool", "There is no tool 'nothing'.")
 
 
@@ -261,8 +261,8 @@ async def test_preview_shows_past_calls_and_saves_nothing(tmp_path: Path) -> Non
         await chat.decide()
         await chat.decide("deny")
 
-        async def preview(**asked_for: str) -> dict[str, object]:
-            rule = {"effect": "allow", "scope": "global", **asked_for}
+        async def preview(**requested: str) -> dict[str, object]:
+            rule = {"effect": "allow", "scope": "global", **requested}
             return await client.ask("POST", "/rules/preview", {"rule": rule}, expect=200)
 
         seen = await preview(tool="create_file", resource="/src/*")
@@ -281,8 +281,8 @@ async def test_preview_shows_past_calls_and_saves_nothing(tmp_path: Path) -> Non
 @proves("APR-2")
 async def test_a_rule_for_the_workspace_that_names_none_holds_in_the_one_that_new_chats_get(tmp_path: Path) -> None:
     async with live_server(tmp_path) as client:
-        asked_for = {"tool": "create_file", "resource": "/a", "effect": "deny", "scope": "workspace"}
-        rule = await client.ask("POST", "/rules", asked_for, expect=201)
+        requested = {"tool": "create_file", "resource": "/a", "effect": "deny", "scope": "workspace"}
+        rule = await client.ask("POST", "/rules", requested, expect=201)
         assert rule["workspace"] == (await client.chat()).opened["workspace"] == str(client.workspace)
 
 
@@ -304,8 +304,8 @@ async def test_a_rule_that_cannot_be_is_a_422_that_names_the_field(
     tmp_path: Path, change: dict[str, object], param: str
 ) -> None:
     async with live_server(tmp_path) as client:
-        asked_for = {"tool": "update_file", "resource": "/src/*", "effect": "allow", "scope": "global", **change}
-        refused = await client.ask("POST", "/rules", asked_for, expect=422)
+        requested = {"tool": "update_file", "resource": "/src/*", "effect": "allow", "scope": "global", **change}
+        refused = await client.ask("POST", "/rules", requested, expect=422)
         assert refused["error"]["param"] == param
         assert await rules_of(client) == []
 

@@ -1,5 +1,6 @@
 """Jobs through the front door: planned, approved, worked on task by task, answered."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,6 @@ def file(name: str) -> str:
 
 @proves("JOB-1", "JOB-4", "JOB-9", "EVT-1")
 async def test_request_is_planned_approved_worked_on_and_answered(tmp_path: Path) -> None:
-    import json
-
     proposed = plan(writing("a", check="grep -q a a.txt"), writing("b", "a"))
     replies = [
         json.dumps(proposed),
@@ -83,6 +82,22 @@ async def test_worker_sees_its_task_and_not_the_chat(tmp_path: Path) -> None:
         worker, closing = (str(body["messages"]) for body in client.model.requests[1:])
         assert "Task look: look around" in worker and "4711" not in worker
         assert "4711" in closing and "looked" in closing
+
+
+@proves("JOB-1")
+async def test_plan_that_the_primary_agent_writes_at_the_end_is_the_final_response_and_nobody_waits(
+    tmp_path: Path,
+) -> None:
+    again = json.dumps(plan({"id": "more", "action": "look again"}))
+    async with live_server(tmp_path, replies=[report("looked"), again]) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan({"id": "look", "action": "look around"}))
+        job = await until(client, chat, job["id"], "completed")
+        assert json.loads(job["final_response"])["steps"][0]["id"] == "more"
+        shown = await chat.show()
+        assert shown["state"] == "idle" and not shown.get("waiting")
+        last = (await chat.messages())[-1]
+        assert (last["message_type"], last["content"]) == ("text", job["final_response"])
 
 
 @proves("JOB-2", "JOB-5")

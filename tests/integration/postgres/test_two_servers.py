@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from anycowork.chats import shared_chat_locks
+from anycowork.chats import distributed_chat_locks
 from anycowork.store.postgres.address import read_address
 from anycowork.store.postgres.peers import PostgresPeers
 from support.live_server import LiveChat, LiveServer, RequestRefused, live_server
@@ -97,7 +97,7 @@ async def test_a_rule_made_on_one_decides_on_the_other_at_once(tmp_path: Path, d
 async def test_a_chat_that_works_on_one_is_refused_on_the_other_until_it_rests(
     tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_chat_locks, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(distributed_chat_locks, "WAIT_SECONDS", 0.1)
     hold = asyncio.Event()
     async with two_servers(tmp_path, database_url) as (one, two):
         one.model.replies[:] = [Reply("Slow answer.", hold=hold)]

@@ -28,7 +28,7 @@ REQUESTS: dict[str, dict[str, object]] = {
 @pytest.mark.parametrize("role", [definition.name for definition in BUILT_IN])
 async def test_no_answer_to_a_call_that_went_wrong_names_a_tool_that_the_role_lacks(tmp_path: Path, role: str) -> None:
     definition = next(each for each in BUILT_IN if each.name == role)
-    calls = [call(tool, path=place, **asked_for) for tool, asked_for in REQUESTS.items() for place in PLACES]
+    calls = [call(tool, path=place, **requested) for tool, requested in REQUESTS.items() for place in PLACES]
     async with live_server(
         tmp_path, replies=["Ready."], files={"there.txt": "a\n", "folder/x.txt": "x"}, max_steps=99
     ) as client:

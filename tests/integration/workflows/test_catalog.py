@@ -227,8 +227,8 @@ async def test_the_nearer_one_wins_once_it_is_trusted(tmp_path: Path) -> None:
         both = [one for one in (await client.ask("GET", "/workflows"))["workflows"] if one["name"] == "own"]
         assert sorted((one["source"], one["trusted"]) for one in both) == [("data", True), ("workspace", False)]
         theirs = next(one for one in both if not one["trusted"])
-        asked_for = {"workspace": str(client.workspace), "path": theirs["path"], "sha256": theirs["sha256"]}
-        await client.ask("POST", "/workspaces", {"trust": asked_for}, expect=201)
+        requested = {"workspace": str(client.workspace), "path": theirs["path"], "sha256": theirs["sha256"]}
+        await client.ask("POST", "/workspaces", {"trust": requested}, expect=201)
         assert (await listed(client, "own"))["source"] == "workspace"
         await started(chat, "own")
         await chat.rest()
@@ -239,12 +239,12 @@ async def test_the_nearer_one_wins_once_it_is_trusted(tmp_path: Path) -> None:
 async def test_one_request_registers_or_trusts_and_never_both(tmp_path: Path) -> None:
     async with live_server(tmp_path) as client:
         await client.ask("POST", "/workspaces", {}, expect=422)
-        asked_for = {"workspace": str(client.workspace), "path": "x.md", "sha256": "0" * 64}
-        both = await client.ask("POST", "/workspaces", {"root": str(tmp_path), "trust": asked_for}, expect=422)
+        requested = {"workspace": str(client.workspace), "path": "x.md", "sha256": "0" * 64}
+        both = await client.ask("POST", "/workspaces", {"root": str(tmp_path), "trust": requested}, expect=422)
         assert "either" in both["error"]["message"]
-        missing = await client.ask("POST", "/workspaces", {"trust": asked_for}, expect=404)
+        missing = await client.ask("POST", "/workspaces", {"trust": requested}, expect=404)
         assert missing["error"]["code"] == "workspace_file_not_found"
-        far = {**asked_for, "workspace": "/usr"}
+        far = {**requested, "workspace": "/usr"}
         assert (await client.ask("POST", "/workspaces", {"trust": far}, expect=422))["error"][
             "param"
         ] == "trust.workspace"

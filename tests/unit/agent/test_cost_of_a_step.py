@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from anycowork.domain.messages import Message
-from anycowork.domain.model import Chunk, Finished, ModelRequest, TextChunk
+from anycowork.domain.model import Chunk, ModelRequest, ReplyFinished, TextChunk
 from anycowork.prompts.window import Window
 from support.scripted_model import call as call_of
 from unit.prompts.chats import call, result, words
@@ -52,7 +52,7 @@ class CountingModel:
         self.noted.append(self.count.calls)
         more = len(self.noted) <= STEPS
         yield TextChunk(call_of(LOOK_UP, word=f"word {len(self.noted)}") if more else "That was all.")
-        yield Finished("stop")
+        yield ReplyFinished("stop")
 
 
 async def test_a_late_step_calls_as_many_functions_as_an_early_one(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.checkpoints import restore as restoring
-from anycowork.checkpoints.capture import ContentWriter, ImageReader, path_of
+from anycowork.checkpoints.capture import ImageReader, PackTarget, path_of
 from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.restore import bring_back
 from anycowork.checkpoints.restore_preview import preview_restore
@@ -28,7 +28,7 @@ def write(root: Path, text: str) -> None:
         path.write_text(f"{text} {number}")
 
 
-def images(folder: Folder, content: ContentWriter | None = None) -> list[PathImage]:
+def images(folder: Folder, content: PackTarget | None = None) -> list[PathImage]:
     paths = [f"d{number % 2}/{number}.txt" for number in range(FILES)]
     with ImageReader(folder, content) as reader:
         return [reader.image(path_of(path)) for path in paths]
@@ -74,7 +74,7 @@ def test_a_file_changed_between_the_look_and_the_restore_stays_as_it_is(tmp_path
     root.mkdir()
     folder, pack = Folder(str(root)), Pack(tmp_path / "pack")
     write(root, "old")
-    old = images(folder, ContentWriter(pack, "t", max_bytes=1 << 20))
+    old = images(folder, PackTarget(pack, "t", max_bytes=1 << 20))
     write(root, "new")
     undos = previewed(folder, pack, [Undo(o, n) for o, n in zip(old, images(folder), strict=True)])
     (root / "d0/0.txt").write_text("somebody's")
@@ -92,7 +92,7 @@ def test_what_was_seen_counts_only_for_the_content_that_is_expected(tmp_path: Pa
     root.mkdir()
     folder, pack = Folder(str(root)), Pack(tmp_path / "pack")
     write(root, "old")
-    old = images(folder, ContentWriter(pack, "t", max_bytes=1 << 20))
+    old = images(folder, PackTarget(pack, "t", max_bytes=1 << 20))
     write(root, "new")
     [undo] = previewed(folder, pack, [Undo(old[0], images(folder)[0])])
     wrong = replace(undo, expected=replace(old[0], hash="0" * 64))

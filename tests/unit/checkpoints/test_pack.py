@@ -1,6 +1,7 @@
 """The pack gives back what was put, or says that it cannot; whatever a crash or a bad disk did to its files."""
 
 import errno
+import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anycowork.checkpoints.pack import Damaged, Pack
+from anycowork.workspace.packfile import HEADER_BYTES
 from support.spec import proves
 
 
@@ -40,6 +42,20 @@ def test_what_was_put_is_read_again_also_after_opening_anew(contents: list[bytes
         pack.sync()
         for opened in (pack, pack_in(folder / "pack")):
             assert [opened.read(digest) for digest in digests] == contents
+
+
+@settings(max_examples=30, deadline=None)
+@given(contents=st.lists(st.binary(max_size=400), max_size=20))
+def test_contents_put_together_are_read_again_also_after_opening_anew(contents: list[bytes]) -> None:
+    known = [(hashlib.sha256(data).hexdigest(), data) for data in contents]
+    with TemporaryDirectory() as name:
+        pack = pack_in(Path(name))
+        pack.put_all(known)
+        pack.put_all(known)
+        pack.sync([digest for digest, _ in known])
+        for opened in (pack, pack_in(Path(name))):
+            assert [opened.read(digest) for digest, _ in known] == contents
+            assert opened.size == sum(len(data) + HEADER_BYTES for data in set(contents))
 
 
 @proves("SNAP-3")

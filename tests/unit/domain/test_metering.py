@@ -8,14 +8,14 @@ from anycowork.domain.metering import (
     MINUTE,
     NANOS,
     Account,
-    Day,
-    Excess,
-    Expected,
+    DailyUse,
+    ExceededLimit,
+    ExpectedUse,
     KeyLimit,
     KeyLimits,
     Price,
     Reservation,
-    Used,
+    TokenUse,
     price_of,
 )
 
@@ -24,19 +24,19 @@ TODAY, TOMORROW = "2026-11-15", "2026-11-16"
 
 
 def account(**limits) -> Account:
-    return Account(KeyLimits(**limits), Day("key", TODAY))
+    return Account(KeyLimits(**limits), DailyUse("key", TODAY))
 
 
 def ask(account, expected, price=None, *, at=0.0, date=TODAY):
     return account.reserve(expected, price, date=date, at=at, now=f"{date}T00:00:00Z")
 
 
-def bounded(prompt, completion) -> Expected:
-    return Expected(prompt, completion, bounded=True)
+def bounded(prompt, completion) -> ExpectedUse:
+    return ExpectedUse(prompt, completion, bounded=True)
 
 
-def unbounded(prompt, completion) -> Expected:
-    return Expected(prompt, completion, bounded=False)
+def unbounded(prompt, completion) -> ExpectedUse:
+    return ExpectedUse(prompt, completion, bounded=False)
 
 
 @given(
@@ -46,16 +46,16 @@ def unbounded(prompt, completion) -> Expected:
 def test_reservations_and_use_never_pass_the_limit_while_use_keeps_to_its_reservation(limit, asked):
     key, open_ones = account(tokens_per_day=limit), []
     for prompt, completion, is_bounded, share in asked:
-        given_ = ask(key, Expected(prompt, completion, bounded=is_bounded))
+        given_ = ask(key, ExpectedUse(prompt, completion, bounded=is_bounded))
         if isinstance(given_, Reservation):
             open_ones.append((given_, share))
         assert key.today.tokens + key.today.reserved <= limit
         if len(open_ones) > 3:
             reservation, part = open_ones.pop(0)
-            reservation.settle(Used(reservation.granted.prompt, int(reservation.granted.completion * part)))
+            reservation.settle(TokenUse(reservation.granted.prompt, int(reservation.granted.completion * part)))
         assert key.today.tokens + key.today.reserved <= limit
     for reservation, _ in open_ones:
-        reservation.settle(Used())
+        reservation.settle(TokenUse())
     assert key.today.reserved == 0
 
 
@@ -89,7 +89,7 @@ def test_a_rate_that_is_used_up_says_when_it_lifts():
 
 def test_a_refused_request_is_not_counted():
     key = account(requests_per_minute=1, tokens_per_day=10)
-    assert isinstance(ask(key, bounded(20, 0)), Excess)
+    assert isinstance(ask(key, bounded(20, 0)), ExceededLimit)
     assert key.today.requests == 0
     assert isinstance(ask(key, bounded(5, 5)), Reservation)
 
@@ -97,11 +97,11 @@ def test_a_refused_request_is_not_counted():
 def test_a_request_without_a_bound_takes_what_is_left_and_no_more():
     key = account(tokens_per_day=100)
     first = ask(key, unbounded(30, 4096))
-    assert first.granted == Used(30, 70, estimated=True)
+    assert first.granted == TokenUse(30, 70, estimated=True)
     second = ask(key, unbounded(30, 4096))
     assert (second.limit, second.left, second.seconds) == (KeyLimit.TOKENS_PER_DAY, 0, 1)
-    first.settle(Used(20, 10))
-    assert ask(key, unbounded(30, 4096)).granted == Used(30, 40, estimated=True)
+    first.settle(TokenUse(20, 10))
+    assert ask(key, unbounded(30, 4096)).granted == TokenUse(30, 40, estimated=True)
 
 
 def test_what_is_used_up_lifts_the_next_day_and_a_late_end_counts_on_its_own_day():
@@ -109,27 +109,27 @@ def test_what_is_used_up_lifts_the_next_day_and_a_late_end_counts_on_its_own_day
     late = ask(key, bounded(50, 50))
     assert isinstance(ask(key, bounded(1, 0), date=TOMORROW), Reservation)
     yesterday = late.day
-    late.settle(Used(50, 70))
+    late.settle(TokenUse(50, 70))
     assert (yesterday.date, yesterday.tokens, key.today.date, key.today.tokens) == (TODAY, 120, TOMORROW, 0)
 
 
 def test_a_day_that_is_spent_has_no_soon():
     key = account(spend_per_day=1000 * 1000)
-    ask(key, bounded(1000, 0), CHEAP).settle(Used(1000))
+    ask(key, bounded(1000, 0), CHEAP).settle(TokenUse(1000))
     refused = ask(key, bounded(1, 0), CHEAP)
     assert (refused.limit, refused.left, refused.seconds) == (KeyLimit.SPEND_PER_DAY, 0, None)
     assert isinstance(ask(key, bounded(1, 1), Price(0, 0)), Reservation)  # what costs nothing may still be asked
 
 
 def test_cached_tokens_cost_what_the_provider_says():
-    assert CHEAP.of(Used(prompt=1_000_000, completion=100_000, cached=400_000)) == int((0.6 + 0.04 + 1.0) * NANOS)
-    assert Price(input=2, output=0).of(Used(prompt=500_000, cached=500_000)) == NANOS
-    assert CHEAP.of(Used(prompt=1, cached=99)) == 100  # no more of it was cached than there was
+    assert CHEAP.of(TokenUse(prompt=1_000_000, completion=100_000, cached=400_000)) == int((0.6 + 0.04 + 1.0) * NANOS)
+    assert Price(input=2, output=0).of(TokenUse(prompt=500_000, cached=500_000)) == NANOS
+    assert CHEAP.of(TokenUse(prompt=1, cached=99)) == 100  # no more of it was cached than there was
 
 
 def test_tokens_without_a_price_are_counted_and_said():
     key = account(spend_per_day=1)
-    ask(key, bounded(10, 10)).settle(Used(10, 5))
+    ask(key, bounded(10, 10)).settle(TokenUse(10, 5))
     assert (key.today.tokens, key.today.spend, key.today.unpriced, key.today.estimated) == (15, 0, 1, 0)
 
 
@@ -147,5 +147,5 @@ def test_a_model_without_a_price_costs_what_the_dearest_does(name):
 
 def test_a_guessed_price_makes_the_count_an_estimate():
     key = account()
-    ask(key, bounded(10, 10), Price(1, 1, exact=False)).settle(Used(10, 5))
+    ask(key, bounded(10, 10), Price(1, 1, exact=False)).settle(TokenUse(10, 5))
     assert key.today.estimated == 15

@@ -250,7 +250,7 @@ def test_the_order_of_rules_changes_nothing(both: tuple[list[Rule], list[Rule]],
 
 
 @pytest.mark.parametrize(
-    ("asked_for", "param", "said"),
+    ("requested", "param", "said"),
     [
         ({"tool": "a b"}, "tool", "is not a tool name"),
         ({"tool": "*x"}, "tool", "is not a tool name"),
@@ -264,8 +264,8 @@ def test_the_order_of_rules_changes_nothing(both: tuple[list[Rule], list[Rule]],
         ({"expires_at": "2020-01-01T00:00:00Z"}, "expires_at", "is in the past"),
     ],
 )
-def test_a_bad_rule_says_what_is_wrong_and_where(asked_for: dict[str, str], param: str, said: str) -> None:
-    given = {"tool": "update_file", "resource": "/src/*", "effect": "allow", "scope": "global", **asked_for}
+def test_a_bad_rule_says_what_is_wrong_and_where(requested: dict[str, str], param: str, said: str) -> None:
+    given = {"tool": "update_file", "resource": "/src/*", "effect": "allow", "scope": "global", **requested}
     with pytest.raises(Invalid) as caught:
         new_rule(NewRule.model_validate(given), rule_id="r", created_by="person:ann", at=NOW)
     assert caught.value.param == param and said in caught.value.message

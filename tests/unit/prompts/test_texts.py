@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from anycowork.domain.plan import read_plan
-from anycowork.domain.question import read_question
-from anycowork.domain.review import read_review
+from anycowork.domain.plan import Budget, Plan, PlanStep, read_plan
+from anycowork.domain.question import Option, Question, Severity, read_question
+from anycowork.domain.review import Finding, Review, read_review
 from anycowork.domain.roles import Permission, Role
 from anycowork.domain.tools import ToolCall
 from anycowork.prompts.text_files import prose, role_text
@@ -104,6 +104,18 @@ def test_reviewer_example_is_a_valid_review_with_every_field() -> None:
     review = read_review(example)
     assert review is not None
     assert review.to_json() == example
+
+
+@proves("PRM-2", "PLN-1")
+@pytest.mark.parametrize("name", ["planner", "job_planner", "actor", "reviewer", "commander"])
+def test_text_names_only_fields_and_values_that_the_product_reads(name: str) -> None:
+    """A field that the prompt misspells is written by the model and then ignored."""
+    formats = (Plan, PlanStep, Budget, Question, Option, Review, Finding)
+    fields = {field for one in formats for field in one.model_fields}
+    values = {*Severity, *Permission, *ROLES, *(permission.value.partition("_")[0] for permission in Permission)}
+    named = set(re.findall(r"`([a-z_]+)`", prose(name)))
+    assert named, "this text names nothing: leave it out here"
+    assert named <= fields | {str(value) for value in values}
 
 
 @proves("PLN-1")

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from anycowork.domain.model import Finished
+from anycowork.domain.model import ReplyFinished
 from anycowork.domain.provider_errors import (
     BadKey,
     BrokenStream,
@@ -118,7 +118,7 @@ async def test_a_server_that_asks_for_too_long_a_wait_is_not_asked_again(pool: H
 async def test_silence_after_the_finish_reason_does_not_spoil_the_answer(pool: HttpPool):
     async with ScriptedModel([Hang("fine", finish="stop")]) as model:
         chunks = await all_of(client(model.base_url, pool, timeouts=BRIEF).answer(asking()))
-    assert (text_of(chunks), chunks[-1]) == ("fine", Finished("stop"))
+    assert (text_of(chunks), chunks[-1]) == ("fine", ReplyFinished("stop"))
 
 
 async def test_comments_keep_a_slow_answer_alive(pool: HttpPool):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from anycowork.domain.errors import Invalid
-from anycowork.domain.model import Calling, ModelOptions
+from anycowork.domain.model import ModelOptions, ToolCallStyle
 from anycowork.domain.provider_errors import BadKey, NoSuchModel, Unreachable
 from anycowork.providers.config import ProviderConfig
 from anycowork.providers.guide.provider import Guide
@@ -174,6 +174,6 @@ def test_the_local_model_answers_where_no_one_else_is_and_gives_way_to_whoever_c
 
 
 def test_options_are_the_models_own():
-    wanted = ModelOptions(calling=Calling.SCHEMA, brief=True)
+    wanted = ModelOptions(calling=ToolCallStyle.SCHEMA, brief=True)
     server = registry(replace(HOME, options=wanted))
     assert server.options("home/tiny") == wanted and server.options("guide") == ModelOptions()

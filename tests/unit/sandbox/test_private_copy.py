@@ -16,7 +16,7 @@ from anycowork.sandbox.commit import apply
 from anycowork.sandbox.delta import Delta, scan
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.manifest import manifest
-from anycowork.sandbox.private_copy import CannotCopy, Copied, as_layer, copy_workspace, scan_copy
+from anycowork.sandbox.private_copy import CannotCopy, CopyManifest, as_layer, copy_workspace, scan_copy
 from anycowork.sandbox.stage import Layer, Stage, Staging, runner_for
 from anycowork.server import machine, sandbox_setup
 from anycowork.server.machine import Bubblewrap, SandboxLevel
@@ -46,7 +46,7 @@ def stage(tmp_path: Path, root: Path) -> Stage:
 
 
 @pytest.fixture
-def copied(root: Path, stage: Stage) -> Copied:
+def copied(root: Path, stage: Stage) -> CopyManifest:
     return copy_workspace(str(root), stage, most_bytes=AMPLE, spare=0)
 
 
@@ -54,7 +54,7 @@ def changes(delta: Delta) -> dict[str, str]:
     return {change.place.path: change.verb for change in delta.changes}
 
 
-def test_a_copy_is_the_same_in_content_modes_links_and_times(root: Path, stage: Stage, copied: Copied) -> None:
+def test_a_copy_is_the_same_in_content_modes_links_and_times(root: Path, stage: Stage, copied: CopyManifest) -> None:
     assert tree(stage.upper) == tree(root)
     for path in root.rglob("*"):
         twin = stage.upper / path.relative_to(root)
@@ -63,7 +63,7 @@ def test_a_copy_is_the_same_in_content_modes_links_and_times(root: Path, stage: 
     assert changes(scan_copy(str(stage.upper), str(root), copied)) == {}
 
 
-def test_only_what_the_command_did_is_its_change(root: Path, stage: Stage, copied: Copied) -> None:
+def test_only_what_the_command_did_is_its_change(root: Path, stage: Stage, copied: CopyManifest) -> None:
     """Whatever a person does to other paths meanwhile."""
     upper = stage.upper
     (upper / "a.txt").write_text("new\n")
@@ -88,7 +88,7 @@ def test_only_what_the_command_did_is_its_change(root: Path, stage: Stage, copie
     ],
 )
 def test_what_a_person_changed_where_the_command_did_too_is_seen_by_its_time(
-    root: Path, stage: Stage, copied: Copied, meanwhile: Callable[[Path], object]
+    root: Path, stage: Stage, copied: CopyManifest, meanwhile: Callable[[Path], object]
 ) -> None:
     (stage.upper / "other/h.txt").write_text("the command's")
     meanwhile(root)
@@ -96,7 +96,7 @@ def test_what_a_person_changed_where_the_command_did_too_is_seen_by_its_time(
     assert any(change.newest >= stage.mounted_at for change in delta.changes)
 
 
-def test_a_folder_swapped_for_another_is_stated_path_by_path(root: Path, stage: Stage, copied: Copied) -> None:
+def test_a_folder_swapped_for_another_is_stated_path_by_path(root: Path, stage: Stage, copied: CopyManifest) -> None:
     upper = stage.upper
     (upper / "d").rename(upper / "was")
     (upper / "other").rename(upper / "d")
@@ -142,7 +142,7 @@ def test_a_copy_that_waits_says_the_same_as_a_layer_and_gives_the_same_tree(
     assert tree(root) == meant
 
 
-def test_of_a_copy_that_waits_only_what_was_written_is_kept(root: Path, stage: Stage, copied: Copied) -> None:
+def test_of_a_copy_that_waits_only_what_was_written_is_kept(root: Path, stage: Stage, copied: CopyManifest) -> None:
     (stage.upper / "d/e.txt").write_text("new\n")
     (stage.upper / "d/f/g.txt").unlink()
     (stage.upper / "d/f").chmod(0o700)

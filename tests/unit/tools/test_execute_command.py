@@ -1,12 +1,14 @@
 import asyncio
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.roles import Permission
+from anycowork.domain.snapshots import ReplacedFile
 from anycowork.domain.tools import Intent, Status, ToolResult
 from anycowork.sandbox.stage import Layer
 from anycowork.tools import execute_command
@@ -72,7 +74,7 @@ async def test_the_commit_is_written_down_before_anything_moves(bench: ToolWorks
     bench.write("a.txt", "old\n")
     seen: list[tuple[Intent, bytes, bytes]] = []
 
-    async def intend(intent: Intent) -> None:
+    async def intend(intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
         assert intent.staged is not None
         staged = Path(intent.staged, "upper/a.txt").read_bytes()
         seen.append((intent, (bench.root / "a.txt").read_bytes(), staged))
@@ -84,7 +86,7 @@ async def test_the_commit_is_written_down_before_anything_moves(bench: ToolWorks
 
 
 async def test_a_commit_that_cannot_be_written_down_is_not_made_and_its_stage_stays(bench: ToolWorkspace) -> None:
-    async def intend(intent: Intent) -> None:
+    async def intend(intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
@@ -93,7 +95,7 @@ async def test_a_commit_that_cannot_be_written_down_is_not_made_and_its_stage_st
 
 
 async def test_a_commit_that_is_refused_on_the_way_leaves_nothing_behind(bench: ToolWorkspace) -> None:
-    async def intend(intent: Intent) -> None:
+    async def intend(intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
         raise ToolFault("no room for its images")
 
     with pytest.raises(ToolFault, match="no room"):

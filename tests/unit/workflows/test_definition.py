@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.domain.roles import Permission
-from anycowork.domain.workflows import AskStep, Nested, ParameterType, Prompt, ShowChanges, ToolUse
+from anycowork.domain.workflows import AskStep, NestedWorkflow, ParameterType, PromptStep, ShowChanges, ToolUse
 from anycowork.workflows.definition import MOST_STEPS, read_definition
 from anycowork.workflows.sections import BadDefinition
 from anycowork.workflows.workflow_service import built_in_files
@@ -76,11 +76,11 @@ def test_every_kind_of_step_is_read() -> None:
     assert path.required and path.type is ParameterType.PATH
     assert not times.required and times.default == 2 and times.choices == (1, 2, 3)
     say, make, ask, show, nest = (step.does for step in workflow.steps)
-    assert isinstance(say, Prompt) and "## not a title" in say.text
+    assert isinstance(say, PromptStep) and "## not a title" in say.text
     assert make == ToolUse("create_file", {"path": "{{path}}", "content": "x"}, may_fail=True)
     assert isinstance(ask, AskStep) and ask.stop_on == ("no",)
     assert isinstance(show, ShowChanges)
-    assert isinstance(nest, Nested) and nest.given == {"path": "{{path}}", "question": "what is it?"}
+    assert isinstance(nest, NestedWorkflow) and nest.given == {"path": "{{path}}", "question": "what is it?"}
     assert [step.line for step in workflow.steps] == [22, 30, 36, 42, 47]
 
 
@@ -185,7 +185,7 @@ def test_code_for_the_agent_to_read_is_no_misspelt_block() -> None:
     code = '## Go\n```toml\n[a]\n```\n## On\nReply like this:\n```json\n{"tool": 1, "parameters": {}}\n```\n'
     templates = "## At last\nKeep {{Other}} and ${{ github.sha }}-like words; ### is no step.\n###Nor this\n"
     steps = read_definition("own.md", _with(body=code + templates.replace("${{ github.sha }}-like", "$sha-like"))).steps
-    assert [type(step.does) for step in steps] == [Prompt, Prompt, Prompt]
+    assert [type(step.does) for step in steps] == [PromptStep, PromptStep, PromptStep]
 
 
 def test_a_block_may_begin_with_a_capital_and_a_description_take_several_lines() -> None:
@@ -241,4 +241,4 @@ def test_what_comes_with_the_release_is_sound(file) -> None:
 def test_the_file_that_new_writes_is_a_workflow_whose_comments_no_agent_sees() -> None:
     template = files("anycowork.workflows").joinpath("template.md").read_text("utf-8")
     (step,) = read_definition("own.md", template).steps
-    assert isinstance(step.does, Prompt) and "<!--" not in step.does.text and "stop_on" not in step.does.text
+    assert isinstance(step.does, PromptStep) and "<!--" not in step.does.text and "stop_on" not in step.does.text

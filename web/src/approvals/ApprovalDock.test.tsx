@@ -1,7 +1,7 @@
 import { act, fireEvent, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
-import { approval, expectAccessible, show } from "../testing/room";
+import { approval, expectAccessible, show } from "../testing/render";
 import type { Approval } from "../wire/nouns";
 import { ApprovalDock } from "./ApprovalDock";
 import { GUARD_MS } from "./keys";

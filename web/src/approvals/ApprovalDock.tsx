@@ -2,7 +2,7 @@
 
 import { Check, CheckCheck, ChevronDown, ChevronUp, Hand, X } from "lucide-react";
 import { type MouseEvent, useEffect, useRef, useState } from "react";
-import { useToolLook } from "../messages/tools";
+import { useToolLook } from "../content/tools";
 import { ruleWords } from "../rules/words";
 import type { Decided } from "../state/acts";
 import { t } from "../texts/approvals";

@@ -3,9 +3,9 @@
 import clsx from "clsx";
 import { Globe, Hourglass } from "lucide-react";
 import { useEffect, useState } from "react";
-import { DiffView } from "../messages/DiffView";
-import { useToolLook } from "../messages/tools";
-import { visible } from "../messages/visible";
+import { DiffView } from "../content/DiffView";
+import { useToolLook } from "../content/tools";
+import { visible } from "../content/visible";
 import { en, t } from "../texts/approvals";
 import { Button } from "../ui/Button";
 import { SeenMark } from "../ui/SeenMark";

@@ -2,7 +2,7 @@
 
 import clsx from "clsx";
 import { TriangleAlert } from "lucide-react";
-import type { VisibleText } from "../messages/visible";
+import type { VisibleText } from "../content/visible";
 import { t } from "../texts/approvals";
 import type { DisclosedItem } from "../wire/nouns";
 

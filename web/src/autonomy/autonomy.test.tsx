@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { ToolCallCard } from "../messages/ToolCallCard";
 import { opened, reduceAll } from "../state/reduce";
-import { event, expectAccessible, message, show, TOOLS } from "../testing/room";
+import { event, expectAccessible, message, show, TOOLS } from "../testing/render";
 import type { Message, OpenChat } from "../wire/nouns";
 import { AutonomyOffer } from "./AutonomyOffer";
 import { AutonomySelector } from "./AutonomySelector";

@@ -4,14 +4,16 @@ import { useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useCallback, useEffect, useState } from "react";
 import { useHoldsCommands } from "../autonomy/AutonomySelector";
 import { nextLevel } from "../autonomy/levels";
-import { closeFiles, openFiles, useFilesPane } from "../files/opening";
+import { focusComposer } from "../composer/focusComposer";
 import { askToFork, useForkWish } from "../fork/opening";
 import { ModelPicker } from "../models/ModelButton";
 import { SwitchDialog } from "../roles/SwitchDialog";
 import * as acts from "../state/acts";
 import { openChat, useLive } from "../state/live";
+import { closeFiles, openFiles, useFilesPane } from "../state/openFiles";
 import type { Autonomy, ChatView } from "../state/reduce";
 import { CHATS, useConnection } from "../state/sidebar";
+import { turnTerminal, useTerminalPane } from "../terminal/opening";
 import { t } from "../texts/chat";
 import { Announcer } from "../ui/Announcer";
 import { useHotkeys } from "../ui/hotkeys";
@@ -19,12 +21,12 @@ import { attempt, say } from "../ui/toasts";
 import { Refusal } from "../wire/client";
 import { closeWorkflows, useOpening } from "../workflows/opening";
 import { RemoveDialog, RenameDialog } from "./ChatDialogs";
-import { focusComposer } from "./Composer";
 import { Conversation } from "./Conversation";
 import { Header } from "./Header";
 import { NoChat } from "./NoChat";
 
 const FilesPane = lazy(() => import("../files/FilesPane"));
+const TerminalPane = lazy(() => import("../terminal/TerminalPane"));
 const ForkDialog = lazy(() => import("../fork/ForkDialog"));
 const Checkpoints = lazy(() => import("../snapshots/Checkpoints"));
 const Workflows = lazy(() => import("../workflows/Workflows"));
@@ -65,6 +67,7 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
     stop,
     composer: focusComposer,
     files: turnFiles,
+    terminal: turnTerminal,
     approvals: () => document.getElementById("approvals")?.focus(),
     role: () => document.getElementById("role-selector")?.focus(),
     autonomy: () =>
@@ -104,6 +107,7 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
           onCheckpoints={checkpoints}
           onCompare={compare}
           onFiles={turnFiles}
+          onTerminal={turnTerminal}
         />
         {view ? (
           <Conversation
@@ -119,6 +123,7 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
         ) : (
           <Opening />
         )}
+        {view && <Terminal view={view} />}
         <Announcer view={view} />
         <SwitchDialog
           role={switching.asked?.role ?? null}
@@ -149,6 +154,11 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
       {view && <Files chatId={chatId} moment={view.news} />}
     </>
   );
+}
+
+function Terminal({ view }: { view: ChatView }) {
+  const open = useTerminalPane((pane) => pane.open);
+  return <Suspense fallback={null}>{open && <TerminalPane key={view.id} view={view} />}</Suspense>;
 }
 
 function Files({ chatId, moment }: { chatId: string; moment: number }) {

@@ -2,11 +2,11 @@
 
 import { ArrowUp, CornerDownRight, ListPlus, Network, PencilLine, Square, Workflow } from "lucide-react";
 import { type KeyboardEvent, lazy, Suspense, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { draftOf, keepDraft } from "../browser/preferences";
 import { useCommandSuggestions } from "../composer/commandSuggestions";
+import { type CommandName, commandIn, completionContextAt } from "../composer/inputSyntax";
 import { useMentionSuggestions } from "../composer/mentionSuggestions";
 import { SuggestionList, useSuggestionKeys } from "../composer/Suggestions";
-import { type CommandName, orderIn, typedAt } from "../composer/typed";
-import { draftOf, keepDraft } from "../state/preferences";
 import { t } from "../texts/chat";
 import { t as texts } from "../texts/composer";
 import { t as jobTexts } from "../texts/jobs";
@@ -65,10 +65,6 @@ function recall(
   return null;
 }
 
-export function focusComposer(): void {
-  document.getElementById("composer")?.focus();
-}
-
 /** Words typed at nothing in particular are meant for the field; not while a letter might be a decision. */
 function useTyping(field: { readonly current: HTMLTextAreaElement | null }, state: ChatState): void {
   useEffect(() => {
@@ -108,7 +104,7 @@ export function Composer(props: Props) {
     else if (!props.onCommand(name, text)) return;
     write("");
   };
-  const typed = typedAt(words, caret);
+  const typed = completionContextAt(words, caret);
   const placed = useRef<number | null>(null);
   useLayoutEffect(() => {
     if (placed.current !== null) field.current?.setSelectionRange(placed.current, placed.current);
@@ -130,7 +126,7 @@ export function Composer(props: Props) {
   const completing = useSuggestionKeys([...commands, ...workflows, ...mentions], words);
   const submit = async (when: "idle" | "now" = "idle") => {
     if (sending || !words.trim()) return;
-    const order = orderIn(words);
+    const order = commandIn(words);
     if (order) return command(order.command, order.text);
     setSending(true);
     const done = await (idle ? onSend(words, attached.images, attached.texts) : onQueue(words, when));

@@ -2,7 +2,7 @@ import { fireEvent, screen } from "@testing-library/react";
 import { expect, test, vi } from "vitest";
 import { Card } from "../messages/Card";
 import { continuable, opened, reduceAll } from "../state/reduce";
-import { event, expectAccessible, message, show } from "../testing/room";
+import { event, expectAccessible, message, show } from "../testing/render";
 import type { OpenChat } from "../wire/nouns";
 import { ContinueCard } from "./ContinueCard";
 

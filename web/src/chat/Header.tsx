@@ -13,6 +13,7 @@ import {
   PinOff,
   Printer,
   Scale,
+  SquareTerminal,
   Trash2,
   WifiOff,
 } from "lucide-react";
@@ -27,14 +28,15 @@ import type { Autonomy } from "../state/reduce";
 import { t } from "../texts/chat";
 import { t as list } from "../texts/chats";
 import { t as files } from "../texts/files";
+import { t as terminal } from "../texts/terminal";
 import { IconButton } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Menu, MenuItem, MenuLine } from "../ui/Menu";
 import { useNarrow } from "../ui/narrow";
+import { SidebarButton } from "../ui/SidebarButton";
 import { attempt } from "../ui/toasts";
 import { Details, Meter } from "./Meter";
 import { printChat } from "./Printed";
-import { SidebarButton } from "./SidebarButton";
 import { saveExport } from "./saveExport";
 import { usageWords, useUsage } from "./usage";
 
@@ -60,6 +62,7 @@ interface Props {
   onCheckpoints: () => void;
   onCompare: () => void;
   onFiles: () => void;
+  onTerminal: () => void;
 }
 
 const EXPORTS: readonly (readonly [ExportFormat, string])[] = [
@@ -104,6 +107,9 @@ export function Header(props: Props) {
           <IconButton label={files.showFiles} onClick={props.onFiles}>
             <FolderTree size={17} aria-hidden />
           </IconButton>
+          <IconButton label={terminal.showTerminal} onClick={props.onTerminal} className="@max-2xl:hidden">
+            <SquareTerminal size={17} aria-hidden />
+          </IconButton>
           <IconButton label={t.checkpoints} onClick={props.onCheckpoints} className="@max-2xl:hidden">
             <History size={17} aria-hidden />
           </IconButton>
@@ -134,6 +140,9 @@ export function Header(props: Props) {
       >
         <MenuItem onSelect={props.onFiles}>
           <FolderTree size={15} aria-hidden /> {files.showFiles}
+        </MenuItem>
+        <MenuItem onSelect={props.onTerminal}>
+          <SquareTerminal size={15} aria-hidden /> {terminal.showTerminal}
         </MenuItem>
         <MenuItem onSelect={props.onCheckpoints}>
           <History size={15} aria-hidden /> {t.checkpoints}

@@ -2,7 +2,7 @@
 
 import { ScrollText } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
-import { setPreference, usePreference } from "../state/preferences";
+import { setPreference, usePreference } from "../browser/preferences";
 import { useInstructions } from "../state/queries";
 import { t } from "../texts/chat";
 import { Button } from "../ui/Button";

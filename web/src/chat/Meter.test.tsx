@@ -1,7 +1,7 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
-import { expectAccessible, show } from "../testing/room";
+import { expectAccessible, show } from "../testing/render";
 import { type ChatUsage, Details, Meter } from "./Meter";
 import { costOf, money, short, tokensOf } from "./usage";
 

@@ -1,7 +1,7 @@
 import { t } from "../texts/chat";
 import { Button } from "../ui/Button";
+import { SidebarButton } from "../ui/SidebarButton";
 import type { Refusal } from "../wire/client";
-import { SidebarButton } from "./SidebarButton";
 
 export function NoChat({
   problem,

@@ -2,9 +2,9 @@
 
 import { type ReactNode, useEffect, useState } from "react";
 import { flushSync } from "react-dom";
-import { OnPaper } from "../messages/Diagram";
+import { applyTheme } from "../browser/preferences";
+import { OnPaper } from "../content/Diagram";
 import { loadEarlier, useLive } from "../state/live";
-import { applyTheme } from "../state/preferences";
 import type { Row } from "../state/rows";
 import { t } from "../texts/chat";
 

@@ -2,7 +2,7 @@ import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { opened, reduceAll } from "../state/reduce";
-import { event, expectAccessible, show } from "../testing/room";
+import { event, expectAccessible, show } from "../testing/render";
 import type { OpenChat } from "../wire/nouns";
 import { QueuedMessages } from "./QueuedMessages";
 

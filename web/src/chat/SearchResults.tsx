@@ -2,8 +2,8 @@
 import { useMessageSearch } from "../state/search";
 import { t } from "../texts/chats";
 import { ago } from "../ui/times";
-import { houseNow } from "../wire/houseClock";
 import type { SearchResult } from "../wire/nouns";
+import { serverNow } from "../wire/serverClock";
 
 export function SearchResults({ words, onOpen }: { words: string; onOpen: () => void }) {
   const { results, hasNextPage, fetchNextPage } = useMessageSearch(words);
@@ -42,7 +42,7 @@ function Result({ result, onOpen }: { result: SearchResult; onOpen: () => void }
             {result.title}
           </span>
           <span className="shrink-0 tabular-nums">
-            {result.role === "user" ? t.you : t.agent} · {ago(result.created_at, houseNow())}
+            {result.role === "user" ? t.you : t.agent} · {ago(result.created_at, serverNow())}
           </span>
         </span>
         <span dir="auto" className="line-clamp-2 break-words text-[13px]">

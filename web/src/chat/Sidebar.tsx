@@ -1,9 +1,9 @@
 import clsx from "clsx";
 import { Archive, ArrowLeft, Command, FolderTree, Network, Plus, Search, Settings } from "lucide-react";
 import { Fragment, useDeferredValue, useMemo, useState } from "react";
+import { setPreference, usePreference } from "../browser/preferences";
 import { lookOf } from "../roles/theme";
 import { grouped } from "../state/chatGroups";
-import { setPreference, usePreference } from "../state/preferences";
 import { useRoles } from "../state/queries";
 import { useMessageSearch } from "../state/search";
 import { useChats } from "../state/sidebar";
@@ -12,9 +12,10 @@ import { t as list } from "../texts/chats";
 import { t as jobTexts } from "../texts/jobs";
 import { IconButton } from "../ui/Button";
 import { keysOf, shown } from "../ui/hotkeys";
+import { Logo } from "../ui/Logo";
 import { ago } from "../ui/times";
-import { houseNow } from "../wire/houseClock";
 import type { Chat } from "../wire/nouns";
+import { serverNow } from "../wire/serverClock";
 import { SearchResults } from "./SearchResults";
 import { StateMark } from "./StateMark";
 
@@ -111,7 +112,7 @@ function ChatLists({ words, archived, current, onOpen }: Lists) {
   const { waiting, pinned, others } = chats;
   const found = useMessageSearch(words).results;
   const by = usePreference("groups") === "workspace" ? "workspace" : "date";
-  const groups = useMemo(() => grouped(others, by, houseNow()), [others, by]);
+  const groups = useMemo(() => grouped(others, by, serverNow()), [others, by]);
   const all = [{ title: t.waitingForYou, chats: waiting }, { title: list.pinned, chats: pinned }, ...groups].filter(
     (group) => group.chats.length > 0,
   );
@@ -183,20 +184,11 @@ function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onO
           {chat.title}
         </span>
         {chat.state === "idle" && !chat.waiting ? (
-          <span className="shrink-0 text-[11px] text-ink-3 tabular-nums">{ago(chat.updated_at, houseNow())}</span>
+          <span className="shrink-0 text-[11px] text-ink-3 tabular-nums">{ago(chat.updated_at, serverNow())}</span>
         ) : (
           <StateMark state={chat.state} waiting={chat.waiting ?? null} />
         )}
       </a>
     </li>
-  );
-}
-
-export function Logo() {
-  return (
-    <svg viewBox="0 0 32 32" aria-hidden className="size-6">
-      <circle cx="12" cy="16" r="8" fill="#5b93f5" />
-      <circle cx="20" cy="16" r="8" fill="#4bbd84" fillOpacity=".86" />
-    </svg>
   );
 }

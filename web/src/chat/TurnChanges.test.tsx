@@ -1,7 +1,7 @@
 import { fireEvent, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
-import { expectAccessible, message, show } from "../testing/room";
+import { expectAccessible, message, show } from "../testing/render";
 import type { Message } from "../wire/nouns";
 import { changedSince, TurnChanges } from "./TurnChanges";
 

@@ -2,9 +2,9 @@
 
 import { FileDiff, FilePen, Undo2 } from "lucide-react";
 import { lazy, Suspense, useMemo, useState } from "react";
-import { PathLink } from "../files/PathLink";
-import { DiffCount } from "../messages/DiffView";
-import { type Diff, readDiff, together } from "../messages/diffs";
+import { DiffCount } from "../content/DiffView";
+import { type Diff, readDiff, together } from "../content/diffs";
+import { PathLink } from "../content/PathLink";
 import { t } from "../texts/chat";
 import { Button } from "../ui/Button";
 import { loose, type Message, readToolResult, text } from "../wire/nouns";

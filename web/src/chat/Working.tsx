@@ -3,14 +3,14 @@ import { lookOf } from "../roles/theme";
 import { useRoles } from "../state/queries";
 import { t } from "../texts/chat";
 import { seconds } from "../ui/times";
-import { houseNow } from "../wire/houseClock";
+import { serverNow } from "../wire/serverClock";
 
 /** The agent is at work: who, and for how long. */
 export function Working({ role, since }: { role: string; since: string | null }) {
   const { title, colour, Icon } = lookOf(useRoles(), role);
-  const [now, setNow] = useState(houseNow());
+  const [now, setNow] = useState(serverNow());
   useEffect(() => {
-    const timer = setInterval(() => setNow(houseNow()), 1000);
+    const timer = setInterval(() => setNow(serverNow()), 1000);
     return () => clearInterval(timer);
   }, []);
   const took = since ? Math.max(0, (now - Date.parse(since)) / 1000) : 0;

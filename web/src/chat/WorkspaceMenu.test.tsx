@@ -2,7 +2,7 @@ import { fireEvent, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
 import * as acts from "../state/acts";
-import { show } from "../testing/room";
+import { show } from "../testing/render";
 import { WorkspaceMenu } from "./WorkspaceMenu";
 
 beforeEach(() => {

@@ -1,15 +1,12 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { Check, ChevronDown, FolderClosed, FolderGit2, FolderPlus } from "lucide-react";
 import { useState } from "react";
 import { WorktreeForm } from "../files/WorktreeForm";
-import * as acts from "../state/acts";
+import { FolderForm } from "../setup/FolderForm";
 import { useSettings, useWorkspaces } from "../state/queries";
 import { t } from "../texts/chat";
 import { t as git } from "../texts/git";
-import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Menu, MenuChoice, MenuItem, MenuLabel, MenuLine, MenuOption } from "../ui/Menu";
-import { Refusal } from "../wire/client";
 import { text } from "../wire/nouns";
 
 export function WorkspaceMenu({
@@ -78,51 +75,6 @@ export function WorkspaceMenu({
         />
       </Dialog>
     </>
-  );
-}
-
-export function FolderForm({ onAdded }: { onAdded: (root: string) => void }) {
-  const queries = useQueryClient();
-  const [path, setPath] = useState("");
-  const [problem, setProblem] = useState<string | null>(null);
-  const add = async () => {
-    try {
-      const root = await acts.registerWorkspace(path.trim());
-      await queries.invalidateQueries({ queryKey: ["workspaces"] });
-      setPath("");
-      setProblem(null);
-      onAdded(root);
-    } catch (error) {
-      setProblem(error instanceof Refusal ? error.message : t.thatDidNotWork);
-    }
-  };
-  return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (path.trim()) void add();
-      }}
-    >
-      <p className="mb-3 text-sm text-ink-2">{t.agentsReadAndChangeFiles}</p>
-      <div className="flex gap-2">
-        <input
-          aria-label={t.folder2}
-          aria-invalid={problem !== null}
-          placeholder="/home/me/project"
-          value={path}
-          onChange={({ target }) => setPath(target.value)}
-          className="min-h-9 min-w-0 flex-1 rounded-lg border border-line-strong bg-paper px-3 font-mono text-sm"
-        />
-        <Button look="primary" type="submit" disabled={!path.trim()}>
-          {t.add}
-        </Button>
-      </div>
-      {problem && (
-        <p role="alert" className="mt-2 text-sm text-bad">
-          {problem}
-        </p>
-      )}
-    </form>
   );
 }
 

@@ -19,7 +19,7 @@ const MOST_IN_ALL = 7 * 1024 * 1024; // a request takes 10 MB, and base64 adds a
 const MOST_IMAGES = 8;
 
 /** Why this file cannot be sent beside those; null if it can. Pure. */
-export function objection(
+export function whyNotAttachable(
   file: { name: string; type: string; size: number },
   others: readonly { file: { size: number } }[],
 ): string | null {
@@ -51,7 +51,7 @@ export function useAttached(offered: boolean) {
     if (files.length > 0 && !offered) return say(t.theModelThatAnswersHere, "problem");
     let now = images;
     for (const file of files) {
-      const against = objection(file, now);
+      const against = whyNotAttachable(file, now);
       if (against) say(against, "problem");
       else
         now = [

@@ -4,7 +4,7 @@ import { beforeEach, expect, it, vi } from "vitest";
 import { TextCard } from "../messages/TextCard";
 import { send } from "../state/acts";
 import { composer } from "../testing/composer";
-import { expectAccessible, message, show } from "../testing/room";
+import { expectAccessible, message, show } from "../testing/render";
 import { useToasts } from "../ui/toasts";
 import { api } from "../wire/client";
 import { readText } from "./attachedText";

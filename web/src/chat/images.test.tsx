@@ -7,11 +7,11 @@ import { send } from "../state/acts";
 import { useLive } from "../state/live";
 import { sees } from "../state/queries";
 import { composer } from "../testing/composer";
-import { expectAccessible, message, show } from "../testing/room";
+import { expectAccessible, message, show } from "../testing/render";
 import { useToasts } from "../ui/toasts";
 import { api } from "../wire/client";
 import type { Provider } from "../wire/nouns";
-import { objection } from "./attached";
+import { whyNotAttachable } from "./attached";
 
 beforeEach(() => localStorage.clear());
 afterEach(() => {
@@ -72,11 +72,11 @@ it("holds an image of another kind, and says so", () => {
 
 it("says why a file is not taken", () => {
   const file = { name: "a.svg", type: "image/svg+xml", size: 10 };
-  expect(objection(file, [])).toMatch(/not a PNG/);
-  expect(objection({ ...file, type: "image/png", size: 6 * 1024 * 1024 }, [])).toMatch(/5 MB/);
-  expect(objection({ ...file, type: "image/png" }, Array(8).fill({ file: { size: 1 } }))).toMatch(/8 images/);
-  expect(objection({ ...file, type: "image/png", size: 4e6 }, [{ file: { size: 4e6 } }])).toMatch(/7 MB/);
-  expect(objection({ ...file, type: "image/png" }, [])).toBeNull();
+  expect(whyNotAttachable(file, [])).toMatch(/not a PNG/);
+  expect(whyNotAttachable({ ...file, type: "image/png", size: 6 * 1024 * 1024 }, [])).toMatch(/5 MB/);
+  expect(whyNotAttachable({ ...file, type: "image/png" }, Array(8).fill({ file: { size: 1 } }))).toMatch(/8 images/);
+  expect(whyNotAttachable({ ...file, type: "image/png", size: 4e6 }, [{ file: { size: 4e6 } }])).toMatch(/7 MB/);
+  expect(whyNotAttachable({ ...file, type: "image/png" }, [])).toBeNull();
 });
 
 it("sends of an image what the server takes, and nothing of it without one", async () => {

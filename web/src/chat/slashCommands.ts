@@ -1,7 +1,7 @@
 // What the commands of the composer do.
 
 import { FORMATS } from "../composer/commandSuggestions";
-import type { CommandName } from "../composer/typed";
+import type { CommandName } from "../composer/inputSyntax";
 import * as acts from "../state/acts";
 import type { ChatView } from "../state/reduce";
 import { t } from "../texts/composer";

@@ -1,6 +1,6 @@
 import { t } from "../texts/composer";
 import { Dialog } from "../ui/Dialog";
-import { COMMANDS } from "./typed";
+import { COMMANDS } from "./inputSyntax";
 
 /** What can be typed besides words. */
 export default function CommandHelp({ onClose }: { onClose: () => void }) {

@@ -4,15 +4,15 @@ import { useQueryClient } from "@tanstack/react-query";
 import { choicesOf, foundBy } from "../models/choices";
 import { useProviders, useRoles } from "../state/queries";
 import { t } from "../texts/composer";
+import { COMMANDS, type CommandName, type CompletionContext, WITH_ARGUMENT } from "./inputSyntax";
 import type { Suggestion } from "./Suggestions";
-import { COMMANDS, type CommandName, type Typed, WITH_ARGUMENT } from "./typed";
 
 const MOST = 12;
 export const FORMATS = ["markdown", "json", "html"] as const;
 
 /** `run` does it; `write` puts words into the field. */
 export function useCommandSuggestions(
-  typed: Typed | null,
+  typed: CompletionContext | null,
   run: (command: CommandName, text: string) => void,
   write: (words: string) => void,
 ): readonly Suggestion[] {

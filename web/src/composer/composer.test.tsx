@@ -3,9 +3,9 @@ import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
 import { TextCard } from "../messages/TextCard";
 import { composer } from "../testing/composer";
-import { expectAccessible, message, show } from "../testing/room";
+import { expectAccessible, message, show } from "../testing/render";
 import { api } from "../wire/client";
-import { mention, mentionsIn, orderIn, typedAt } from "./typed";
+import { commandIn, completionContextAt, mention, mentionsIn } from "./inputSyntax";
 
 const ANSWERS: Record<string, unknown> = {
   "/context/{chat_id}/files/search": {
@@ -59,11 +59,15 @@ it("puts what is named into the words at the caret", async () => {
 });
 
 it("knows what is being typed", () => {
-  expect(typedAt("/mo", 3)).toEqual({ kind: "command", text: "mo" });
-  expect(typedAt("/model gpt", 10)).toEqual({ kind: "argument", command: "model", text: "gpt" });
-  expect(typedAt("see (@a/b.t", 11)).toEqual({ kind: "mention", text: "a/b.t", from: 5 });
-  expect([typedAt("me@example.org", 14), typedAt("see @a b", 8), typedAt("", 0)]).toEqual([null, null, null]);
-  expect(["/compact", "/compact now then", "/explain x", "say /new"].map(orderIn)).toEqual([
+  expect(completionContextAt("/mo", 3)).toEqual({ kind: "command", text: "mo" });
+  expect(completionContextAt("/model gpt", 10)).toEqual({ kind: "argument", command: "model", text: "gpt" });
+  expect(completionContextAt("see (@a/b.t", 11)).toEqual({ kind: "mention", text: "a/b.t", from: 5 });
+  expect([
+    completionContextAt("me@example.org", 14),
+    completionContextAt("see @a b", 8),
+    completionContextAt("", 0),
+  ]).toEqual([null, null, null]);
+  expect(["/compact", "/compact now then", "/explain x", "say /new"].map(commandIn)).toEqual([
     { command: "compact", text: "" },
     null,
     null,

@@ -7,8 +7,8 @@ import { useLive } from "../state/live";
 import { t } from "../texts/composer";
 import { clock } from "../ui/times";
 import { api, given } from "../wire/client";
+import { mention } from "./inputSyntax";
 import type { Suggestion } from "./Suggestions";
-import { mention } from "./typed";
 
 const MOST = 10;
 const KINDS = ["symbol:", "mcp:", "checkpoint:"] as const;

@@ -61,7 +61,7 @@ export function WorkflowForm({ initial, onDone, onCancel }: Props) {
           className={`${INPUT} min-h-60 py-2 font-mono text-[13px] leading-relaxed`}
         />
       </Field>
-      <Verdict id={told} found={checked?.found ?? null} onLine={(line) => goToLine(area.current, line)} />
+      <CheckResult id={told} found={checked?.found ?? null} onLine={(line) => goToLine(area.current, line)} />
       <div className="flex flex-wrap gap-2">
         <Button look="primary" type="submit" disabled={busy || !draft.name || (checked?.current && faulty)}>
           {busy ? t.saving : t.save}
@@ -74,7 +74,15 @@ export function WorkflowForm({ initial, onDone, onCancel }: Props) {
   );
 }
 
-function Verdict({ id, found, onLine }: { id: string; found: WorkflowCheck | null; onLine: (line: number) => void }) {
+function CheckResult({
+  id,
+  found,
+  onLine,
+}: {
+  id: string;
+  found: WorkflowCheck | null;
+  onLine: (line: number) => void;
+}) {
   const { fault, workflow } = found ?? {};
   const line = fault?.line ?? null;
   return (

@@ -2,7 +2,7 @@
 
 import { Check, MessageSquareText, Undo2 } from "lucide-react";
 import { useState } from "react";
-import { Lines } from "../messages/DiffView";
+import { Lines } from "../content/DiffView";
 import { t } from "../texts/files";
 import { Button } from "../ui/Button";
 import type { NetChange } from "./acts";

@@ -2,8 +2,9 @@
 
 import { FileText, Undo2 } from "lucide-react";
 import { useState } from "react";
-import { DiffCount, Path } from "../messages/DiffView";
+import { DiffCount, Path } from "../content/DiffView";
 import { restore } from "../snapshots/acts";
+import { openFile } from "../state/openFiles";
 import { t } from "../texts/files";
 import { Button, IconButton } from "../ui/Button";
 import { Fold } from "../ui/Fold";
@@ -13,7 +14,6 @@ import { ChangedHunk } from "./ChangedHunk";
 import { ChangedMark } from "./ChangedMark";
 import { commentWords, writeToComposer } from "./comment";
 import { hunksOf } from "./hunks";
-import { openFile } from "./opening";
 
 export function Changes({ chatId }: { chatId: string }) {
   const { data, error } = useChanges(chatId);

@@ -1,6 +1,6 @@
 // A file that somebody changed while a person edited it: both versions side by side, and the person says which one stays.
 
-import { visible } from "../messages/visible";
+import { visible } from "../content/visible";
 import { t } from "../texts/files";
 import { Button } from "../ui/Button";
 import { Copy } from "../ui/Copy";

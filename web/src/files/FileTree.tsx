@@ -4,11 +4,11 @@ import clsx from "clsx";
 import { Ban, ChevronRight, File, FileSymlink, Folder as FolderIcon, FolderOpen, KeyRound } from "lucide-react";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { VList, type VListHandle } from "virtua";
+import { openFile } from "../state/openFiles";
 import { t } from "../texts/files";
 import { number } from "../texts/language";
 import { type Entry, useFolders } from "./acts";
 import { ChangedMark } from "./ChangedMark";
-import { openFile } from "./opening";
 import { foldersAbove, moveBy, ROOT, rowsOf, type TreeRow } from "./tree";
 
 interface Props {

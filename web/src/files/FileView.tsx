@@ -2,7 +2,7 @@
 
 import { KeyRound, MessageSquareText, PencilLine } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { visible } from "../messages/visible";
+import { visible } from "../content/visible";
 import { t } from "../texts/files";
 import { bytesText, number } from "../texts/language";
 import { Button } from "../ui/Button";
@@ -165,7 +165,7 @@ function useColours(text: string, path: string): ReactNode {
   useEffect(() => {
     if (!language || text.length > COLOURED) return;
     let here = true;
-    void import("../messages/highlight").then(
+    void import("../content/highlight").then(
       ({ highlighted }) => here && setColoured({ of: text, node: highlighted(text, language) }),
     );
     return () => {

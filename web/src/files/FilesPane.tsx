@@ -3,8 +3,9 @@
 import clsx from "clsx";
 import { ArrowLeft, X } from "lucide-react";
 import { type KeyboardEvent, useEffect, useRef } from "react";
-import { Path } from "../messages/DiffView";
+import { Path } from "../content/DiffView";
 import { useLive } from "../state/live";
+import { closeFile, closeFiles, openFiles, type Part, useFilesPane } from "../state/openFiles";
 import { t } from "../texts/files";
 import { IconButton } from "../ui/Button";
 import { useNarrow } from "../ui/narrow";
@@ -13,7 +14,6 @@ import { Changes } from "./Changes";
 import { FileTree } from "./FileTree";
 import { FileView } from "./FileView";
 import { GitPane } from "./GitPane";
-import { closeFile, closeFiles, openFiles, type Part, useFilesPane } from "./opening";
 
 const PARTS: readonly Part[] = ["files", "changes", "git"];
 

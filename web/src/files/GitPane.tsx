@@ -3,7 +3,8 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { FolderGit2, GitBranch, GitCommitHorizontal, Plus, Upload } from "lucide-react";
 import { type FormEvent, useEffect, useState } from "react";
-import { DiffView } from "../messages/DiffView";
+import { DiffView } from "../content/DiffView";
+import { PathButton } from "../content/PathLink";
 import { newChat } from "../state/acts";
 import { CHATS } from "../state/sidebar";
 import { t } from "../texts/git";
@@ -13,7 +14,6 @@ import { Fold } from "../ui/Fold";
 import { attempt, say } from "../ui/toasts";
 import { useReadAgain } from "./acts";
 import { commit, createBranch, type GitFile, type GitState, useGit, useGitDifference } from "./gitActs";
-import { PathButton } from "./PathLink";
 import { PushDialog } from "./PushDialog";
 import { WorktreeForm } from "./WorktreeForm";
 

@@ -1,7 +1,7 @@
 // A comment to the agent: the place and the lines it is about stand in the composer, and the person writes the rest.
-import { focusComposer } from "../chat/Composer";
+import { focusComposer } from "../composer/focusComposer";
+import { closeFiles } from "../state/openFiles";
 import { isNarrow } from "../ui/narrow";
-import { closeFiles } from "./opening";
 
 const MOST = 12; // lines that are quoted
 

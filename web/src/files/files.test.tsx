@@ -1,15 +1,15 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it } from "vitest";
+import { PathLink } from "../content/PathLink";
 import { useLive } from "../state/live";
-import { expectAccessible, show } from "../testing/room";
+import { pathInWorkspace, useFilesPane } from "../state/openFiles";
+import { expectAccessible, show } from "../testing/render";
 import type { Entry, Folder, NetChange } from "./acts";
 import { commentWords, writeToComposer } from "./comment";
 import { hunksOf, quoteOf } from "./hunks";
 import { isKept, setKept } from "./kept";
 import { languageOf } from "./languages";
-import { pathInWorkspace, useFilesPane } from "./opening";
-import { PathLink } from "./PathLink";
 import { foldersAbove, moveBy, ROOT, rowsOf } from "./tree";
 
 const entry = (path: string, kind: Entry["kind"] = "file") =>

@@ -1,5 +1,5 @@
 // The hunks of one file's difference, each with the lines it is about in the file as it is now. Pure.
-import { type DiffLine, readDiff } from "../messages/diffs";
+import { type DiffLine, readDiff } from "../content/diffs";
 
 export interface Hunk {
   number: number;

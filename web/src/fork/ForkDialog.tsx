@@ -2,8 +2,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { GitFork } from "lucide-react";
 import { useState } from "react";
-import { useSending } from "../chat/sending";
-import { DiffView } from "../messages/DiffView";
+import { DiffView } from "../content/DiffView";
 import { ModelButton } from "../models/ModelButton";
 import { ConflictList } from "../snapshots/ConflictList";
 import { CHATS } from "../state/sidebar";
@@ -11,6 +10,7 @@ import { t } from "../texts/fork";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { INPUT } from "../ui/Field";
+import { useSending } from "../ui/sending";
 import { type ForkFiles, forkChat, previewFork } from "./acts";
 import type { ForkKind, ForkWish } from "./opening";
 

@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
 import { MessageTools } from "../messages/MessageTools";
 import { useLive } from "../state/live";
-import { expectAccessible, message, show } from "../testing/room";
+import { expectAccessible, message, show } from "../testing/render";
 import ForkDialog from "./ForkDialog";
 import { askToFork, useForkWish } from "./opening";
 

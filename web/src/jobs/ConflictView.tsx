@@ -1,5 +1,5 @@
 // A file that the job and somebody else changed: both versions, and whether the job's shall stay.
-import { ConflictSides } from "../messages/ConflictSides";
+import { ConflictSides } from "../content/ConflictSides";
 import { t } from "../texts/jobs";
 import type { JobDiff } from "./jobs";
 

@@ -1,7 +1,7 @@
 // The plan of a job against what was done: one row for each task, and under it what was done outside its step.
 import { TriangleAlert } from "lucide-react";
-import { Inline } from "../messages/Inline";
-import { visible } from "../messages/visible";
+import { Inline } from "../content/Inline";
+import { visible } from "../content/visible";
 import { t } from "../texts/jobs";
 import { seconds } from "../ui/times";
 import { type AuditedTask, costOf, useJobAudit } from "./jobs";

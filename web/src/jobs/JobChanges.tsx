@@ -1,7 +1,7 @@
 // What a job would change in the workspace, before any of it is there: read file by file, then kept, kept in part, or dropped.
 import { Check, Trash2 } from "lucide-react";
 import { useState } from "react";
-import { DiffView } from "../messages/DiffView";
+import { DiffView } from "../content/DiffView";
 import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";

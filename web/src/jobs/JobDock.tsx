@@ -1,6 +1,6 @@
 // The chat's job above the composer: how far it is, live, with the way to its page. The chat itself shows only what concerns the person.
 import { Network } from "lucide-react";
-import { Inline } from "../messages/Inline";
+import { Inline } from "../content/Inline";
 import type { ChatView } from "../state/reduce";
 import { t } from "../texts/jobs";
 import { Fold } from "../ui/Fold";

@@ -2,13 +2,13 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { MessageSquare, Pause, Play, Square } from "lucide-react";
 import { useEffect, useState } from "react";
-import { SidebarButton } from "../chat/SidebarButton";
-import { Inline } from "../messages/Inline";
-import { Markdown } from "../messages/Markdown";
+import { Inline } from "../content/Inline";
+import { Markdown } from "../content/Markdown";
 import { openChat, useLive } from "../state/live";
 import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
+import { SidebarButton } from "../ui/SidebarButton";
 import { attempt } from "../ui/toasts";
 import { Refusal } from "../wire/client";
 import { JobAudit } from "./JobAudit";
@@ -60,7 +60,7 @@ export default function JobPage({ jobId, taskId, onSidebar }: Props) {
           </span>
         )}
       </header>
-      {job && <Shown job={job} taskId={taskId} />}
+      {job && <JobDetails job={job} taskId={taskId} />}
       {!job && !error && (
         <p role="status" className="late m-auto text-sm text-ink-3">
           {t.opening}
@@ -76,7 +76,7 @@ export default function JobPage({ jobId, taskId, onSidebar }: Props) {
   );
 }
 
-function Shown({ job, taskId }: { job: Job; taskId: string | null }) {
+function JobDetails({ job, taskId }: { job: Job; taskId: string | null }) {
   const live = useLive();
   const view = live.chatId === job.context_id ? live.view : null;
   const queries = useQueryClient();

@@ -1,10 +1,11 @@
 // Every job, of all chats, the newest first.
-import { SidebarButton } from "../chat/SidebarButton";
-import { Inline } from "../messages/Inline";
+
+import { Inline } from "../content/Inline";
 import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
+import { SidebarButton } from "../ui/SidebarButton";
 import { ago } from "../ui/times";
-import { houseNow } from "../wire/houseClock";
+import { serverNow } from "../wire/serverClock";
 import { JobStatusMark } from "./JobStatusMark";
 import { type JobSummary, useJobs } from "./jobs";
 
@@ -58,7 +59,7 @@ function JobLine({ job }: { job: JobSummary }) {
           <Inline text={job.request} />
         </span>
         <JobStatusMark status={job.status} />
-        <span className="shrink-0 text-xs text-ink-3 tabular-nums">{ago(job.created_at, houseNow())}</span>
+        <span className="shrink-0 text-xs text-ink-3 tabular-nums">{ago(job.created_at, serverNow())}</span>
       </a>
     </li>
   );

@@ -1,6 +1,6 @@
 // The candidates of a race, side by side: who did it, whether a check proved it, time, cost and changes. A person keeps one.
 import { Check } from "lucide-react";
-import { DiffView } from "../messages/DiffView";
+import { DiffView } from "../content/DiffView";
 import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
 import { seconds } from "../ui/times";

@@ -1,9 +1,9 @@
 // One task: where it stands, what it cost, what it reported, and everything that was done for it.
 import { RotateCcw, X } from "lucide-react";
 import { useMemo } from "react";
+import { Inline } from "../content/Inline";
+import { Markdown } from "../content/Markdown";
 import { Card } from "../messages/Card";
-import { Inline } from "../messages/Inline";
-import { Markdown } from "../messages/Markdown";
 import { WorkCard } from "../messages/WorkCard";
 import { loadEarlier, useLive } from "../state/live";
 import type { ChatView, PlanStanding } from "../state/reduce";

@@ -1,7 +1,7 @@
 // Tasks as a picture: from left to right, what waits for what. Each task is a link, so the keyboard reaches all of them.
 import clsx from "clsx";
-import { Inline } from "../messages/Inline";
-import { visible } from "../messages/visible";
+import { Inline } from "../content/Inline";
+import { visible } from "../content/visible";
 import { t } from "../texts/jobs";
 import { JobStatusMark } from "./JobStatusMark";
 import type { Task } from "./jobs";

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, it, vi } from "vitest";
 import { PlanCard } from "../messages/PlanCard";
 import { concernsThePerson } from "../state/rows";
-import { expectAccessible, message, show } from "../testing/room";
+import { expectAccessible, message, show } from "../testing/render";
 import { readPlan } from "../wire/nouns";
 import { JobProgress } from "./JobDock";
 import type { Job, Task } from "./jobs";

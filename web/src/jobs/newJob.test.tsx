@@ -1,7 +1,7 @@
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { expectAccessible, ROLES, show } from "../testing/room";
+import { expectAccessible, ROLES, show } from "../testing/render";
 import { api } from "../wire/client";
 import NewJobDialog from "./NewJobDialog";
 

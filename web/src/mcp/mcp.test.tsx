@@ -1,7 +1,7 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
-import { expectAccessible, show } from "../testing/room";
+import { expectAccessible, show } from "../testing/render";
 import { api } from "../wire/client";
 import { newServer } from "./catalogue";
 import { McpServers } from "./McpServers";

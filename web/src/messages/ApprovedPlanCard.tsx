@@ -1,8 +1,8 @@
 import { ListChecks } from "lucide-react";
+import { Output } from "../content/Output";
 import { t } from "../texts/messages";
 import { Fold } from "../ui/Fold";
 import type { Message } from "../wire/nouns";
-import { Output } from "./Output";
 
 /** The request that an approved plan became: said in one line, there in full when wanted. */
 export function ApprovedPlanCard({ message }: { message: Message }) {

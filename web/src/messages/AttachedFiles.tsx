@@ -1,10 +1,10 @@
 // Text files that came with a message: folded, and shown as the model got them, hidden characters written out.
 
 import { FileText } from "lucide-react";
+import { Output } from "../content/Output";
+import { visible } from "../content/visible";
 import { t } from "../texts/composer";
 import { Fold } from "../ui/Fold";
-import { Output } from "./Output";
-import { visible } from "./visible";
 
 interface Props {
   messageId: string;

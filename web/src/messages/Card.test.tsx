@@ -1,7 +1,7 @@
 import { act, screen } from "@testing-library/react";
 import { useState } from "react";
 import { expect, it } from "vitest";
-import { message, show } from "../testing/room";
+import { message, show } from "../testing/render";
 import { type Message, readPlan } from "../wire/nouns";
 import { Card } from "./Card";
 

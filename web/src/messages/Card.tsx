@@ -4,13 +4,14 @@ import type { PlanStanding } from "../state/reduce";
 import type { Saying } from "../state/rows";
 import { isOrder, type Run, runOf } from "../state/runs";
 import type { QuestionStanding } from "../state/standing";
-import { Calm } from "../ui/Calm";
+import { ErrorBoundary } from "../ui/ErrorBoundary";
 import {
   type Disclosure,
   loose,
   type Message,
   type PlanEdits,
   readFault,
+  readPersonCommand,
   readPlan,
   readQuestion,
   readReview,
@@ -22,6 +23,7 @@ import { CompactedCard, readCompacted } from "./CompactedCard";
 import { ErrorCard } from "./ErrorCard";
 import { LooseResultCard } from "./LooseResultCard";
 import { NoteCard } from "./NoteCard";
+import { PersonCommandCard } from "./PersonCommandCard";
 import { PlanCard } from "./PlanCard";
 import { QuestionCard } from "./QuestionCard";
 import { ReviewCard } from "./ReviewCard";
@@ -55,13 +57,13 @@ interface CardProps {
 /** A card that breaks on what it was given is shown as text too: one message never takes the chat with it. */
 export const Card = memo(function Card(props: CardProps) {
   return (
-    <Calm fallback={<TextCard message={props.message} thought={props.thought} />}>
-      <Shown {...props} />
-    </Calm>
+    <ErrorBoundary fallback={<TextCard message={props.message} thought={props.thought} />}>
+      <CardBody {...props} />
+    </ErrorBoundary>
   );
 });
 
-function Shown(props: CardProps) {
+function CardBody(props: CardProps) {
   const { message, thought, saying } = props;
   const plain = <TextCard message={message} thought={thought} saying={saying} />;
   switch (message.message_type) {
@@ -130,6 +132,8 @@ function textual({ message, run }: CardProps) {
   const fault = message.role === "system" ? readFault(payload["error"]) : null;
   if (fault && PAUSES.has(fault.code)) return <NoteCard message={message} />;
   if (fault) return <ErrorCard message={message} fault={fault} />;
+  const own = readPersonCommand(message);
+  if (own) return <PersonCommandCard message={message} own={own} />;
   const compacted = message.role === "system" ? readCompacted(message) : null;
   if (compacted !== null) return <CompactedCard message={message} count={compacted} />;
   return message.role === "system" ? <NoteCard message={message} /> : null;

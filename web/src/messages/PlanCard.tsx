@@ -3,19 +3,19 @@
 import clsx from "clsx";
 import { Clock, Gauge, ListChecks, Network, Pencil, Scale, TriangleAlert, Zap } from "lucide-react";
 import { type ReactNode, useState } from "react";
+import { limited } from "../content/budgets";
+import { Inline } from "../content/Inline";
+import { visible } from "../content/visible";
 import { StepMark } from "../plans/StepMark";
 import type { PlanState } from "../state/reduce";
 import { t as jobTexts } from "../texts/jobs";
 import { t } from "../texts/messages";
 import { Button } from "../ui/Button";
 import type { Disclosure, Message, Plan, PlanEdits } from "../wire/nouns";
-import { limited } from "./budgets";
-import { Inline } from "./Inline";
 import { PlanEditor } from "./PlanEditor";
 import { PlanSteps } from "./PlanSteps";
 import { Says } from "./Says";
 import { Thinking } from "./Thinking";
-import { visible } from "./visible";
 
 interface Props {
   message: Message;

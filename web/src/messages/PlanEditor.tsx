@@ -1,13 +1,13 @@
 import { ArrowDown, ArrowUp, Plus, Trash2, Zap } from "lucide-react";
 import { useState } from "react";
 import { GrantedText } from "../approvals/DisclosedList";
+import { visible } from "../content/visible";
 import { t } from "../texts/messages";
 import { Button, IconButton } from "../ui/Button";
 import { SeenMark } from "../ui/SeenMark";
 import type { Budget, Plan, PlanEdits, PlanStep } from "../wire/nouns";
 import { BudgetFields } from "./BudgetFields";
 import { type Edit, edited } from "./planEdits";
-import { visible } from "./visible";
 
 interface Props {
   plan: Plan;

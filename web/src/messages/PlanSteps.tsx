@@ -3,12 +3,12 @@
 import { Clock, CornerDownRight, TriangleAlert } from "lucide-react";
 import { useRef } from "react";
 import { GrantedText } from "../approvals/DisclosedList";
-import { PathLink } from "../files/PathLink";
+import { Inline } from "../content/Inline";
+import { PathLink } from "../content/PathLink";
+import { type VisibleText, visible } from "../content/visible";
 import { t } from "../texts/messages";
 import { SeenMark } from "../ui/SeenMark";
 import type { DisclosedItem, Disclosure, PlanStep } from "../wire/nouns";
-import { Inline } from "./Inline";
-import { type VisibleText, visible } from "./visible";
 
 interface Props {
   steps: readonly PlanStep[];

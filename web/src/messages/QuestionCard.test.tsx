@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import type { QuestionStanding } from "../state/standing";
-import { expectAccessible, message, show } from "../testing/room";
+import { expectAccessible, message, show } from "../testing/render";
 import { readQuestion } from "../wire/nouns";
 import { QuestionCard } from "./QuestionCard";
 

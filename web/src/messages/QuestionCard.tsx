@@ -3,17 +3,17 @@
 import clsx from "clsx";
 import { Check, CircleHelp } from "lucide-react";
 import { useState } from "react";
+import { ConflictSides } from "../content/ConflictSides";
+import { Inline } from "../content/Inline";
+import { Markdown } from "../content/Markdown";
+import { SeverityMark } from "../content/SeverityMark";
+import { visible } from "../content/visible";
 import type { QuestionStanding } from "../state/standing";
 import { t as jobs } from "../texts/jobs";
 import { t } from "../texts/messages";
 import { Button } from "../ui/Button";
 import type { Message, Question } from "../wire/nouns";
-import { ConflictSides } from "./ConflictSides";
-import { Inline } from "./Inline";
-import { Markdown } from "./Markdown";
 import { Says } from "./Says";
-import { SeverityMark } from "./SeverityMark";
-import { visible } from "./visible";
 
 interface Props {
   message: Message;

@@ -1,9 +1,9 @@
 import { ClipboardCheck } from "lucide-react";
+import { Markdown } from "../content/Markdown";
+import { SeverityMark } from "../content/SeverityMark";
 import { t } from "../texts/messages";
 import type { Message, Review } from "../wire/nouns";
-import { Markdown } from "./Markdown";
 import { Says } from "./Says";
-import { SeverityMark } from "./SeverityMark";
 
 export function ReviewCard({ message, review }: { message: Message; review: Review }) {
   return (

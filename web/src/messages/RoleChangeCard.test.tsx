@@ -1,6 +1,6 @@
 import { screen } from "@testing-library/react";
 import { expect, it } from "vitest";
-import { message, show } from "../testing/room";
+import { message, show } from "../testing/render";
 import { RoleChangeCard } from "./RoleChangeCard";
 
 // proves UI-2/7

@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
 import type { Run } from "../state/runs";
-import { expectAccessible, message, show } from "../testing/room";
+import { expectAccessible, message, show } from "../testing/render";
 import { RunLine } from "../workflows/RunLine";
 import { OrderCard, StepCard } from "./RunCards";
 

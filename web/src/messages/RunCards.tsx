@@ -1,11 +1,11 @@
 // A workflow in the conversation: the words that ordered it with how far it is, and each step's words, folded.
 
+import { Output } from "../content/Output";
 import type { Run } from "../state/runs";
 import { t } from "../texts/messages";
 import { Fold } from "../ui/Fold";
 import type { Message } from "../wire/nouns";
 import { RunLine } from "../workflows/RunLine";
-import { Output } from "./Output";
 import { TextCard } from "./TextCard";
 
 export function OrderCard({ message, run }: { message: Message; run: Run }) {

@@ -1,7 +1,7 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
-import { message, show } from "../testing/room";
+import { message, show } from "../testing/render";
 import { TaskAssignmentCard } from "./TaskAssignmentCard";
 
 // proves UI-2/8

@@ -1,8 +1,8 @@
 import type { ReactNode } from "react";
+import { Markdown } from "../content/Markdown";
 import { RoleBadge } from "../roles/RoleBadge";
 import { Fold } from "../ui/Fold";
 import type { Message } from "../wire/nouns";
-import { Markdown } from "./Markdown";
 
 interface Props {
   icon: ReactNode;

@@ -1,12 +1,12 @@
 // Plain words: a person's at the right, an agent's as Markdown. Also the home of every message type that this page does not know.
 
 import { useMemo } from "react";
-import { mentionsIn } from "../composer/typed";
+import { mentionsIn } from "../composer/inputSyntax";
+import { Markdown } from "../content/Markdown";
 import type { Saying } from "../state/rows";
 import { t } from "../texts/messages";
 import { type Message, readAttachedFiles, readPictures } from "../wire/nouns";
 import { AttachedFiles } from "./AttachedFiles";
-import { Markdown } from "./Markdown";
 import { MessageTools } from "./MessageTools";
 import { Pictures } from "./Pictures";
 import { Says } from "./Says";

@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
 import type { Done } from "../state/rows";
-import { expectAccessible, message, show } from "../testing/room";
+import { expectAccessible, message, show } from "../testing/render";
 import { readToolResult } from "../wire/nouns";
 import { ToolCallCard } from "./ToolCallCard";
 

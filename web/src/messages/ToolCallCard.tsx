@@ -1,17 +1,17 @@
 // One call in one line: what was done to what, and how it ended. Parameters, result and diff open on demand; what a call prints shows while it runs.
 
 import { coveredBy } from "../autonomy/levels";
-import { PathButton } from "../files/PathLink";
+import { DiffCount } from "../content/DiffView";
+import { readDiff } from "../content/diffs";
+import { Output } from "../content/Output";
+import { PathButton } from "../content/PathLink";
+import { type CallStanding, StatusMark } from "../content/StatusMark";
+import { useToolLook } from "../content/tools";
 import type { Done } from "../state/rows";
 import { t } from "../texts/messages";
 import { Fold } from "../ui/Fold";
 import { seconds } from "../ui/times";
-import { DiffCount } from "./DiffView";
-import { readDiff } from "./diffs";
-import { Output } from "./Output";
-import { type CallStanding, StatusMark } from "./StatusMark";
 import { ToolResultCard } from "./ToolResultCard";
-import { useToolLook } from "./tools";
 
 const SENTENCES: Record<CallStanding, string> = {
   running: t.noResultYet,

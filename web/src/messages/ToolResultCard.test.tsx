@@ -1,9 +1,9 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
-import { show } from "../testing/room";
+import { cut, cutStart } from "../content/Output";
+import { show } from "../testing/render";
 import { readToolResult } from "../wire/nouns";
-import { cut, cutStart } from "./Output";
 import { ToolResultCard } from "./ToolResultCard";
 
 it("cuts a result of 400 kB until the whole is asked for", async () => {

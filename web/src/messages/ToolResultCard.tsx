@@ -1,8 +1,8 @@
+import { DiffView } from "../content/DiffView";
+import { Output } from "../content/Output";
 import { t } from "../texts/messages";
 import type { ToolResult } from "../wire/nouns";
 import { AgentWork } from "./AgentWork";
-import { DiffView } from "./DiffView";
-import { Output } from "./Output";
 
 /** What came back of a call: its diff if it changed something, its words otherwise. */
 export function ToolResultCard({ result, output }: { result: ToolResult; output: string }) {

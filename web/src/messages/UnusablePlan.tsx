@@ -1,9 +1,10 @@
 // A plan that nobody can carry out: its steps wait for each other, or have one name. The note below it says which; here it can be read.
+
+import { Inline } from "../content/Inline";
+import { Output } from "../content/Output";
 import { t } from "../texts/messages";
 import { Fold } from "../ui/Fold";
 import { loose, type Plan, readPlan } from "../wire/nouns";
-import { Inline } from "./Inline";
-import { Output } from "./Output";
 import { PlanSteps } from "./PlanSteps";
 
 const LONGEST = 200_000;

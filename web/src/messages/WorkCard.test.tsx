@@ -1,7 +1,7 @@
 import { screen } from "@testing-library/react";
 import { expect, it } from "vitest";
 import type { Done } from "../state/rows";
-import { message, show } from "../testing/room";
+import { message, show } from "../testing/render";
 import { readToolResult } from "../wire/nouns";
 import { WorkCard } from "./WorkCard";
 

@@ -1,10 +1,10 @@
 // A stretch of work: one call as one line, several under one heading that says how many.
 
 import { Layers } from "lucide-react";
+import type { CallStanding } from "../content/StatusMark";
 import type { Done } from "../state/rows";
 import { t } from "../texts/messages";
 import { Fold } from "../ui/Fold";
-import type { CallStanding } from "./StatusMark";
 import { Thinking } from "./Thinking";
 import { ToolCallCard } from "./ToolCallCard";
 

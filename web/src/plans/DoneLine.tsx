@@ -1,6 +1,6 @@
-import { PathButton } from "../files/PathLink";
-import { StatusMark } from "../messages/StatusMark";
-import { useToolLook } from "../messages/tools";
+import { PathButton } from "../content/PathLink";
+import { StatusMark } from "../content/StatusMark";
+import { useToolLook } from "../content/tools";
 import { seconds } from "../ui/times";
 import type { ResultStatus } from "../wire/nouns";
 import { allowedWords, type DoneCall } from "./audit";

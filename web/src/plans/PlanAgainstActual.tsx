@@ -1,8 +1,8 @@
 // What was meant beside what was done, for every approved plan of a chat; the newest first.
 
 import { TriangleAlert } from "lucide-react";
-import { used } from "../messages/budgets";
-import { Inline } from "../messages/Inline";
+import { used } from "../content/budgets";
+import { Inline } from "../content/Inline";
 import { t } from "../texts/plans";
 import { Dialog } from "../ui/Dialog";
 import { seconds } from "../ui/times";

@@ -1,7 +1,7 @@
 // The plan that is being carried out, above the composer: how far it is, live, and what was done for each step on demand.
 
 import { ListChecks } from "lucide-react";
-import { Inline } from "../messages/Inline";
+import { Inline } from "../content/Inline";
 import { t } from "../texts/plans";
 import { Button } from "../ui/Button";
 import { Fold } from "../ui/Fold";

@@ -1,6 +1,6 @@
 import { TriangleAlert } from "lucide-react";
-import { PathLink } from "../files/PathLink";
-import { Inline } from "../messages/Inline";
+import { Inline } from "../content/Inline";
+import { PathLink } from "../content/PathLink";
 import { t } from "../texts/plans";
 import { seconds } from "../ui/times";
 import { intendedOf, type StepAudit } from "./audit";

@@ -1,7 +1,7 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
-import { expectAccessible, show } from "../testing/room";
+import { expectAccessible, show } from "../testing/render";
 import { allowedWords, type ComparedPlan, currentStep, type DoneCall, finishedSteps, type StepAudit } from "./audit";
 import { Compared } from "./PlanAgainstActual";
 import { Checklist } from "./PlanDock";

@@ -1,7 +1,7 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
-import { expectAccessible, ROLES, show } from "../testing/room";
+import { expectAccessible, ROLES, show } from "../testing/render";
 import { RoleSelector } from "./RoleSelector";
 import { SwitchDialog } from "./SwitchDialog";
 import { lookOf } from "./theme";

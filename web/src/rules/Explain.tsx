@@ -83,12 +83,12 @@ export function Explain() {
           </Button>
         </div>
       </div>
-      {told && <Verdict told={told} />}
+      {told && <Explanation told={told} />}
     </form>
   );
 }
 
-export function Verdict({ told }: { told: Explained }) {
+export function Explanation({ told }: { told: Explained }) {
   return (
     <div role="status" className="flex items-start gap-3 rounded-xl bg-sunken/70 px-3.5 py-2.5 text-sm">
       <EffectMark effect={told.effect} />

@@ -1,7 +1,7 @@
 import { screen } from "@testing-library/react";
 import { expect, it } from "vitest";
-import { expectAccessible, show, TOOLS } from "../testing/room";
-import { Verdict } from "./Explain";
+import { expectAccessible, show, TOOLS } from "../testing/render";
+import { Explanation } from "./Explain";
 import { Foreseen } from "./Foreseen";
 import { supposedParameters } from "./supposed";
 import { keptWords, ruleWords } from "./words";
@@ -22,11 +22,11 @@ it.each([
 it("says who decided and why", async () => {
   const rule = { tool: "update_file", resource: "/notes/*", effect: "deny" };
   const { container, rerender } = show(
-    <Verdict told={{ effect: "deny", rule: rule as never, why: "A rule denies it." }} />,
+    <Explanation told={{ effect: "deny", rule: rule as never, why: "A rule denies it." }} />,
   );
   expect(screen.getByRole("status").textContent).toContain(ruleWords(rule));
   await expectAccessible(container);
-  rerender(<Verdict told={{ effect: "ask", rule: null, why: "Changing asks." }} />);
+  rerender(<Explanation told={{ effect: "ask", rule: null, why: "Changing asks." }} />);
   expect(screen.getByRole("status").textContent).toContain("No rule matched.");
 });
 

@@ -1,7 +1,7 @@
 import clsx from "clsx";
 import { Bell, Languages, LogOut, Monitor, Moon, Sun, Volume2 } from "lucide-react";
+import { setPreference, usePreference } from "../browser/preferences";
 import { chime } from "../state/chime";
-import { setPreference, usePreference } from "../state/preferences";
 import { LANGUAGES } from "../texts/language";
 import { t } from "../texts/settings";
 import { Button } from "../ui/Button";

@@ -1,8 +1,8 @@
 // The settings: one page each, with its own address. pages.tsx says which there are.
 import clsx from "clsx";
 import { useEffect, useRef } from "react";
-import { SidebarButton } from "../chat/SidebarButton";
 import { t } from "../texts/settings";
+import { SidebarButton } from "../ui/SidebarButton";
 import { PAGES, pageAt } from "./pages";
 
 export default function SettingsPage({ part, onSidebar }: { part: string | null; onSidebar: () => void }) {

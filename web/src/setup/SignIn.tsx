@@ -1,8 +1,8 @@
 import { KeyRound } from "lucide-react";
 import { useEffect, useState } from "react";
-import { Logo } from "../chat/Sidebar";
 import { t } from "../texts/start";
 import { Button } from "../ui/Button";
+import { Logo } from "../ui/Logo";
 import { onSessionChange, signIn } from "../wire/session";
 
 /** Asks for the server's token. Signing in in another tab of this browser is enough. */

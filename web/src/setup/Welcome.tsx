@@ -2,7 +2,7 @@
 
 import { Compass, KeyRound, Server } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useState } from "react";
-import { setPreference, usePreference } from "../state/preferences";
+import { setPreference, usePreference } from "../browser/preferences";
 import { t } from "../texts/start";
 import { Button } from "../ui/Button";
 import type { Provider } from "../wire/nouns";

@@ -1,8 +1,8 @@
-import { FolderForm } from "../chat/WorkspaceMenu";
 import { useWorkspaces } from "../state/queries";
 import { t } from "../texts/settings";
 import { say } from "../ui/toasts";
 import { Trust } from "../workflows/Trust";
+import { FolderForm } from "./FolderForm";
 
 export function Workspaces() {
   const { data: workspaces = [] } = useWorkspaces(0);

@@ -20,12 +20,12 @@ import { Rules } from "../rules/Rules";
 import { t as mcp } from "../texts/mcp";
 import { t } from "../texts/settings";
 import { About, AuditCheck } from "./About";
-import { Answers } from "./Answers";
 import { Appearance } from "./Appearance";
 import { Keys } from "./Keys";
 import { Limits } from "./Limits";
 import { LocalModels } from "./LocalModels";
 import { Plugins } from "./Plugins";
+import { Providers } from "./Providers";
 import { Sandbox } from "./Sandbox";
 import { Storage } from "./Storage";
 import { Workspaces } from "./Workspaces";
@@ -53,7 +53,7 @@ export const PAGES: readonly SettingsSubpage[] = [
     title: t.pages.models,
     Icon: Server,
     sections: [
-      { ...sections.models, Content: Answers },
+      { ...sections.models, Content: Providers },
       { ...sections.local, Content: LocalModels },
     ],
     once: ["answers", "local"],

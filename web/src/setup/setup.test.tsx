@@ -1,7 +1,7 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
-import { expectAccessible, show } from "../testing/room";
+import { expectAccessible, show } from "../testing/render";
 import { limitWords, readLimits } from "./KeyLimits";
 import { KeyForm, type NewKey, Secret } from "./Keys";
 

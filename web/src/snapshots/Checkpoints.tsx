@@ -2,8 +2,8 @@
 
 import { History, Layers, Undo2 } from "lucide-react";
 import { type ReactNode, useState } from "react";
-import { DiffCount, DiffView } from "../messages/DiffView";
-import { useToolLook } from "../messages/tools";
+import { DiffCount, DiffView } from "../content/DiffView";
+import { useToolLook } from "../content/tools";
 import type { Restoring } from "../state/reduce";
 import { t } from "../texts/checkpoints";
 import { Button } from "../ui/Button";

@@ -1,6 +1,6 @@
 import { TriangleAlert, Undo2 } from "lucide-react";
 import { useState } from "react";
-import { DiffView } from "../messages/DiffView";
+import { DiffView } from "../content/DiffView";
 import { t } from "../texts/checkpoints";
 import { Button } from "../ui/Button";
 import type { Restored } from "./acts";

@@ -1,7 +1,7 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
-import { expectAccessible, message, show } from "../testing/room";
+import { expectAccessible, message, show } from "../testing/render";
 import type { Restored } from "./acts";
 import { LineCount } from "./Checkpoints";
 import { changesOf, type Snapshot, stretchesOf } from "./changes";

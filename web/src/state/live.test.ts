@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { approval, message } from "../testing/room";
+import { approval, message } from "../testing/render";
 import { api } from "../wire/client";
 import { chatAt, link, openChat, useLive } from "./live";
 

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it, vi } from "vitest";
-import { approval, event } from "../testing/room";
+import { setPreference } from "../browser/preferences";
+import { approval, event } from "../testing/render";
 import { notify, wordsFor } from "./notices";
-import { setPreference } from "./preferences";
 
 const shown = vi.fn();
 

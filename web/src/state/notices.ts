@@ -1,8 +1,9 @@
 // What a person should hear of while looking elsewhere. Names the tool, never what is in a file.
+
+import { preference } from "../browser/preferences";
 import { t } from "../texts/state";
 import type { EndReason, WireEvent } from "../wire/nouns";
 import { chime } from "./chime";
-import { preference } from "./preferences";
 
 export function notify(event: WireEvent): void {
   const words = document.hidden ? wordsFor(event) : null;

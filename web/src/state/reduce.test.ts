@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { approval, event, message } from "../testing/room";
+import { approval, event, message } from "../testing/render";
 import type { OpenChat, WireEvent } from "../wire/nouns";
 import { type ChatView, opened, prepend, reduceAll, thinkingTimes } from "./reduce";
 import { callStanding } from "./standing";

@@ -10,6 +10,7 @@ import {
   type OpenChat,
   type Plan,
   type Queued,
+  readPersonCommand,
   readPlan,
   readQueued,
   text,
@@ -69,6 +70,8 @@ export interface ChatView {
   drafts: readonly Draft[];
   /** What each call that runs has printed so far; its result takes the place of it. */
   printed: Readonly<Record<string, Said>>;
+  /** The same of the person's own commands, which belong to no turn. */
+  ownPrinted: Readonly<Record<string, Said>>;
   approvals: readonly Approval[];
   /** What was decided of calls whose batch is not decided yet. */
   decided: Readonly<Record<string, "allowed" | "denied">>;
@@ -118,6 +121,7 @@ export function opened(
     messages,
     drafts: [],
     printed: {},
+    ownPrinted: {},
     approvals,
     decided: Object.fromEntries(decided.map(({ tool_call_id, state }) => [tool_call_id, state])),
     question: chat.waiting_for.question,
@@ -167,6 +171,14 @@ function changed(view: ChatView, event: WireEvent): ChatView {
       return withMessage(view, event.message as Message);
     case "text-delta":
     case "reasoning-delta":
+      if (event.call_id && !event.turn_id)
+        return {
+          ...view,
+          ownPrinted: {
+            ...view.ownPrinted,
+            [event.call_id]: extended(view.ownPrinted[event.call_id] ?? NOTHING, event),
+          },
+        };
       if (event.call_id)
         return {
           ...view,
@@ -260,7 +272,19 @@ function withMessage(view: ChatView, message: Message): ChatView {
   const messages = at < 0 ? [...view.messages, message] : view.messages.with(at, message);
   const autonomy = message.role === "system" ? (autonomyIn(message) ?? view.autonomy) : view.autonomy;
   const drafts = message.role === "user" ? view.drafts : view.drafts.filter(({ turnId }) => turnId !== message.turn_id);
-  return { ...view, messages, drafts, autonomy };
+  const own = readPersonCommand(message);
+  const ownPrinted = own?.ended ? withoutKey(view.ownPrinted, own.id) : view.ownPrinted;
+  return { ...view, messages, drafts, autonomy, ownPrinted };
+}
+
+/** What a command that was running when the page opened had printed before: the rest came, or comes, as events. */
+export function withEarlierOutput(view: ChatView, commandId: string, output: string): ChatView {
+  const said = view.ownPrinted[commandId] ?? NOTHING;
+  const missing = said.length - codePoints(said.text);
+  const length = codePoints(output);
+  if (said.length > 0 && (missing === 0 || length < missing)) return view;
+  const text = said.length > 0 ? [...output].slice(0, missing).join("") + said.text : output;
+  return { ...view, ownPrinted: { ...view.ownPrinted, [commandId]: { text, length: Math.max(said.length, length) } } };
 }
 
 /** What a recorded change of the autonomy set it to; null for any other message. */

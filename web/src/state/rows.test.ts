@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { message } from "../testing/room";
+import { message } from "../testing/render";
 import { rowHolding, rowsOf, withDrafts } from "./rows";
 
 const call = (id: string, more = {}) =>

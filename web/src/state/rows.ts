@@ -1,5 +1,12 @@
 // The transcript as rows: one per message, but calls of one stretch of work stand together with their results.
-import { type Message, readToolCall, readToolResult, type ToolCall, type ToolResult } from "../wire/nouns";
+import {
+  type Message,
+  readPersonCommand,
+  readToolCall,
+  readToolResult,
+  type ToolCall,
+  type ToolResult,
+} from "../wire/nouns";
 import type { Draft, Said } from "./reduce";
 
 export interface Done {
@@ -28,13 +35,14 @@ export function concernsThePerson({ task_id, message_type }: Message): boolean {
 export function rowsOf(messages: readonly Message[]): Row[] {
   const results = resultsByCall(messages);
   const calls = new Set<string>();
+  const ended = endedCommands(messages);
   const rows: Row[] = [];
   for (const message of messages) {
     const call = message.message_type === "tool_call" ? readToolCall(message.payload) : null;
     if (call) {
       calls.add(call.id);
       addCall(rows, message, call, results.get(call.id));
-    } else if (!isShownWithItsCall(message, calls)) {
+    } else if (!isShownWithItsCall(message, calls) && !isShownWithItsEnd(message, ended)) {
       rows.push({ kind: "message", key: message.id, message });
     }
   }
@@ -119,6 +127,16 @@ function addCall(
   const last = rows.at(-1);
   if (last?.kind === "work" && !message.reasoning) rows[rows.length - 1] = { ...last, calls: [...last.calls, done] };
   else rows.push({ kind: "work", key: message.id, calls: [done] });
+}
+
+/** A command of the person has one card: while it runs that of its start, then that of its end. */
+function endedCommands(messages: readonly Message[]): ReadonlySet<string> {
+  return new Set(messages.map(readPersonCommand).flatMap((own) => (own?.ended ? [own.id] : [])));
+}
+
+function isShownWithItsEnd(message: Message, ended: ReadonlySet<string>): boolean {
+  const own = readPersonCommand(message);
+  return own !== null && !own.ended && ended.has(own.id);
 }
 
 function isShownWithItsCall(message: Message, calls: ReadonlySet<string>): boolean {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { event, message } from "../testing/room";
+import { event, message } from "../testing/render";
 import { boundary } from "../ui/Announcer";
 import type { OpenChat } from "../wire/nouns";
 import { opened, reduceAll } from "./reduce";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { approval, event } from "../testing/room";
+import { approval, event } from "../testing/render";
 import type { Chat } from "../wire/nouns";
 import { wordsFor } from "./notices";
 import { waitingFirst, withHeard } from "./sidebar";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { message } from "../testing/room";
+import { message } from "../testing/render";
 import type { ChatView } from "./reduce";
 import { planStanding } from "./standing";
 

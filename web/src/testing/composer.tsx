@@ -3,7 +3,7 @@ import { screen } from "@testing-library/react";
 import type { ComponentProps } from "react";
 import { vi } from "vitest";
 import { Composer } from "../chat/Composer";
-import { show } from "./room";
+import { show } from "./render";
 
 type Props = ComponentProps<typeof Composer>;
 

@@ -1,5 +1,5 @@
 // The language of the page. It is chosen once, when the page is loaded: another choice loads the page again.
-import { preference } from "../state/preferences";
+import { preference } from "../browser/preferences";
 
 export type Language = "en" | "de";
 

@@ -44,6 +44,7 @@ export const en = {
   chooseARole: "Choose a role",
   quoteTheSelection: "Quote the selection, or the message that has the focus",
   showOrHideTheFiles: "Show or hide the files",
+  showOrHideTheTerminal: "Show or hide the terminal",
   showOrHideTheChats: "Show or hide the chats",
   showTheseShortcuts: "Show these shortcuts",
   yOrEnter: "Y or Enter",

@@ -20,10 +20,10 @@ interface Props {
 }
 
 export function Dialog({ open, ...rest }: Props) {
-  return open ? <Shown {...rest} /> : null;
+  return open ? <OpenDialog {...rest} /> : null;
 }
 
-function Shown({ title, onClose, children, wide = false, page = false, bare = false }: Omit<Props, "open">) {
+function OpenDialog({ title, onClose, children, wide = false, page = false, bare = false }: Omit<Props, "open">) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useLayoutEffect(() => {

@@ -12,7 +12,7 @@ interface Props {
 }
 
 /** What was chosen is done when the focus is back at the button: a dialog gives it back to where it found it. */
-const Chosen = createContext<RefObject<(() => void) | null> | null>(null);
+const PendingChoice = createContext<RefObject<(() => void) | null> | null>(null);
 
 export function Menu({ trigger, label, children, align = "start", className }: Props) {
   const chosen = useRef<(() => void) | null>(null);
@@ -36,7 +36,7 @@ export function Menu({ trigger, label, children, align = "start", className }: P
             className,
           )}
         >
-          <Chosen value={chosen}>{children}</Chosen>
+          <PendingChoice value={chosen}>{children}</PendingChoice>
         </DropdownMenu.Content>
       </DropdownMenu.Portal>
     </DropdownMenu.Root>
@@ -55,7 +55,7 @@ export function MenuItem({
   onSelect: () => void;
   danger?: boolean;
 }) {
-  const chosen = use(Chosen);
+  const chosen = use(PendingChoice);
   const choose = () => {
     if (chosen) chosen.current = onSelect;
     else onSelect();

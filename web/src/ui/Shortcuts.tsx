@@ -2,7 +2,7 @@
 
 import { RotateCcw } from "lucide-react";
 import { type KeyboardEvent, useState } from "react";
-import { setPreference, usePreference } from "../state/preferences";
+import { setPreference, usePreference } from "../browser/preferences";
 import { t } from "../texts/ui";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";

@@ -1,8 +1,8 @@
 import { fireEvent, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
-import { setPreference } from "../state/preferences";
-import { expectAccessible, show } from "../testing/room";
+import { setPreference } from "../browser/preferences";
+import { expectAccessible, show } from "../testing/render";
 import { conflict, keysOf, pressed, setKeys, useHotkeys } from "./hotkeys";
 import { Shortcuts } from "./Shortcuts";
 

@@ -1,7 +1,7 @@
 // The page's keys in one table: what the shortcuts dialog shows is what works.
 
 import { useLayoutEffect } from "react";
-import { preference, setPreference } from "../state/preferences";
+import { preference, setPreference } from "../browser/preferences";
 import { t } from "../texts/ui";
 import { loose, text } from "../wire/nouns";
 
@@ -22,6 +22,7 @@ export const HOTKEYS = {
   role: { keys: "Alt+R", does: t.chooseARole },
   quote: { keys: "Alt+Q", does: t.quoteTheSelection },
   files: { keys: "Alt+F", does: t.showOrHideTheFiles },
+  terminal: { keys: "Alt+T", does: t.showOrHideTheTerminal },
   sidebar: { keys: "Mod+B", does: t.showOrHideTheChats },
   shortcuts: { keys: "?", does: t.showTheseShortcuts },
 } as const satisfies Record<string, Hotkey>;

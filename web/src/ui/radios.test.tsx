@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it } from "vitest";
 import { Appearance } from "../setup/Appearance";
-import { show } from "../testing/room";
+import { show } from "../testing/render";
 
 beforeEach(() => localStorage.clear());
 

@@ -3,14 +3,14 @@ import userEvent from "@testing-library/user-event";
 import { useState } from "react";
 import { expect, it, vi } from "vitest";
 import { opened, reduceAll } from "../state/reduce";
-import { approval, event, expectAccessible, show } from "../testing/room";
+import { approval, event, expectAccessible, show } from "../testing/render";
 import { Refusal } from "../wire/client";
 import type { OpenChat } from "../wire/nouns";
 import { boundary } from "./Announcer";
 import { Banner } from "./Banner";
-import { Calm } from "./Calm";
 import { Copy } from "./Copy";
 import { Dialog } from "./Dialog";
+import { ErrorBoundary } from "./ErrorBoundary";
 import { Fold, Folds } from "./Fold";
 import { matches } from "./hotkeys";
 import { matching, Palette } from "./Palette";
@@ -110,9 +110,9 @@ it("keeps the page when a part of it breaks", () => {
   show(
     <div>
       <p>still here</p>
-      <Calm fallback={<p>instead</p>}>
+      <ErrorBoundary fallback={<p>instead</p>}>
         <Bad />
-      </Calm>
+      </ErrorBoundary>
     </div>,
   );
   expect(screen.getByText("still here") && screen.getByText("instead")).toBeTruthy();

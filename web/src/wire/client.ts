@@ -3,13 +3,13 @@
 import createClient from "openapi-fetch";
 import { t } from "../texts/ui";
 import type { paths } from "./api.gen";
-import { houseClock } from "./houseClock";
+import { idempotency } from "./idempotency";
 import { loose, text } from "./nouns";
-import { repeats } from "./repeats";
+import { serverClock } from "./serverClock";
 import { withPageKey } from "./session";
 
 const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? "", credentials: "same-origin" });
-api.use(withPageKey, repeats(), houseClock);
+api.use(withPageKey, idempotency(), serverClock);
 
 export class Refusal extends Error {
   constructor(

@@ -250,6 +250,36 @@ export function readToolResult(value: unknown): ToolResult | null {
   };
 }
 
+/** A command that the person ran for themselves. `ended` is null in the record of its start. */
+export interface PersonCommand {
+  id: string;
+  command: string;
+  ended: string | null;
+  exitCode: number | null;
+  seconds: number | null;
+  output: string;
+  files: number | null;
+  snapshot: string | null;
+  noUndo: string | null;
+}
+
+export function readPersonCommand(message: Pick<Message, "role" | "payload">): PersonCommand | null {
+  const found = message.role === "system" ? loose(loose(message.payload)["person_command"]) : {};
+  if (!text(found["id"])) return null;
+  const numeric = (value: unknown) => (typeof value === "number" ? value : null);
+  return {
+    id: text(found["id"]),
+    command: text(found["command"]),
+    ended: text(found["ended"]) || null,
+    exitCode: numeric(found["exit_code"]),
+    seconds: numeric(found["seconds"]),
+    output: text(found["output"]),
+    files: numeric(found["files"]),
+    snapshot: text(found["snapshot"]) || null,
+    noUndo: text(found["no_undo"]) || null,
+  };
+}
+
 export function readFault(value: unknown): Fault | null {
   const fault = loose(value);
   if (!text(fault["message"])) return null;

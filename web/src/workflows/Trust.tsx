@@ -3,7 +3,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { ShieldCheck, ShieldQuestion } from "lucide-react";
 import { useState } from "react";
-import { Output } from "../messages/Output";
+import { Output } from "../content/Output";
 import * as acts from "../state/acts";
 import { t } from "../texts/workflows";
 import { Button } from "../ui/Button";

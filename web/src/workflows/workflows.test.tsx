@@ -2,7 +2,7 @@ import { fireEvent, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { composer } from "../testing/composer";
-import { expectAccessible, show } from "../testing/room";
+import { expectAccessible, show } from "../testing/render";
 import { api } from "../wire/client";
 import type { FileFault, Workflow } from "../wire/nouns";
 import { grouped, matching, nameTyped } from "./choosing";

@@ -25,11 +25,11 @@ from anycowork.api.gateway.proxy_headers import (
 from anycowork.api.gateway.usage_events import UsageEventFilter
 from anycowork.api.middleware.auth import ONE_MODEL, principal_in
 from anycowork.api.middleware.body import ClientGone, read_body
-from anycowork.chats.server_ports import LiveAnswerPort, UpstreamPort, UpstreamsPort
+from anycowork.chats.service_ports import LiveAnswerPort, UpstreamPort, UpstreamsPort
 from anycowork.domain import principals
 from anycowork.domain.errors import AnyCoworkError, NotFound, RequestFault
 from anycowork.domain.limited_requests import LimitedRequest, read_limited, with_bounds
-from anycowork.domain.metering import Used
+from anycowork.domain.metering import TokenUse
 from anycowork.domain.provider_errors import NoAnswerInTime, ProviderFault
 from anycowork.domain.values import value
 
@@ -140,7 +140,7 @@ async def _forward(line: UpstreamPort, sent: _Sent, send: Send, metered: Metered
         answer = await line.post(sent.path, sent.body, sent.headers)
     except ProviderFault as fault:
         if metered and not isinstance(fault, NoAnswerInTime):  # it may have been at work all the while
-            metered.settle(Used())
+            metered.settle(TokenUse())
         raise
     async with aclosing(answer):
         try:

@@ -11,14 +11,14 @@ from typing import assert_never
 import msgspec
 
 from anycowork.domain.errors import KeyLimitReached, KeyUsedUp
-from anycowork.domain.metering import NANOS, Account, Excess, Expected, KeyLimit, Price, Reservation, Used
+from anycowork.domain.metering import NANOS, Account, ExceededLimit, ExpectedUse, KeyLimit, Price, Reservation, TokenUse
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.store_ports import KeyLedger
 
 BYTES_PER_TOKEN = 4
 GUESSED_COMPLETION = 4096
-NOTHING = Expected(0, 0, bounded=True)
+NOTHING = ExpectedUse(0, 0, bounded=True)
 _WITHOUT_COMPLETION = "/v1/embeddings"
 
 
@@ -58,16 +58,16 @@ def _model_named_in(body: bytes) -> str | None:
         return None
 
 
-def expected_usage(path: str, request: MeteredRequest, size: int) -> Expected:
+def expected_usage(path: str, request: MeteredRequest, size: int) -> ExpectedUse:
     """Estimate the use from the body's size and its limits. A negative limit is ignored."""
     prompt = -(-size // BYTES_PER_TOKEN)
     if path == _WITHOUT_COMPLETION:
-        return Expected(prompt, 0, bounded=True)
+        return ExpectedUse(prompt, 0, bounded=True)
     named = [bound for bound in (request.max_tokens, request.max_completion_tokens, request.max_output_tokens) if bound]
     answers = max(1, request.n or 1)
     if not named or min(named) < 0:
-        return Expected(prompt, GUESSED_COMPLETION * answers, bounded=False)
-    return Expected(prompt, max(named) * answers, bounded=True)
+        return ExpectedUse(prompt, GUESSED_COMPLETION * answers, bounded=False)
+    return ExpectedUse(prompt, max(named) * answers, bounded=True)
 
 
 class Metered:
@@ -77,7 +77,7 @@ class Metered:
         self.expected = reservation.granted
         self.used = reservation.granted
 
-    def settle(self, used: Used) -> None:
+    def settle(self, used: TokenUse) -> None:
         self.used = used
 
 
@@ -102,7 +102,7 @@ class Meter:
 
     @contextmanager
     def reserved(
-        self, account: Account | None, expected: Expected, price: Price | None, *, name: str
+        self, account: Account | None, expected: ExpectedUse, price: Price | None, *, name: str
     ) -> Iterator[Metered | None]:
         """Reserve the expected use; at the end, in any case, count the actual use. Raises: KeyLimitReached."""
         if account is None:
@@ -110,7 +110,7 @@ class Meter:
             return
         now = self._clock.now()
         given = account.reserve(expected, price, date=now[:10], at=self._clock.monotonic(), now=now)
-        if isinstance(given, Excess):
+        if isinstance(given, ExceededLimit):
             raise _refusal(given, name, now)
         self._ledger.changed(given.day)
         metered = Metered(given)
@@ -124,22 +124,22 @@ class Meter:
 # --- messages for refused requests
 
 
-def _refusal(excess: Excess, name: str, now: str) -> KeyLimitReached:
-    allowed, period = _amount(excess.limit, excess.allowed)
+def _refusal(exceeded: ExceededLimit, name: str, now: str) -> KeyLimitReached:
+    allowed, period = _amount(exceeded.limit, exceeded.allowed)
     limit = f"The client key '{name}' has a limit of {allowed} a {period}"
-    if excess.limit is KeyLimit.REQUESTS_PER_MINUTE:
-        words = f"{limit}, and they are used up. Ask again in {excess.seconds} s."
-        return KeyLimitReached(words, param=excess.limit, retry_after=excess.seconds or 1)
-    asked, left = _amount(excess.limit, excess.needed)[0], _amount(excess.limit, excess.left)[0]
+    if exceeded.limit is KeyLimit.REQUESTS_PER_MINUTE:
+        words = f"{limit}, and they are used up. Ask again in {exceeded.seconds} s."
+        return KeyLimitReached(words, param=exceeded.limit, retry_after=exceeded.seconds or 1)
+    asked, left = _amount(exceeded.limit, exceeded.needed)[0], _amount(exceeded.limit, exceeded.left)[0]
     why = f"{limit}: this request may take {asked}, {left} are left"
-    if excess.seconds is not None:
+    if exceeded.seconds is not None:
         words = f"{why} while other requests of it are under way. Ask again when they have ended."
-        return KeyLimitReached(words, param=excess.limit, retry_after=excess.seconds)
+        return KeyLimitReached(words, param=exceeded.limit, retry_after=exceeded.seconds)
     midnight, seconds = _next_day(now)
     words = (
         f"{why}. It lifts at {midnight}. Ask for less (max_tokens), or have the owner make a key with a higher limit."
     )
-    return KeyUsedUp(words, param=excess.limit, retry_after=seconds)
+    return KeyUsedUp(words, param=exceeded.limit, retry_after=seconds)
 
 
 def _amount(limit: KeyLimit, amount: int) -> tuple[str, str]:

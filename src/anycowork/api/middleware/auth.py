@@ -18,7 +18,7 @@ from starlette.types import Scope as Asked
 from anycowork.api.asgi import header, send_bytes
 from anycowork.api.middleware.allowed_hosts import AllowedHosts
 from anycowork.api.middleware.auth_throttle import AuthThrottle
-from anycowork.chats.server_ports import Sessions
+from anycowork.chats.service_ports import Sessions
 from anycowork.domain.errors import NotAllowed, Unauthenticated
 from anycowork.domain.principals import (
     EDITOR_HEADER,

@@ -13,7 +13,7 @@ from anycowork.api.router import Router
 from anycowork.api.schemas.jobs import JobAuditShape, JobDiffShape, JobShape
 from anycowork.api.schemas.snapshots import RestoredShape
 from anycowork.chats.job_commit_service import KeepRequest
-from anycowork.chats.rollback_service import RollbackRequest
+from anycowork.chats.rollback import RollbackRequest
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import RestoreConflict
 

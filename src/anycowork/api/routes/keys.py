@@ -13,7 +13,7 @@ from anycowork.api.schemas.keys import KeyList, NewKey
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json
-from anycowork.domain.metering import NANOS, Day, KeyLimits
+from anycowork.domain.metering import NANOS, DailyUse, KeyLimits
 from anycowork.domain.principals import Principal, PrincipalKind
 
 routes = Router(tags=["keys"])
@@ -50,7 +50,7 @@ async def list_keys(principal: Manager, services: ServicesDep) -> Response:
             holder.created_at,
             holder.limits,
             today=await services.access.ledger.day(holder.principal.id, today),
-            total=totals.get(holder.principal.id, Day(holder.principal.id, "")),
+            total=totals.get(holder.principal.id, DailyUse(holder.principal.id, "")),
             priced=priced,
         )
         for holder in holders
@@ -62,7 +62,7 @@ async def list_keys(principal: Manager, services: ServicesDep) -> Response:
 async def make_key(wanted: NewKeyRequest, principal: Manager, services: ServicesDep) -> Response:
     word = new_client_key()
     holder = Principal(id=services.clock.new_id(), kind=PrincipalKind.CLIENT_KEY, name=wanted.name)
-    limits, unused = wanted.limits.read() if wanted.limits else KeyLimits(), Day(holder.id, "")
+    limits, unused = wanted.limits.read() if wanted.limits else KeyLimits(), DailyUse(holder.id, "")
     created_at = await services.access.keys.add(holder, key_hash=key_hash(word), limits=limits)
     shown = _shown(
         holder, created_at, limits, today=unused, total=unused, priced=services.models.upstreams.any_prices()
@@ -77,7 +77,9 @@ async def revoke_key(key_id: str, principal: Manager, services: ServicesDep) -> 
     return Response(status_code=204)
 
 
-def _shown(holder: Principal, created_at: str, limits: KeyLimits, *, today: Day, total: Day, priced: bool) -> Json:
+def _shown(
+    holder: Principal, created_at: str, limits: KeyLimits, *, today: DailyUse, total: DailyUse, priced: bool
+) -> Json:
     return {
         "id": holder.id,
         "name": holder.name,
@@ -94,7 +96,7 @@ def _shown(holder: Principal, created_at: str, limits: KeyLimits, *, today: Day,
     }
 
 
-def _usage(day: Day) -> Json:
+def _usage(day: DailyUse) -> Json:
     return {
         "requests": day.requests,
         "prompt_tokens": day.prompt,
@@ -107,7 +109,7 @@ def _usage(day: Day) -> Json:
     }
 
 
-def _hint(limits: KeyLimits, today: Day, *, priced: bool) -> str | None:
+def _hint(limits: KeyLimits, today: DailyUse, *, priced: bool) -> str | None:
     if limits.spend_per_day is None or (priced and not today.unpriced):
         return None
     return (

@@ -11,7 +11,7 @@ from anycowork.api.middleware.auth import Decider, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.schemas.snapshots import DifferenceShape, RestoredShape, SnapshotList
-from anycowork.chats.rollback_service import MOST_LISTED, RollbackRequest
+from anycowork.chats.rollback import MOST_LISTED, RollbackRequest
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import RestoreConflict
 

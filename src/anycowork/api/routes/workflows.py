@@ -16,7 +16,7 @@ from anycowork.chats.services import Services
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json
 from anycowork.domain.workflow_errors import UnfittingParameters
-from anycowork.workflows.catalog import FileFault, Listed, WorkflowCatalog
+from anycowork.workflows.catalog import FileFault, ListedWorkflow, WorkflowCatalog
 
 routes = Router(tags=["workflows"])
 
@@ -132,5 +132,5 @@ async def _catalog(services: Services, context_id: str | None, workspace: str | 
     return await services.workflows.catalog(await services.workspaces.find(workspace))
 
 
-def _page(listed: Listed) -> Json:
+def _page(listed: ListedWorkflow) -> Json:
     return {**listed.to_json(), "content": listed.file.text or ""}

@@ -50,7 +50,7 @@ class BudgetShape(DescribedSchema):
 
 
 class SpentShape(DescribedSchema):
-    """`calls` are changes and commands that the plan names; `cost_of` in US dollars, null where a model has no price."""
+    """`calls` are changes and commands that the plan names; `cost` in US dollars, null where a model has no price."""
 
     calls: int
     seconds: float

@@ -7,7 +7,15 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from anycowork.domain.model import Chunk, Finished, ModelRequest, PromptMessage, ReasoningChunk, TextChunk, UsageChunk
+from anycowork.domain.model import (
+    Chunk,
+    ModelRequest,
+    PromptMessage,
+    ReasoningChunk,
+    ReplyFinished,
+    TextChunk,
+    UsageChunk,
+)
 from anycowork.domain.provider_errors import BadKey, BrokenStream, NoSuchModel, ProviderFault
 from anycowork.providers.http.certificates import BadAuthority, context_for
 from anycowork.providers.images import shown_images
@@ -50,7 +58,7 @@ class AnthropicProvider:
         self._auto: str | None = None
 
     async def answer(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """Yields text and reasoning as they arrive, then the usage, then `Finished`. Raises: ProviderFault."""
+        """Yields text and reasoning as they arrive, then the usage, then `ReplyFinished`. Raises: ProviderFault."""
         try:
             model = await self._model_for(request.model)
             async with self._translate_faults(model), await self._asked(request, model) as stream:
@@ -145,7 +153,7 @@ class AnthropicProvider:
         for call in calls.whole():
             yield call
         yield tally.usage()
-        yield Finished(_FINISHED.get(finish or "", finish))
+        yield ReplyFinished(_FINISHED.get(finish or "", finish))
 
     @asynccontextmanager
     async def _translate_faults(self, model: str) -> AsyncIterator[None]:

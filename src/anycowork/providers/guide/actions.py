@@ -5,7 +5,7 @@ from collections.abc import Generator
 from typing import assert_never
 
 from anycowork.domain.messages import Json
-from anycowork.providers.guide.conversation import AnsweredQuestion, CallOutcome, ScriptInput
+from anycowork.providers.guide.conversation import AnsweredQuestion, CallOutcome, Observation
 from anycowork.providers.guide.intents import (
     AppendLineIntent,
     CreateFileIntent,
@@ -22,7 +22,7 @@ from anycowork.providers.guide.intents import (
 from anycowork.providers.guide.moves import GuideCall, GuideChoice, GuideQuestion, Move
 from anycowork.providers.guide.phrases import ResultSummary, done, ran
 
-Act = Generator[Move, ScriptInput, ResultSummary]
+Act = Generator[Move, Observation, ResultSummary]
 _CUT = re.compile(r"\n\[cut \d+ of \d+ bytes; ")
 
 
@@ -56,14 +56,14 @@ def act(intent: Intent, *, approved: bool) -> Act:
             assert_never(intent)
 
 
-def do(tool: str, parameters: Json) -> Generator[Move, ScriptInput, CallOutcome]:
+def do(tool: str, parameters: Json) -> Generator[Move, Observation, CallOutcome]:
     """Makes one call and returns its outcome."""
     answer = yield GuideCall(tool, parameters)
     assert isinstance(answer, CallOutcome)  # `moves.next_words` answers a call with nothing else
     return answer
 
 
-def ask(question: GuideQuestion) -> Generator[Move, ScriptInput, str]:
+def ask(question: GuideQuestion) -> Generator[Move, Observation, str]:
     """Asks one question and returns the chosen value."""
     answer = yield question
     assert isinstance(answer, AnsweredQuestion)  # `moves.next_words` answers a question with nothing else
@@ -104,7 +104,7 @@ def _append(intent: AppendLineIntent) -> Act:
     return done(intent, what, (yield from _edit(intent.path, end, f"{end}{joint}{intent.line}\n")))
 
 
-def _edit(path: str, find: str, replace: str) -> Generator[Move, ScriptInput, CallOutcome]:
+def _edit(path: str, find: str, replace: str) -> Generator[Move, Observation, CallOutcome]:
     return (yield from do("update_file", {"path": path, "edits": [{"find": find, "replace": replace}]}))
 
 

@@ -38,14 +38,14 @@ class AnsweredQuestion:
     words: str
 
 
-ScriptInput = CallOutcome | AnsweredQuestion
+Observation = CallOutcome | AnsweredQuestion
 
 
 @value
 class GuideConversation:
     role: str
     request: str
-    inputs: tuple[ScriptInput, ...] = ()
+    inputs: tuple[Observation, ...] = ()
 
 
 def read_conversation(messages: Sequence[PromptMessage]) -> GuideConversation:
@@ -104,7 +104,7 @@ def _is_answer(conversation: Sequence[PromptMessage], at: int) -> bool:
     return not request.intents and not request.planned
 
 
-def _inputs(messages: Sequence[PromptMessage]) -> Iterator[ScriptInput]:
+def _inputs(messages: Sequence[PromptMessage]) -> Iterator[Observation]:
     calls: list[Json] = []
     for message in messages:
         if message.role == "assistant":

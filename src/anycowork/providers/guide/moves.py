@@ -13,7 +13,7 @@ from typing import assert_never
 
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
-from anycowork.providers.guide.conversation import AnsweredQuestion, CallOutcome, ScriptInput
+from anycowork.providers.guide.conversation import AnsweredQuestion, CallOutcome, Observation
 
 
 @value
@@ -73,10 +73,10 @@ class Document:
 
 
 Move = GuideCall | GuideQuestion
-Script = Generator[Move, ScriptInput, str | Document]
+Script = Generator[Move, Observation, str | Document]
 
 
-def next_words(script: Script, inputs: Sequence[ScriptInput]) -> str:
+def next_words(script: Script, inputs: Sequence[Observation]) -> str:
     """Returns the next reply: the script's first move that has no outcome yet, or its final text."""
     waiting = deque(inputs)
     try:
@@ -93,7 +93,7 @@ def inert(words: str) -> str:
     return re.sub(r"\{(?=\s*\")", "{…", words)
 
 
-def _outcome(move: Move, waiting: deque[ScriptInput]) -> ScriptInput | None:
+def _outcome(move: Move, waiting: deque[Observation]) -> Observation | None:
     """Returns the next outcome that belongs to this move; skips outcomes of other calls."""
     while waiting:
         inputs = waiting.popleft()

@@ -10,7 +10,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.plan import FORMAT_VERSION, Plan, PlanStep
 from anycowork.domain.tasks import TaskGraph
 from anycowork.providers.guide.actions import act, ask, do
-from anycowork.providers.guide.conversation import CallOutcome, ScriptInput
+from anycowork.providers.guide.conversation import CallOutcome, Observation
 from anycowork.providers.guide.intents import (
     AppendLineIntent,
     CreateFileIntent,
@@ -71,7 +71,7 @@ def execute(plan: Plan) -> Script:
     return summary(results, [])
 
 
-def _execute_step(step: PlanStep) -> Generator[Move, ScriptInput, ResultSummary]:
+def _execute_step(step: PlanStep) -> Generator[Move, Observation, ResultSummary]:
     intents = _intents_of(step)
     if not intents:
         return ResultSummary(False, f"Not done: I do not understand the step “{step.action}”.")

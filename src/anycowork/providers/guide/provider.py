@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
-from anycowork.domain.model import Chunk, Finished, ModelRequest, TextChunk, UsageChunk
+from anycowork.domain.model import Chunk, ModelRequest, ReplyFinished, TextChunk, UsageChunk
 from anycowork.providers.guide.conversation import read_conversation
 from anycowork.providers.guide.script import reply
 
@@ -27,7 +27,7 @@ class Guide:
             prompt=sum(_tokens(prompt_message.content) for prompt_message in request.messages),
             completion=_tokens(words),
         )
-        yield Finished("stop")
+        yield ReplyFinished("stop")
 
 
 def _tokens(text: str) -> int:

@@ -13,7 +13,7 @@ from anycowork.domain.provider_errors import ProviderFault, Unreachable
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.proxy_env import proxy_for
 from anycowork.providers.local.catalogue import LocalModel
-from anycowork.providers.local.folder import ModelFolder, ModelTooLarge, Weights
+from anycowork.providers.local.folder import ModelFolder, NoSpaceForModel, Weights
 from anycowork.providers.local.memory import require_memory, total_memory
 from anycowork.providers.local.mirror import fetch_part
 
@@ -128,7 +128,7 @@ def _opened(partial: Path, at: int) -> FileIO:
         file = FileIO(partial, "r+" if partial.exists() else "w")
         file.seek(at)
     except OSError as error:
-        raise ModelTooLarge(f"{partial} cannot be written ({error.strerror}). Make its folder writable.") from None
+        raise NoSpaceForModel(f"{partial} cannot be written ({error.strerror}). Make its folder writable.") from None
     return file
 
 
@@ -139,6 +139,6 @@ def _write(file: FileIO, piece: bytes) -> None:
         while left:
             left = left[file.write(left) :]
     except OSError as error:
-        raise ModelTooLarge(
+        raise NoSpaceForModel(
             f"The model could not be written ({error.strerror}). Free some space, then pull again: what was fetched is kept."
         ) from None

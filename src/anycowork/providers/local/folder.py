@@ -19,7 +19,7 @@ _PIECE = 4 * MIB
 _OVERHEAD = 500 * MIB  # bytes of memory besides a person's own weights: the context and the program
 
 
-class ModelTooLarge(StorageFault):
+class NoSpaceForModel(StorageFault):
     """The disk cannot hold it."""
 
     code = "no_room"
@@ -73,7 +73,7 @@ class ModelFolder:
         missing = model.size_bytes - _size(self.partial(model)) + beside
         free = shutil.disk_usage(self.path).free
         if free < missing:
-            raise ModelTooLarge(
+            raise NoSpaceForModel(
                 f"{model.title} needs {missing // MIB} MiB more in {self.path}, and only {free // MIB} MiB are free. "
                 "Free some space, then pull again: what was fetched is kept."
             )

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 
-from anycowork.domain.model import Calling, Chunk, ModelOptions, ModelRequest
+from anycowork.domain.model import Chunk, ModelOptions, ModelRequest, ToolCallStyle
 from anycowork.domain.provider_errors import NoSuchModel, Unreachable
 from anycowork.providers.config import ProviderConfig
 from anycowork.providers.http.pool import HttpPool
@@ -17,7 +17,7 @@ from anycowork.providers.registry import LOCAL
 
 # On a busy machine a long prompt takes minutes before its first token.
 TIMEOUTS = Timeouts(connect=10.0, first_byte=900.0, idle=300.0)
-OPTIONS = ModelOptions(calling=Calling.SCHEMA, brief=True, temperature=0.0, max_tokens=1_024)
+OPTIONS = ModelOptions(calling=ToolCallStyle.SCHEMA, brief=True, temperature=0.0, max_tokens=1_024)
 
 
 def local_config(ready: Sequence[Weights]) -> ProviderConfig:

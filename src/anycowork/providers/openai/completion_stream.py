@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
-from anycowork.domain.model import Chunk, Finished, UsageChunk
+from anycowork.domain.model import Chunk, ReplyFinished, UsageChunk
 from anycowork.domain.provider_errors import BrokenStream
 from anycowork.domain.values import value
 from anycowork.providers.http.retries import TryAgain
@@ -62,7 +62,7 @@ class CompletionStream:
             yield call
         if self._usage is not None:
             yield self._usage
-        yield Finished(self._finish)
+        yield ReplyFinished(self._finish)
 
     async def _deltas(self) -> AsyncGenerator[CompletionDelta, None]:
         first = await self._piece(self._timeouts.first_byte)

@@ -16,7 +16,7 @@ _HALF = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 
 async def plain_words(chunks: AsyncIterator[Chunk]) -> AsyncGenerator[Chunk, None]:
     """Passes chunks on; text is unchanged unless the whole of it is an answer object."""
-    unwrapping = Unwrapping()
+    unwrapping = JsonUnwrapper()
     async for chunk in chunks:
         if not isinstance(chunk, TextChunk):
             if rest := unwrapping.rest():
@@ -33,7 +33,7 @@ class _Stage(Enum):
     OTHER = auto()
 
 
-class Unwrapping:
+class JsonUnwrapper:
     """Takes pieces and returns the text that is certain so far."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from anycowork.domain.errors import Runaway
+from anycowork.domain.errors import RunawayReply
 from anycowork.domain.messages import Json
 from anycowork.domain.model import LONGEST_REPLY, CallChunk, ContentPart, PromptMessage
 from anycowork.providers.images import openai_content
@@ -38,9 +38,11 @@ class CallPieces:
         """Raises: Runaway."""
         self._length += len(name) + len(arguments)
         if self._length > LONGEST_REPLY:
-            raise Runaway(f"The calls were stopped at {LONGEST_REPLY} characters. Make a shorter call.")
+            raise RunawayReply(f"The calls were stopped at {LONGEST_REPLY} characters. Make a shorter call.")
         if index not in self._names and len(self._names) >= MOST_CALLS:
-            raise Runaway(f"The reply was stopped because it made more than {MOST_CALLS} calls. Make fewer at a time.")
+            raise RunawayReply(
+                f"The reply was stopped because it made more than {MOST_CALLS} calls. Make fewer at a time."
+            )
         self._names[index] = self._names.get(index) or name
         pieces = self._arguments.setdefault(index, [])
         if arguments:

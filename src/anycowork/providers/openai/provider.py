@@ -60,7 +60,7 @@ class OpenAIProvider:
         self._auto: str | None = None
 
     async def answer(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """Yields text and reasoning as they arrive, then usage if the server sent it, then `Finished`. Raises: ProviderFault."""
+        """Yields text and reasoning as they arrive, then usage if the server sent it, then `ReplyFinished`. Raises: ProviderFault."""
         try:
             model = await self._model_for(request.model)
             async with aclosing(self._with_retries(_body(request, model), model)) as chunks:

@@ -11,7 +11,7 @@ from json import JSONDecoder
 
 import msgspec
 
-from anycowork.domain.metering import Used
+from anycowork.domain.metering import TokenUse
 
 KEPT_BYTES = 64 * 1024
 MAX_INFLATED = 64 * 1024 * 1024
@@ -30,7 +30,7 @@ class UsageWatch:
         self._status = status
         self._streamed = content_type.lstrip().lower().startswith(b"text/event-stream")
         encoding = encoding.strip().lower()
-        self._opening = Inflating() if encoding in _INFLATABLE else None
+        self._opening = Inflater() if encoding in _INFLATABLE else None
         self._sealed = encoding not in (b"", b"identity", *_INFLATABLE)
         self._kept: deque[bytes] = deque()
         self._kept_bytes = self._seen = self._events = self._wrapping = 0
@@ -57,28 +57,28 @@ class UsageWatch:
         while self._kept_bytes - len(self._kept[0]) >= KEPT_BYTES:
             self._kept_bytes -= len(self._kept.popleft())
 
-    def used(self, expected: Used, *, complete: bool, in_full: bool = False) -> Used:
+    def used(self, expected: TokenUse, *, complete: bool, in_full: bool = False) -> TokenUse:
         """Returns the usage that the answer names, or else an estimate; a refusal uses nothing.
 
         `in_full`: usage that no complete answer named counts as everything expected, and more if more was seen.
         """
         if not 200 <= self._status < 300 or self._status == 204:
-            return Used()
+            return TokenUse()
         if self._sealed:
             return expected
         kept = b"".join(self._kept)
         found = read_usage(kept, whole=self._seen == self._kept_bytes, streamed=self._streamed) if kept else None
         if in_full and (found is None or not complete):
-            return self._at_least(expected, found or Used())
+            return self._at_least(expected, found or TokenUse())
         if found is not None:
             return found
         if not (self._streamed or complete):
             return expected
-        return Used(expected.prompt, self._estimated() if expected.completion else 0, estimated=True)
+        return TokenUse(expected.prompt, self._estimated() if expected.completion else 0, estimated=True)
 
-    def _at_least(self, expected: Used, reported: Used) -> Used:
+    def _at_least(self, expected: TokenUse, reported: TokenUse) -> TokenUse:
         seen = self._estimated() if expected.completion else 0
-        return Used(
+        return TokenUse(
             max(expected.prompt, reported.prompt), max(expected.completion, reported.completion, seen), estimated=True
         )
 
@@ -88,7 +88,7 @@ class UsageWatch:
         return max(self._events, (self._seen - self._events * self._wrapping) // BYTES_PER_TOKEN)
 
 
-class Inflating:
+class Inflater:
     """Inflates gzip or zlib piece by piece. Each output and the total are bounded."""
 
     __slots__ = ("_left", "_opening")
@@ -135,7 +135,7 @@ class _Usage(msgspec.Struct):
     input_tokens_details: _Cached | None = None
     output_tokens_details: _Reasoning | None = None
 
-    def used(self) -> Used | None:
+    def used(self) -> TokenUse | None:
         prompt, completion = (
             _first(self.prompt_tokens, self.input_tokens),
             _first(self.completion_tokens, self.output_tokens),
@@ -146,7 +146,7 @@ class _Usage(msgspec.Struct):
             self.prompt_tokens_details or self.input_tokens_details,
             self.completion_tokens_details or self.output_tokens_details,
         )
-        return Used(
+        return TokenUse(
             prompt=max(0, prompt or 0),
             completion=max(0, completion or 0),
             cached=max(0, (kept.cached_tokens if kept else None) or self.prompt_cache_hit_tokens or 0),
@@ -171,7 +171,7 @@ _USAGE = msgspec.json.Decoder(_Usage)
 _KEY = re.compile(rb'"usage"\s*:\s*(?=\{)')
 
 
-def read_usage(kept: bytes, *, whole: bool, streamed: bool) -> Used | None:
+def read_usage(kept: bytes, *, whole: bool, streamed: bool) -> TokenUse | None:
     """Returns the last usage in these final bytes of an answer; None if there is none."""
     if b'"usage"' not in kept:
         return None
@@ -183,7 +183,7 @@ def read_usage(kept: bytes, *, whole: bool, streamed: bool) -> Used | None:
     return None if whole else _usage_at_end(kept)
 
 
-def _usage_in(text: bytes) -> Used | None:
+def _usage_in(text: bytes) -> TokenUse | None:
     try:
         decoded = _COMPLETION.decode(text)
     except (ValueError, RecursionError):
@@ -192,7 +192,7 @@ def _usage_in(text: bytes) -> Used | None:
     return next((found for place in places if place and (found := place.used())), None)
 
 
-def _usage_at_end(kept: bytes) -> Used | None:
+def _usage_at_end(kept: bytes) -> TokenUse | None:
     """Searches the rest of an object whose start is missing. In a text that mentions usage, quotes are escaped."""
     for place in reversed(list(_KEY.finditer(kept))):
         rest = kept[place.end() :].decode("utf-8", "replace")

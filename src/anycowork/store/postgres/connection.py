@@ -19,7 +19,9 @@ from anycowork.store.sql.connection import Dialect
 
 CONNECT_SECONDS = 10.0
 COMMAND_SECONDS = 60.0
-OUTAGE_SECONDS = 20.0  # how long a write or a read waits for a database that is away
+OUTAGE_SECONDS = (
+    120.0  # how long a write or a read of what runs waits for a database that is away; new requests are refused at once
+)
 RETRY_SECONDS = 0.25
 
 T = TypeVar("T")

@@ -42,7 +42,7 @@ async def open_postgres(
         await peers.aclose()
         raise
     reader = PostgresReader(address, outage_seconds=outage_seconds)
-    notify = notifier(peers.server_id)
+    notify = notifier(peers)
 
     def abandon() -> None:
         connection.abandon()

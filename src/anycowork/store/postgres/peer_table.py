@@ -11,7 +11,8 @@ import msgspec
 from anycowork.domain.job_workers import JobWorker
 from anycowork.domain.values import value
 
-HUNG_SECONDS = 8.0
+HUNG_SECONDS = 8.0  # a worker that says nothing for so long
+HUNG_SERVER_SECONDS = 20.0  # a server: it says something every five seconds
 _LOCKS = (
     "pg_locks l WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted"
     " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
@@ -61,7 +62,8 @@ SELECT EXISTS (SELECT 1 FROM peers p WHERE p.kind = 'worker'
 """
 _END_HUNG = """
 SELECT pg_terminate_backend(a.pid) FROM peers p JOIN pg_stat_activity a ON a.application_name = 'anycowork ' || p.id
-WHERE a.datname = current_database() AND p.kind = 'worker' AND p.id <> $1 AND p.seen_at < now() - make_interval(secs => $2)
+CROSS JOIN LATERAL (SELECT now() - make_interval(secs => CASE p.kind WHEN 'worker' THEN $2::float8 ELSE $3::float8 END)) AS hung (since)
+WHERE a.datname = current_database() AND p.id <> $1 AND p.seen_at < hung.since AND a.backend_start < hung.since
 """
 _REMOVE_DEAD = f"DELETE FROM peers p WHERE p.id <> $1 AND NOT EXISTS (SELECT 1 FROM {_holder_of(_OF_PEER)})"
 Fetch = Callable[..., Awaitable[Sequence[Any]]]
@@ -101,8 +103,11 @@ class PeerTable:
         await self._fetch(_SEEN, self._id, *row)
 
     async def remove_dead(self) -> None:
-        """Ends all sessions of hung workers, which frees their locks, also that of writers, and removes the rows of those that are gone."""
-        await self._fetch(_END_HUNG, self._id, HUNG_SECONDS)
+        """Ends all sessions of hung processes, which frees their locks, also that of writers, and removes the rows of those that are gone.
+
+        A session that is younger than the silence stays: its process has just come back, after the database was away.
+        """
+        await self._fetch(_END_HUNG, self._id, HUNG_SECONDS, HUNG_SERVER_SECONDS)
         await self._fetch(_REMOVE_DEAD, self._id)
 
     # --- jobs
@@ -149,6 +154,16 @@ class PeerTable:
     async def marker(self, root: str) -> str | None:
         rows = await self._fetch("SELECT marker FROM workspace_markers WHERE root = $1", root)
         return rows[0][0] if rows else None
+
+    # --- checkpoints
+
+    async def put_pack_folder(self, pack_id: str, kind: str, host: str, folder: str) -> None:
+        """Says where this process keeps the contents of checkpoints."""
+        statement = (
+            "INSERT INTO pack_folders (id, kind, host, folder) VALUES ($1, $2, $3, $4) ON CONFLICT (id) DO UPDATE"
+            " SET kind = excluded.kind, host = excluded.host, folder = excluded.folder"
+        )
+        await self._fetch(statement, pack_id, kind, host, folder)
 
 
 def worker_of(row: Sequence[Any]) -> JobWorker:

@@ -6,6 +6,7 @@ a server that died. What others wrote is announced by NOTIFY, which is only a hi
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -15,6 +16,7 @@ import asyncpg
 
 from anycowork.domain.errors import StorageFault
 from anycowork.store.postgres.address import DatabaseAddress
+from anycowork.store.postgres.chat_fence import CLAIM, HELD_BY_OTHERS, ChatFence
 from anycowork.store.postgres.connection import LOST, RETRY_SECONDS, open_session, unreachable
 from anycowork.store.postgres.forwarded_requests import ForwardedRequests
 from anycowork.store.postgres.peer_table import PeerTable
@@ -24,6 +26,7 @@ from anycowork.store.sql.database import ForeignWrites
 CHANNEL = "anycowork"
 LARGEST_NOTE = 7_000  # bytes; PostgreSQL takes 8,000
 PING_SECONDS = 5.0
+OTHERS_JOIN_SECONDS = 5.0  # after the database was away, each process gets so long to take its locks again
 WORKER_PING_SECONDS = 0.5
 ANSWER_SECONDS = 5.0
 WORKER_ANSWER_SECONDS = 3.0  # a worker stops before the database lets go of its locks, after four seconds of silence
@@ -38,8 +41,12 @@ _PRESENCE = "hashtextextended('anycowork servers ' || current_schema(), 0)"
 log = logging.getLogger(__name__)
 
 
-def notify(connection: SqlConnection, chat_ids: Iterable[str], list_changed: bool, *, server_id: str) -> None:
-    """Tells the other servers of a write, in its transaction: they hear of it when it is durable."""
+def notify(
+    connection: SqlConnection, chat_ids: Iterable[str], list_changed: bool, *, server_id: str, fence: ChatFence
+) -> None:
+    """Tells the other servers of a write, in its transaction: they hear of it when it is durable. Raises: TakenOver."""
+    chat_ids = tuple(chat_ids)
+    fence.check(connection, chat_ids)
     words = [server_id, "!" if list_changed else "."]
     for note in _notes(words, chat_ids):
         connection.execute("SELECT pg_notify(? || current_schema(), ?)", (CHANNEL, note))
@@ -62,7 +69,8 @@ def others_are_there(connection: SqlConnection) -> bool:
 
 
 class PostgresPeers:
-    """This server among the others. Belongs to the server's event loop. A worker does not outlive its session: see `keep`."""
+    """This process among the others. Belongs to the event loop. A worker does not outlive its session: see `keep`. A server connects again,
+    and goes on unless another process took one of its chats meanwhile. `away` is set while the database does not answer."""
 
     def __init__(self, address: DatabaseAddress, server_id: str, *, is_worker: bool = False) -> None:
         self.server_id = server_id
@@ -73,15 +81,20 @@ class PostgresPeers:
         """Tells whether the session of this process that writes is lost."""
         self._lost: StorageFault | None = None
         self._failed = asyncio.Event()
+        self.away = asyncio.Event()
+        self._joined_again_at = -math.inf
         self._answer_seconds = WORKER_ANSWER_SECONDS if is_worker else ANSWER_SECONDS
         self._address = address
         self._session: asyncpg.Connection | None = None
         self._one_at_a_time = asyncio.Lock()
-        self._held: set[str] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.fence = ChatFence(server_id, self._wake)
+        self._held = self.fence.held
         self._heard: Callable[[ForeignWrites], None] = lambda writes: None
 
     async def join(self) -> bool:
         """Connects. Returns True if no other server uses the database; no other one joins then before `settled`. Raises: StorageFault."""
+        self._loop = asyncio.get_running_loop()
         try:
             self._session = await self._open()
             if await self._session.fetchval(f"SELECT pg_try_advisory_lock({_PRESENCE})"):
@@ -104,7 +117,7 @@ class PostgresPeers:
 
         Raises: StorageFault while the database is away.
         """
-        if await self._ask(_LOCK, _of_chat(chat_id)):
+        if (await self._fetch(CLAIM, _of_chat(chat_id), chat_id, self.server_id))[0][0]:
             self._held.add(chat_id)
             return True
         return False
@@ -134,23 +147,29 @@ class PostgresPeers:
         await self._ask(_UNLOCK, _of_server(server_id))
         return False
 
+    def joined_lately(self) -> bool:
+        """Tells whether this process connected again a moment ago: the others may still be about to, and hold no locks until then."""
+        return asyncio.get_running_loop().time() < self._joined_again_at + OTHERS_JOIN_SECONDS
+
     # --- what others write
 
     async def keep(self, heard: Callable[[ForeignWrites], None]) -> None:
         """Tells `heard` what others write, until it is cancelled. Connects again if the session is lost, and takes its locks again.
 
-        Raises: StorageFault in a worker whose session is lost: others take over what it does, so it has to stop.
+        Raises: StorageFault in a worker whose session is lost, TakenOver in a server whose chats others took meanwhile: it has to stop.
         """
         self._heard = heard
         if self._is_worker:
             await self._until_lost()
-        while True:
+        while not self.fence.is_taken_over:
             try:
                 await self.table.see()
             except StorageFault:
                 await self._join_again()
                 continue
-            await asyncio.sleep(PING_SECONDS)
+            self._has_answered()
+            await self._until_failure(PING_SECONDS)
+        raise self.fence.give_up()
 
     async def _until_lost(self) -> None:
         """Raises: StorageFault as soon as one statement of the session, whosever it was, got no answer."""
@@ -158,10 +177,25 @@ class PostgresPeers:
             if self.is_broken():
                 raise StorageFault("The session that writes was ended.")
             await self.table.see()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(WORKER_PING_SECONDS):
-                    await self._failed.wait()
+            await self._until_failure(WORKER_PING_SECONDS)
         raise self._lost
+
+    async def _until_failure(self, seconds: float) -> None:
+        """Waits until the session fails or is fenced, at most so long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._failed.wait()
+
+    def _has_answered(self) -> None:
+        self._lost = None
+        self.away.clear()
+        if not self.fence.is_taken_over:
+            self._failed.clear()
+
+    def _wake(self) -> None:
+        """Ends the wait of `keep`, from any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._failed.set)
 
     async def aclose(self) -> None:
         if self._session is not None:
@@ -182,14 +216,24 @@ class PostgresPeers:
                     self._session.terminate()
                 self._session = session = await self._open()
                 await session.execute(f"SELECT pg_advisory_lock_shared({_PRESENCE})")
-                for chat_id in list(self._held):
-                    if not await session.fetchval(_LOCK, _of_chat(chat_id)):
-                        self._held.discard(chat_id)  # another server has it: the next write here is refused
+                if not await self._took_chats_again(session):
+                    self.fence.give_up()
             except _ERRORS as error:
+                self.away.set()
                 log.warning("the database is away: %s", self._address.without_secrets(str(error)))
                 await asyncio.sleep(RETRY_SECONDS)
                 return
+        self._has_answered()
+        self._joined_again_at = asyncio.get_running_loop().time()
         self._heard(ForeignWrites(None))
+
+    async def _took_chats_again(self, session: asyncpg.Connection) -> bool:
+        """Returns False if another process has, or had meanwhile, a chat of this one."""
+        chats = list(self._held)
+        for chat_id in chats:
+            if not await session.fetchval(_LOCK, _of_chat(chat_id)):
+                return False
+        return not await session.fetch(HELD_BY_OTHERS, chats, self.server_id)
 
     async def _ask(self, sql: str, name: str) -> object:
         return (await self._fetch(sql, name))[0][0]
@@ -224,5 +268,5 @@ def _of_server(server_id: str) -> str:
     return f"anycowork server {server_id}"
 
 
-def notifier(server_id: str) -> Callable[[SqlConnection, Iterable[str], bool], None]:
-    return partial(notify, server_id=server_id)
+def notifier(peers: PostgresPeers) -> Callable[[SqlConnection, Iterable[str], bool], None]:
+    return partial(notify, server_id=peers.server_id, fence=peers.fence)

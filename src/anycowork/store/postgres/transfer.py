@@ -20,6 +20,8 @@ from anycowork.store.sqlite.schema import is_current
 
 BATCH_ROWS, BATCH_BYTES = 1_000, 4_000_000
 _OF_PEERS = (
+    "chat_holders",
+    "pack_folders",
     "peers",
     "refused_jobs",
     "workspace_markers",

@@ -9,7 +9,17 @@ from pydantic import JsonValue
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import PastCall
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import Call, CallError, CallState, Held, Intent, PathIntent, Provenance, Status, ToolResult
+from anycowork.domain.tools import (
+    Call,
+    CallError,
+    CallState,
+    HeldChanges,
+    Intent,
+    PathIntent,
+    Provenance,
+    Status,
+    ToolResult,
+)
 from anycowork.store.sql.columns import from_json_text, to_json_text, to_json_text_or_null
 from anycowork.store.sql.connection import SqlConnection
 
@@ -157,10 +167,10 @@ def _intent(stored: Json) -> Intent:
     )
 
 
-def _held(stored: JsonValue) -> Held | None:
+def _held(stored: JsonValue) -> HeldChanges | None:
     if not isinstance(stored, dict) or not isinstance(stored["result"], dict):
         return None
-    return Held(
+    return HeldChanges(
         why=msgspec.convert(stored["why"], tuple[str, ...]),
         diff=msgspec.convert(stored["diff"], str | None),
         result=_result(stored["result"]),

@@ -60,7 +60,7 @@ Notify = Callable[[SqlConnection, Iterable[str], bool], None]
 
 
 @value
-class Numbered:
+class NumberedChanges:
     """Changes that are written together. They are numbered and their records encoded; `messages` gives the position of each message."""
 
     chat_id: str
@@ -97,7 +97,7 @@ class ChangeWriter:
         self._seconds: dict[str, str] = {}
         self._turns: dict[str, Turn] = {}
 
-    def write(self, connection: SqlConnection, changes: Sequence[Numbered]) -> list[int]:
+    def write(self, connection: SqlConnection, changes: Sequence[NumberedChanges]) -> list[int]:
         """Returns the position of each change's first record.
 
         Raises: the error of an unmet requirement; NotFound if the chat does not exist. Then the caller must roll back all of them.
@@ -138,7 +138,7 @@ class ChangeWriter:
         self._chains.clear()
         self._turns.clear()
 
-    def _write(self, connection: SqlConnection, numbered: Numbered, batch: "_RowBatch") -> int:
+    def _write(self, connection: SqlConnection, numbered: NumberedChanges, batch: "_RowBatch") -> int:
         chat_id, first, removed = numbered.chat_id, numbered.first_seq, False
         batch.messages += numbered.messages
         for ordinal, write in enumerate(numbered.writes):
@@ -179,7 +179,7 @@ class ChangeWriter:
         else:
             self._turns.pop(turn.id, None)
 
-    def _updated_at(self, numbered: Numbered) -> str | None:
+    def _updated_at(self, numbered: NumberedChanges) -> str | None:
         """Returns None while an agent works within the same second: updating the index would be a ninth of the cost of a step."""
         chat_id, second = numbered.chat_id, numbered.at[:_SECOND]
         if numbered.step and self._seconds.get(chat_id) == second:
@@ -216,7 +216,7 @@ class _RowBatch:
         self.tasks: list[jobs.TaskPut] = []
         self._ends: dict[str, chats.End] = {}
 
-    def append(self, numbered: Numbered, chain: str, at: str | None) -> str:
+    def append(self, numbered: NumberedChanges, chain: str, at: str | None) -> str:
         """Adds the records and returns the new end of the chain."""
         chat_id = numbered.chat_id
         rows, end = records.chained(numbered.entries, position=self.position, chain=chain)
@@ -242,7 +242,7 @@ class _RowBatch:
         self._clear()
 
 
-def _apply(connection: SqlConnection, numbered: Numbered, write: Write, ordinal: int) -> None:  # noqa: C901 — one line per kind
+def _apply(connection: SqlConnection, numbered: NumberedChanges, write: Write, ordinal: int) -> None:  # noqa: C901 — one line per kind
     chat_id, seq = numbered.chat_id, numbered.first_seq
     match write:
         case Compact():

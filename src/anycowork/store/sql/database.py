@@ -1,5 +1,6 @@
 """Assembles the parts of an open store, whatever database it is in, and closes it cleanly."""
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -23,7 +24,7 @@ from anycowork.store.sql.rules import SqlRules
 from anycowork.store.sql.snapshots import SqlRetention
 from anycowork.store.sql.store import SqlStore
 from anycowork.store.sql.system_prompts import SqlSystemPrompts
-from anycowork.store.sql.turns import Running, task_states
+from anycowork.store.sql.turns import RunningTurnCache, task_states
 from anycowork.store.sql.workspaces import SqlLeases, SqlWorkspaceRoots
 from anycowork.store.sql.writer import Writer
 
@@ -41,6 +42,8 @@ class Peers(Protocol):
 
     table: "PeerTable"
     requests: "ForwardedRequests"
+    away: asyncio.Event
+    """Set while the database does not answer."""
 
     @property
     def server_id(self) -> str: ...
@@ -56,7 +59,10 @@ class Peers(Protocol):
     def holds(self, chat_id: str) -> bool: ...
     async def lives(self, server_id: str) -> bool: ...
     async def keep(self, heard: Callable[["ForeignWrites"], None]) -> None:
-        """Tell `heard` what others write, until it is cancelled. Raises: StorageFault in a worker that lost its session."""
+        """Tell `heard` what others write, until it is cancelled. Raises: StorageFault if others take over what this process does."""
+
+    def joined_lately(self) -> bool:
+        """Whether this process connected again a moment ago, so that the others may still be about to."""
 
     async def aclose(self) -> None: ...
 
@@ -94,6 +100,10 @@ class Database:
     abandon: Callable[[], None] = lambda: None
     """Ends what waits for a database that is silent. Nothing can be read or written afterwards."""
 
+    def pack_folders(self, *, besides: str) -> list[tuple[str, str, str, str]]:
+        """Returns the id, kind, host and folder of the packs of other processes. Blocking; not for the event loop. Raises: StorageFault."""
+        return self._reader.read_now(_pack_folders, besides)
+
     async def aclose(self) -> None:
         """Makes everything durable and marks the database as cleanly closed. Raises: StorageFault; it is closed even then."""
         try:
@@ -107,6 +117,13 @@ class Database:
             self.writer.close()
             self._reader.close()
             self._connection.close()
+
+
+def _pack_folders(connection: SqlConnection, besides: str) -> list[tuple[str, str, str, str]]:
+    rows = connection.execute(
+        "SELECT id, kind, host, folder FROM pack_folders WHERE id <> ? ORDER BY kind DESC, host, folder", (besides,)
+    )
+    return [(row[0], row[1], row[2], row[3]) for row in rows]
 
 
 def mark_open(connection: WriteConnection, at: str, *, alone: bool = True) -> bool:
@@ -155,7 +172,7 @@ def assemble(
     change_writer = ChangeWriter(heads.note, notify)
     writer = Writer(connection, undone=change_writer.forget, committed=heads.write)
     lines = ChatSequencer(lambda chat_id: reader.read_now(chats.next_seq, chat_id))
-    pieces, running = DeltaBuffer(), Running()
+    pieces, running = DeltaBuffer(), RunningTurnCache()
     rules = SqlRules(reader, writer, clock, shared=shared)
     return Database(
         journal=SqlJournal(

@@ -27,14 +27,14 @@ from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
 from anycowork.store.sql import chats, messages, turns
-from anycowork.store.sql.change_writer import ChangeWriter, Numbered
+from anycowork.store.sql.change_writer import ChangeWriter, NumberedChanges
 from anycowork.store.sql.chat_sequencer import ChatSequence, ChatSequencer
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.delta_buffer import DeltaBuffer, DeltaPiece, DroppedDeltas, StreamDelta
 from anycowork.store.sql.envelopes import encoded, encoded_message
 from anycowork.store.sql.job_turns import JobTurns
 from anycowork.store.sql.records import RecordRow
-from anycowork.store.sql.turns import Running
+from anycowork.store.sql.turns import RunningTurnCache
 from anycowork.store.sql.writer import UncancellableFuture, WriteDone, WriteFailed, Writer
 
 FLUSH_SECONDS = 0.1
@@ -63,7 +63,7 @@ class SqlJournal:
         change_writer: ChangeWriter,
         lines: ChatSequencer,
         pieces: DeltaBuffer,
-        running: Running,
+        running: RunningTurnCache,
         clock: Clock,
         publish: Callable[[Record], None],
         rules_changed: Callable[[], None],
@@ -128,11 +128,11 @@ class SqlJournal:
         )
         sequence.show(delta.seq, partial(self._show_delta, delta, delta.record()))
 
-    def show(self, chat_id: str, turn_id: str, call_id: str, message_id: str, offset: int, text: str) -> None:
+    def show(self, chat_id: str, turn_id: str | None, call_id: str, message_id: str, offset: int, text: str) -> None:
         sequence = self._lines.of(chat_id)
         seq = sequence.take(1)
         body: Json = {"message_id": message_id, "offset": offset, "text": text}
-        job_id, task_id = self._job_turns.names_of(turn_id)
+        job_id, task_id = self._job_turns.names_of(turn_id) if turn_id else (None, None)
         draft = NewEvent(EventType.TEXT_DELTA, body, turn_id, job_id, task_id, call_id=call_id)
         at, record_id = self._clock.now(), self._clock.new_id()
         shown = encoded(draft, seq=seq, record_id=record_id, chat_id=chat_id, at=at)
@@ -179,7 +179,7 @@ class SqlJournal:
 
     # --- numbering
 
-    def _number(self, changes: Sequence[Change], sequence: ChatSequence) -> Numbered:
+    def _number(self, changes: Sequence[Change], sequence: ChatSequence) -> NumberedChanges:
         chat_id, at, first, new_id = changes[0].chat_id, self._clock.now(), sequence.next_seq, self._clock.new_id
         entries: list[RecordRow] = []
         places: list[messages.Row] = []
@@ -204,7 +204,7 @@ class SqlJournal:
         if not entries:
             sequence.take(1)  # rows are ordered by the number of their change, so each change needs one
         writes = changed[0].writes if len(changed) == 1 else tuple(chain.from_iterable(one.writes for one in changed))
-        return Numbered(chat_id, writes, tuple(entries), tuple(places), first, sequence.next_seq, at, step)
+        return NumberedChanges(chat_id, writes, tuple(entries), tuple(places), first, sequence.next_seq, at, step)
 
     # --- showing
 
@@ -258,7 +258,7 @@ class SqlJournal:
                 self._pieces.finish_writing(pieces, durable=True)
                 log.error("%d pieces of text could not be kept: %s", len(pieces), error)
 
-    def _drop_pieces(self, numbered: Numbered) -> list[DroppedDeltas]:
+    def _drop_pieces(self, numbered: NumberedChanges) -> list[DroppedDeltas]:
         drops: list[DroppedDeltas] = []
         if _DROPPING.isdisjoint(map(type, numbered.writes)):  # the usual case
             return drops
@@ -269,7 +269,7 @@ class SqlJournal:
                 drops.append(self._pieces.drop(numbered.chat_id))
         return drops
 
-    def _update_memory(self, numbered: Numbered, drops: list[DroppedDeltas]) -> None:
+    def _update_memory(self, numbered: NumberedChanges, drops: list[DroppedDeltas]) -> None:
         """Updates the in-memory state to match the disk."""
         for drop in drops:
             self._pieces.finish(drop)

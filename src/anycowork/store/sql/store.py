@@ -39,14 +39,14 @@ from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.delta_buffer import DeltaBuffer
 from anycowork.store.sql.message_history import MessageHistory
 from anycowork.store.sql.messages import Cursor
-from anycowork.store.sql.turns import Running
+from anycowork.store.sql.turns import RunningTurnCache
 
 
 class SqlStore:
     """Implements the `Store` port, and the pages that the API shows. Belongs to the journal's event loop."""
 
     def __init__(
-        self, reader: SqlReader, lines: ChatSequencer, pieces: DeltaBuffer, running: Running, heads: AuditHeads
+        self, reader: SqlReader, lines: ChatSequencer, pieces: DeltaBuffer, running: RunningTurnCache, heads: AuditHeads
     ) -> None:
         self._reader = reader
         self._history = MessageHistory(reader)

@@ -15,7 +15,7 @@ _FIELDS = (
 _OPEN = "state IN ('running', 'parked', 'due')"
 
 
-class Running:
+class RunningTurnCache:
     """Caches running turns as they were last written, and the configurations of their chats. Belongs to the journal's event loop.
 
     A turn's counters change with every step but reach the disk only when it pauses or ends: after a crash a running turn is over. A chat's

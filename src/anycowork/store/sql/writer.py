@@ -49,7 +49,7 @@ class _WriteJob(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tally:
+class CommitCounts:
     """Counts disk commits and the works in them."""
 
     works: int = 0
@@ -92,7 +92,7 @@ class Writer:
 
         Calls `committed` there when a group is durable, before the works are settled. It must not raise.
         """
-        self.tally = Tally()
+        self.tally = CommitCounts()
         self._connection = connection
         self._dialect = connection.dialect
         self._undone = undone

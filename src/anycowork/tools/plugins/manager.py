@@ -13,7 +13,7 @@ from anycowork.domain.network import NETWORK
 from anycowork.tools.child_process import ChildEnding, ChildLimits
 from anycowork.tools.plugins.discovery import Plugin, find_plugins, plain_name
 from anycowork.tools.plugins.manifest import (
-    Declared,
+    DeclaredTool,
     PluginDescription,
     Refused,
     declared,
@@ -34,7 +34,7 @@ _NO_SANDBOX = "this machine has no sandbox for foreign code, so it is not used; 
 class _PluginState:
     """The outcome of enabling one plugin."""
 
-    tools: list[Declared] = field(default_factory=list)
+    tools: list[DeclaredTool] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -101,7 +101,7 @@ class PluginManager:
         looked.problems = describe_problems(looked.problems)
         return looked
 
-    def _tool(self, plugin: Plugin, tool: Declared) -> PluginTool:
+    def _tool(self, plugin: Plugin, tool: DeclaredTool) -> PluginTool:
         assert self._runtime is not None  # without it no tool was ever declared
         return PluginTool(plugin, tool, self._runtime, self._timeout)
 

@@ -50,7 +50,7 @@ class _Declaration(Boundary):
 
 
 @value
-class Declared:
+class DeclaredTool:
     """One tool of a plugin. `entry` is where it is found; `path` the parameter that names a file; `network` the hosts it needs."""
 
     plugin: str
@@ -64,7 +64,7 @@ class Refused(ValueError):
     """Why a tool is not offered."""
 
 
-def declared(plugin: str, entries: Iterable[str], declaration: Mapping[str, JsonValue]) -> Declared:
+def declared(plugin: str, entries: Iterable[str], declaration: Mapping[str, JsonValue]) -> DeclaredTool:
     """Raises: Refused."""
     try:
         read = _Declaration.model_validate(declaration)
@@ -96,13 +96,15 @@ def declared(plugin: str, entries: Iterable[str], declaration: Mapping[str, Json
     )
     if not spec.read_only:  # an author may ask for more approval than usual, not for less
         spec = replace(spec, requires_approval=True)
-    return Declared(plugin, read.entry, spec, read.path, network)
+    return DeclaredTool(plugin, read.entry, spec, read.path, network)
 
 
-def without_clashes(tools: Iterable[Declared], taken: Iterable[str]) -> tuple[list[Declared], dict[str, list[str]]]:
+def without_clashes(
+    tools: Iterable[DeclaredTool], taken: Iterable[str]
+) -> tuple[list[DeclaredTool], dict[str, list[str]]]:
     """Returns the tools with unique names, and by plugin why the others are refused. Built-in names cannot be used."""
     tools, ours = list(tools), frozenset(taken)
-    kept: list[Declared] = []
+    kept: list[DeclaredTool] = []
     refused: dict[str, list[str]] = {}
     for tool in tools:
         others = sorted(other.plugin for other in tools if other is not tool and other.spec.name == tool.spec.name)

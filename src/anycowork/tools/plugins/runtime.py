@@ -12,7 +12,7 @@ from anycowork.domain.errors import ToolFault
 from anycowork.domain.values import value
 from anycowork.sandbox.bubblewrap import HOME, VisiblePaths
 from anycowork.sandbox.egress import Egress
-from anycowork.sandbox.proxy import Reach
+from anycowork.sandbox.proxy import NetworkReach
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.stage import DEVICES
 from anycowork.sandbox.workspaces import home_folder
@@ -56,7 +56,7 @@ class PluginRuntime:
         *,
         sees_workspace: bool = False,
         changes: bool = False,
-        reach: Reach | None = None,
+        reach: NetworkReach | None = None,
     ) -> SandboxedProgram:
         """Builds a new worker for one question.
 

@@ -12,15 +12,15 @@ from anycowork.domain.errors import BadParameters, ToolFault, ToolTimedOut
 from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallError, Intent, Parameters, Status, ToolResult
 from anycowork.domain.values import replace
-from anycowork.sandbox.masks import Covered, cover
-from anycowork.sandbox.proxy import Reach, Report
+from anycowork.sandbox.masks import MaskedPaths, cover
+from anycowork.sandbox.proxy import NetworkReach, NetworkReport
 from anycowork.sandbox.stage import Layer
 from anycowork.tools.built_in_tool import folder_of
 from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
 from anycowork.tools.command_changes import commit_now, settle_changes
 from anycowork.tools.command_summary import on_a_copy
 from anycowork.tools.plugins.discovery import Plugin
-from anycowork.tools.plugins.manifest import Declared, PluginAnswer
+from anycowork.tools.plugins.manifest import DeclaredTool, PluginAnswer
 from anycowork.tools.plugins.runtime import PluginRuntime
 from anycowork.tools.plugins.schemas import problems_by
 from anycowork.tools.sandboxed_program import SandboxedProgram, run_on_best_layer
@@ -40,7 +40,7 @@ class PluginFailed(ToolFault):
 class PluginTool:
     """Implements the `Tool` port. `timeout` is in seconds."""
 
-    def __init__(self, plugin: Plugin, declared: Declared, runtime: PluginRuntime, timeout: float) -> None:
+    def __init__(self, plugin: Plugin, declared: DeclaredTool, runtime: PluginRuntime, timeout: float) -> None:
         self.spec = declared.spec
         self._plugin = plugin
         self._declared = declared
@@ -92,7 +92,7 @@ class PluginTool:
             ChildLimits(seconds=self._timeout, output=MOST_OUTPUT),
             sees_workspace=self._sees_workspace,
             changes=not self.spec.read_only,
-            reach=Reach(prepared.network, tool_context.named_network) if prepared.network else None,
+            reach=NetworkReach(prepared.network, tool_context.named_network) if prepared.network else None,
         )
 
     def _resolved(self, prepared: Prepared) -> Parameters:
@@ -104,7 +104,7 @@ class PluginTool:
     async def _read_only(self, wanted: SandboxedProgram, tool_context: ToolContext) -> ToolResult:
         jail = folder_of(tool_context).jail
         async with wanted.sandbox.read_only(jail.root) as stage:
-            covered = Covered()
+            covered = MaskedPaths()
             if self._sees_workspace:
                 sandbox = wanted.sandbox
                 covered = await asyncio.to_thread(
@@ -136,7 +136,7 @@ class PluginTool:
             )
         return on_a_copy(result) if layer is Layer.COPY else result
 
-    def _result(self, ended: ChildResult, bounds: ChildLimits, report: Report | None) -> ToolResult:
+    def _result(self, ended: ChildResult, bounds: ChildLimits, report: NetworkReport | None) -> ToolResult:
         error = self._fault(ended, bounds)
         answer = PluginAnswer() if error else _answer(ended.output)
         if error is None and answer.content is None:
@@ -179,7 +179,7 @@ class PluginTool:
         return f"{self.spec.name} ({self._plugin.name})"
 
 
-def _with_left_out(result: ToolResult, covered: Covered) -> ToolResult:
+def _with_left_out(result: ToolResult, covered: MaskedPaths) -> ToolResult:
     """The answer is the tool's own; what it could not read stands in the facts."""
     if not covered.key_files:
         return result

@@ -4,7 +4,7 @@ from contextlib import aclosing
 
 import pytest
 
-from anycowork.domain.model import Chunk, Finished, ModelRequest, PromptMessage
+from anycowork.domain.model import Chunk, ModelRequest, PromptMessage, ReplyFinished
 from anycowork.domain.provider_errors import (
     BadKey,
     BrokenStream,
@@ -53,7 +53,7 @@ async def test_words_thinking_and_usage_arrive_and_nothing_else_is_sent():
         assert text_of(chunks) == "Hello there, friend." and reasoning_of(chunks) == "They greet."
         usage = usage_of(chunks)
         assert usage and (usage.prompt, usage.completion, usage.cached) == (12 + 40 + 3, 9, 40)
-        assert finish_of(chunks) == Finished("stop")
+        assert finish_of(chunks) == ReplyFinished("stop")
         [body] = server.requests
         assert body["system"][0]["text"] == "Be brief." and body["system"][0]["cache_control"] == {"type": "ephemeral"}
         assert [(said["role"], said["content"][0]["text"]) for said in body["messages"]] == [
@@ -66,7 +66,7 @@ async def test_words_thinking_and_usage_arrive_and_nothing_else_is_sent():
 
 async def test_an_answer_that_hit_its_length_is_cut_off():
     async with ScriptedAnthropic([Spoken("Once upon", stop="max_tokens")]) as server:
-        assert finish_of(await answered(client(server), CONVERSATION)) == Finished("length")
+        assert finish_of(await answered(client(server), CONVERSATION)) == ReplyFinished("length")
 
 
 @pytest.mark.parametrize(

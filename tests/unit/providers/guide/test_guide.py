@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from anycowork.agent.reply_parser import AnswerReply, read_reply
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.domain.model import Finished, ModelRequest, PromptMessage, TextChunk
+from anycowork.domain.model import ModelRequest, PromptMessage, ReplyFinished, TextChunk
 from anycowork.domain.plan import read_plan
 from anycowork.domain.question import read_question
 from anycowork.domain.review import read_review
@@ -405,7 +405,7 @@ async def test_it_streams_counts_and_finishes():
     usage = usage_of(chunks)
     assert len([chunk for chunk in chunks if isinstance(chunk, TextChunk)]) > 3
     assert usage is not None and (usage.prompt, usage.completion) == (12, -(-len(text_of(chunks).encode()) // 4))
-    assert chunks[-1] == Finished("stop")
+    assert chunks[-1] == ReplyFinished("stop")
 
 
 TEXTS = st.text(max_size=120) | st.sampled_from(

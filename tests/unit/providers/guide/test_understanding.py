@@ -148,8 +148,8 @@ REQUESTS = st.one_of(
 
 
 @given(REQUESTS)
-def test_every_request_repeated_in_words_is_the_same_request(asked_for: Intent):
-    assert understand(phrase(asked_for)) == Request(intents=(asked_for,))
+def test_every_request_repeated_in_words_is_the_same_request(requested: Intent):
+    assert understand(phrase(requested)) == Request(intents=(requested,))
 
 
 @given(st.lists(REQUESTS, min_size=1, max_size=4))

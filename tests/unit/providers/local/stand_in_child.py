@@ -6,7 +6,7 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-asked_for = json.loads(sys.stdin.readline())
+requested = json.loads(sys.stdin.readline())
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -15,7 +15,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
-        if self.headers.get("Authorization") != f"Bearer {asked_for['secret']}":
+        if self.headers.get("Authorization") != f"Bearer {requested['secret']}":
             return self._say(401, b"{}")
         said = {"choices": [{"delta": {"content": f"pid {os.getpid()}"}, "finish_reason": "stop"}]}
         return self._say(200, f"data: {json.dumps(said)}\n\ndata: [DONE]\n\n".encode())

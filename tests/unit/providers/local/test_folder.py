@@ -6,7 +6,7 @@ import pytest
 
 from anycowork.domain.errors import Conflict, Invalid, NotFound
 from anycowork.providers.local.catalogue import CATALOGUE, DEFAULT
-from anycowork.providers.local.folder import ModelFolder, ModelTooLarge
+from anycowork.providers.local.folder import ModelFolder, NoSpaceForModel
 
 GGUF = b"GGUF and the rest"
 
@@ -73,5 +73,5 @@ def test_half_a_file_is_not_ready(folder: ModelFolder):
 
 
 def test_no_room_is_said_with_what_is_missing(folder: ModelFolder):
-    with pytest.raises(ModelTooLarge, match="MiB more"):
+    with pytest.raises(NoSpaceForModel, match="MiB more"):
         folder.require_disk_space(CATALOGUE[0], beside=10**18)

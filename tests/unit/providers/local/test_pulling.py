@@ -9,7 +9,7 @@ from anycowork.domain.errors import Conflict
 from anycowork.domain.provider_errors import Unreachable
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.local.download import ModelDownload
-from anycowork.providers.local.folder import ModelFolder, ModelTooLarge
+from anycowork.providers.local.folder import ModelFolder, NoSpaceForModel
 from anycowork.providers.local.memory import NotEnoughMemory, require_memory, threads_for
 from unit.providers.local.conftest import CONTENT, PART, Publisher, put_all_parts, put_part, small_model
 
@@ -99,7 +99,7 @@ async def test_a_full_disk_is_said_and_no_one_else_is_asked(
     model = small_model(publisher.url)
     folder.require_disk_space(model)
     folder.partial(model).symlink_to("/dev/full")
-    with pytest.raises(ModelTooLarge, match="No space left"):
+    with pytest.raises(NoSpaceForModel, match="No space left"):
         await ModelDownload(folder, pool).pull(model)
 
 

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.providers.http.pool import HttpPool
-from anycowork.providers.openai.constrained import Unwrapping
+from anycowork.providers.openai.constrained import JsonUnwrapper
 from support.provider_client import all_of, asking, client, text_of
 from support.scripted_model import ScriptedModel
 
 
 def unwrapped(text: str, cuts: list[int]) -> str:
-    unwrapping = Unwrapping()
+    unwrapping = JsonUnwrapper()
     said, start = "", 0
     for cut in [*sorted(cut % (len(text) + 1) for cut in cuts), len(text)]:
         said += unwrapping.feed(text[start:cut])

@@ -3,21 +3,21 @@
 import pytest
 
 from anycowork.agent.reply_parser import CallsReply, UnreadableReply, read_called
-from anycowork.domain.errors import Runaway
+from anycowork.domain.errors import RunawayReply
 from anycowork.domain.model import LONGEST_REPLY
 from anycowork.providers.openai.native_calls import MOST_CALLS, CallPieces, strict
 
 
 def test_arguments_that_never_end_are_stopped() -> None:
     pieces = CallPieces()
-    with pytest.raises(Runaway):
+    with pytest.raises(RunawayReply):
         for _ in range(LONGEST_REPLY):
             pieces.add(0, name="create_file", arguments="x" * 1_000)
 
 
 def test_calls_without_number_are_stopped() -> None:
     pieces = CallPieces()
-    with pytest.raises(Runaway):
+    with pytest.raises(RunawayReply):
         for index in range(MOST_CALLS + 1):
             pieces.add(index, name="a")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anycowork.domain.model import Finished, ModelRequest, PromptMessage, TextChunk, UsageChunk
+from anycowork.domain.model import ModelRequest, PromptMessage, ReplyFinished, TextChunk, UsageChunk
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.model_list import chat_model
 from anycowork.providers.openai.deltas import read_delta
@@ -27,7 +27,7 @@ async def test_text_arrives_in_pieces_and_ends_with_usage_and_finish(pool: HttpP
         chunks = await all_of(client(model.base_url, pool).answer(asking()))
     assert text_of(chunks) == "Hello, world, this is me"
     assert len([chunk for chunk in chunks if isinstance(chunk, TextChunk)]) > 2
-    assert chunks[-2:] == [UsageChunk(prompt=9, completion=4, cached=5, reasoning=2), Finished("stop")]
+    assert chunks[-2:] == [UsageChunk(prompt=9, completion=4, cached=5, reasoning=2), ReplyFinished("stop")]
 
 
 async def test_the_request_carries_model_messages_limits_and_key(pool: HttpPool):
@@ -76,15 +76,15 @@ def test_reasoning_given_under_two_names_and_as_content_parts_counts_once():
 async def test_an_answer_cut_off_by_length_says_so(pool: HttpPool):
     async with ScriptedModel([Reply("half", finish="length")]) as model:
         chunks = await all_of(client(model.base_url, pool).answer(asking()))
-    assert finish_of(chunks) == Finished("length")
+    assert finish_of(chunks) == ReplyFinished("length")
 
 
 @pytest.mark.parametrize(
     ("reply", "finish"),
-    [(Reply("ok", done=False), Finished("stop")), (Reply("ok", finish=None), Finished(None))],
+    [(Reply("ok", done=False), ReplyFinished("stop")), (Reply("ok", finish=None), ReplyFinished(None))],
     ids=["finish reason without DONE", "DONE without finish reason"],
 )
-async def test_either_sign_of_an_end_is_enough(pool: HttpPool, reply: Reply, finish: Finished):
+async def test_either_sign_of_an_end_is_enough(pool: HttpPool, reply: Reply, finish: ReplyFinished):
     async with ScriptedModel([reply]) as model:
         chunks = await all_of(client(model.base_url, pool).answer(asking()))
     assert (text_of(chunks), finish_of(chunks)) == ("ok", finish)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from anycowork.domain.network import Destination
 from anycowork.domain.roles import Permission
-from anycowork.tools.plugins.manifest import Declared, Refused, declared, describe_problems, without_clashes
+from anycowork.tools.plugins.manifest import DeclaredTool, Refused, declared, describe_problems, without_clashes
 from support.spec import proves
 
 ENTRY = "words:tools"
@@ -28,7 +28,7 @@ JSON = st.recursive(
 )
 
 
-def read(plugin: str = "words", **other: Any) -> Declared:
+def read(plugin: str = "words", **other: Any) -> DeclaredTool:
     return declared(plugin, [ENTRY], {**SAID, **other})
 
 

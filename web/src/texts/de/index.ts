@@ -21,6 +21,7 @@ import { rules } from "./rules";
 import { settings } from "./settings";
 import { start } from "./start";
 import { state } from "./state";
+import { terminal } from "./terminal";
 import { ui } from "./ui";
 import { workflows } from "./workflows";
 
@@ -47,6 +48,7 @@ export const texts = {
   settings,
   start,
   state,
+  terminal,
   ui,
   workflows,
 };

@@ -44,6 +44,7 @@ export const ui: Texts = {
   chooseARole: "Rolle wählen",
   quoteTheSelection: "Auswahl zitieren, oder die Nachricht mit dem Fokus",
   showOrHideTheFiles: "Dateien ein- oder ausblenden",
+  showOrHideTheTerminal: "Terminal ein- oder ausblenden",
   showOrHideTheChats: "Chats ein- oder ausblenden",
   showTheseShortcuts: "Diese Tastenkürzel anzeigen",
   yOrEnter: "Y oder Enter",

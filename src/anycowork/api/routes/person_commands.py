@@ -1,0 +1,58 @@
+"""Routes for the commands that a person runs for themselves. Only a person may: no editor, no MCP host, no client key, no model."""
+
+from typing import Annotated
+
+from fastapi import Response
+from pydantic import AfterValidator, Field
+
+from anycowork.api.dependencies import ServicesDep
+from anycowork.api.middleware.auth import Decider
+from anycowork.api.responses import error_responses, json_response
+from anycowork.api.router import Router
+from anycowork.api.schemas.person_commands import PersonCommandsShape, StartedCommandShape, StoppedCommandShape
+from anycowork.domain.boundary import Boundary
+
+routes = Router(tags=["person commands"])
+
+
+def _without_nul(command: str) -> str:
+    if "\0" in command or not command.strip():
+        raise ValueError("a command has at least one visible character and no NUL")
+    return command
+
+
+class PersonCommandRequest(Boundary):
+    command: Annotated[str, Field(min_length=1, max_length=20_000), AfterValidator(_without_nul)]
+
+
+@routes.get(
+    "/context/{chat_id}/person-commands", response_model=PersonCommandsShape, responses=error_responses(404, 422)
+)
+async def show_person_commands(chat_id: str, principal: Decider, services: ServicesDep) -> Response:
+    """Whether the person may run commands here, and the ones that run now. Ended ones are messages of the chat."""
+    offer = await services.person_commands.offer(principal, chat_id)
+    return json_response(200, {"reason": offer.reason, "running": offer.running})
+
+
+@routes.post(
+    "/context/{chat_id}/person-commands",
+    status_code=202,
+    response_model=StartedCommandShape,
+    responses=error_responses(404, body=True),
+)
+async def run_person_command(
+    chat_id: str, wanted: PersonCommandRequest, principal: Decider, services: ServicesDep
+) -> Response:
+    """Runs a command with bash in the chat's workspace, with the rights of the server's user. The chat records it as the person's own."""
+    return json_response(202, {"id": await services.person_commands.start(principal, chat_id, wanted.command)})
+
+
+@routes.post(
+    "/context/{chat_id}/person-commands/{command_id}/stop",
+    response_model=StoppedCommandShape,
+    responses=error_responses(404, 409, 422),
+)
+async def stop_person_command(chat_id: str, command_id: str, principal: Decider, services: ServicesDep) -> Response:
+    """Stops the command with everything that it started. What it changed stays, and can be undone."""
+    await services.person_commands.stop(principal, chat_id, command_id)
+    return json_response(200, {"id": command_id})

@@ -1,0 +1,254 @@
+"""Runs the commands that a person types for themselves in a chat's workspace: recorded before and after, kept for undo, stopped on request.
+
+A command holds the workspace's lease while it runs, so no agent writes at the same time. No model reaches this service: it is no tool.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+
+from anycowork.chats.lookup import require_chat
+from anycowork.chats.person_changes import PersonChangeWriter
+from anycowork.chats.record_factory import RecordFactory
+from anycowork.chats.turn_scheduler import InternalError
+from anycowork.domain import event_factory
+from anycowork.domain.chats import Chat
+from anycowork.domain.errors import AnyCoworkError, Conflict, NotAllowed, NotFound, NotKept, ToolFault
+from anycowork.domain.events import NewEvent
+from anycowork.domain.journal import Change, RequireLease, Write
+from anycowork.domain.messages import Json, Message, Speaker
+from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd, CommandResult, PersonShell
+from anycowork.domain.ports import Clock, Journal, Store, Workspace
+from anycowork.domain.principals import Principal
+from anycowork.domain.snapshot_ports import Snapshots, WorkspaceState
+from anycowork.domain.snapshots import PERSON_CHANGE, PersonChange, Snapshot
+from anycowork.domain.values import replace, value
+from anycowork.permissions.gate import admit_own_command
+
+log = logging.getLogger(__name__)
+MOST_SHOWN = 200_000  # characters of a running command's output; its end brings all of it
+EVERY_SECONDS = 0.1
+
+
+@value
+class CommandsOffer:
+    """Whether people may run commands on this server; `reason` says why not."""
+
+    reason: str | None
+    running: tuple[Json, ...]
+
+
+@dataclass(slots=True)
+class _RunningCommand:
+    id: str
+    chat: Chat
+    command: str
+    by: str
+    message_id: str
+    started_at: str
+    output: list[str] = field(default_factory=list)
+    length: int = 0
+    shown: int = 0
+    timer: asyncio.TimerHandle | None = None
+    stopped: bool = False
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def to_json(self) -> Json:
+        return {
+            "id": self.id,
+            "command": self.command,
+            "started_at": self.started_at,
+            "output": "".join(self.output)[: self.shown],
+        }
+
+
+class PersonCommandService:
+    """`refused` says why people run no commands on this server; None where they may."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        journal: Journal,
+        writer: PersonChangeWriter,
+        snapshots: Snapshots,
+        shell: PersonShell,
+        clock: Clock,
+        tasks: asyncio.TaskGroup,
+        refused: str | None,
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._writer = writer
+        self._snapshots = snapshots
+        self._shell = shell
+        self._clock = clock
+        self._tasks = tasks
+        self._refused = refused
+        self._draft = RecordFactory(clock)
+        self._running: dict[str, _RunningCommand] = {}
+
+    async def offer(self, principal: Principal, chat_id: str) -> CommandsOffer:
+        """Return whether commands can be run, and those of the chat that run now. Raises: NotAllowed, NotFound."""
+        admit_own_command(principal)
+        await require_chat(self._store, chat_id)
+        mine = (one for one in self._running.values() if one.chat.id == chat_id)
+        return CommandsOffer(self._refused, tuple(one.to_json() for one in mine))
+
+    async def start(self, principal: Principal, chat_id: str, command: str) -> str:
+        """Record the command, start it, and return its id. Raises: NotAllowed, NotFound, Conflict, BadWorkspace."""
+        by = admit_own_command(principal)
+        if self._refused is not None:
+            raise NotAllowed(self._refused)
+        chat = await require_chat(self._store, chat_id)
+        if any(one.chat.workspace == chat.workspace for one in self._running.values()):
+            raise Conflict("Another command of yours runs in this workspace. Wait for its end, or stop it.")
+        running = _RunningCommand(
+            self._clock.new_id(), chat, command, by, self._clock.new_id(), started_at=self._clock.now()
+        )
+        self._running[running.id] = running
+        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._tasks.create_task(self._run(running, begun))
+        await begun
+        return running.id
+
+    async def stop(self, principal: Principal, chat_id: str, command_id: str) -> None:
+        """Stop the command; return when its end is recorded. Raises: NotAllowed; NotFound if it does not run."""
+        admit_own_command(principal)
+        running = self._running.get(command_id)
+        if running is None or running.chat.id != chat_id:
+            raise NotFound("running command", command_id)
+        running.stopped = True
+        await running.done.wait()
+
+    async def aclose(self) -> None:
+        """Stop every command, and return when their ends are recorded."""
+        for running in list(self._running.values()):
+            running.stopped = True
+            await running.done.wait()
+
+    async def _run(self, running: _RunningCommand, begun: asyncio.Future[None]) -> None:
+        try:
+            async with self._writer.writing(running.chat.workspace) as (workspace, epoch):
+                await self._record_start(running, workspace, epoch)
+                begun.set_result(None)
+                await self._run_and_record(running, workspace, epoch)
+        except AnyCoworkError as error:
+            self._fail(running, begun, error)
+        except Exception:  # top level of a command: whatever fails, the server goes on
+            log.exception("the person's command %s failed inside AnyCowork", running.id)
+            self._fail(running, begun, InternalError("An internal error occurred; see the log."))
+        finally:
+            if not begun.done():
+                begun.cancel()
+            del self._running[running.id]
+            running.done.set()
+
+    def _fail(self, running: _RunningCommand, begun: asyncio.Future[None], error: AnyCoworkError) -> None:
+        if begun.done():
+            log.warning("the end of the person's command %s was not recorded: %s", running.id, error.message)
+        else:
+            begun.set_exception(error)
+
+    async def _run_and_record(self, running: _RunningCommand, workspace: Workspace, epoch: int) -> None:
+        kept, not_kept = await self._keep(workspace)
+        try:
+            result = await self._shell.run(
+                workspace,
+                running.command,
+                on_output=lambda text: self._show(running, text),
+                is_stopped=lambda: running.stopped,
+            )
+        except ToolFault as fault:
+            result = CommandResult(CommandEnd.NOT_STARTED, None, fault.message, 0.0)
+        finally:
+            if running.timer is not None:
+                running.timer.cancel()
+        await self._record_end(running, result, kept, not_kept, workspace, epoch)
+
+    async def _keep(self, workspace: Workspace) -> tuple[WorkspaceState | None, str | None]:
+        try:
+            return await self._snapshots.keep_workspace(workspace), None
+        except NotKept as error:
+            return None, error.message
+
+    def _show(self, running: _RunningCommand, text: str) -> None:
+        kept = text[: MOST_SHOWN - running.length]
+        running.output.append(kept)
+        running.length += len(kept)
+        if kept and running.timer is None:
+            running.timer = asyncio.get_running_loop().call_later(EVERY_SECONDS, self._publish, running)
+
+    def _publish(self, running: _RunningCommand) -> None:
+        running.timer = None
+        text = "".join(running.output)
+        piece, offset = text[running.shown :], running.shown
+        running.output, running.shown = [text], len(text)
+        self._journal.show(running.chat.id, None, running.id, running.message_id, offset, piece)
+
+    async def _record_start(self, running: _RunningCommand, workspace: Workspace, epoch: int) -> None:
+        payload: Json = {PERSON_COMMAND: {"id": running.id, "command": running.command, "by": running.by}}
+        words = f"You run a command of your own: {running.command}"
+        message = self._draft.message(running.chat, Speaker.SYSTEM, words, payload=payload)
+        writes = (RequireLease(workspace.root, epoch), message)
+        await self._journal.write(Change(running.chat.id, writes, principal=running.by))
+
+    async def _record_end(
+        self,
+        running: _RunningCommand,
+        result: CommandResult,
+        kept: WorkspaceState | None,
+        not_kept: str | None,
+        workspace: Workspace,
+        epoch: int,
+    ) -> None:
+        pair, fault = await self._change(running, kept, workspace)
+        snapshots = tuple(one for one in pair if one is not None)
+        message = self._ended(running, result, snapshots, not_kept or fault)
+        events: tuple[NewEvent, ...] = tuple(event_factory.snapshot(one) for one in snapshots)
+        writes: tuple[Write, ...] = (RequireLease(workspace.root, epoch), *snapshots, message)
+        await self._journal.write(Change(running.chat.id, writes, events, principal=running.by))
+
+    async def _change(
+        self, running: _RunningCommand, kept: WorkspaceState | None, workspace: Workspace
+    ) -> tuple[tuple[Snapshot | None, ...], str | None]:
+        if kept is None:
+            return (), None
+        cause = PersonChange(f"{PERSON_CHANGE}{running.id}", running.chat.id)
+        try:
+            return await self._snapshots.change_since(kept, cause, workspace) or (), None
+        except AnyCoworkError as error:
+            return (), error.message
+
+    def _ended(
+        self, running: _RunningCommand, result: CommandResult, snapshots: tuple[Snapshot, ...], not_kept: str | None
+    ) -> Message:
+        found: Json = {
+            "id": running.id,
+            "command": running.command,
+            "by": running.by,
+            "ended": result.ended.value,
+            "exit_code": result.exit_code,
+            "seconds": round(result.seconds, 3),
+            "output": result.output,
+            "files": snapshots[-1].files if len(snapshots) > 1 else None,
+            "snapshot": snapshots[0].id if snapshots else None,
+            "no_undo": not_kept,
+        }
+        words = f"You ran a command of your own ({_how(result)}): {running.command}"
+        message = self._draft.message(running.chat, Speaker.SYSTEM, words, payload={PERSON_COMMAND: found})
+        return replace(message, id=running.message_id)
+
+
+def _how(result: CommandResult) -> str:
+    match result.ended:
+        case CommandEnd.EXITED:
+            return f"exit code {result.exit_code}"
+        case CommandEnd.STOPPED:
+            return "stopped"
+        case CommandEnd.TIMED_OUT:
+            return "ended at the time limit"
+        case CommandEnd.TOO_MUCH_OUTPUT:
+            return "ended because it printed too much"
+        case CommandEnd.NOT_STARTED:
+            return "not started"

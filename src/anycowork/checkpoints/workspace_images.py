@@ -1,0 +1,105 @@
+"""Keeps a whole workspace before a command that nobody can foresee, and finds afterwards what it changed. Blocking.
+
+Left out: `.git`, generated folders that git ignores, pipes, sockets and devices. A workspace that is too large is not kept at all.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, path_of
+from anycowork.checkpoints.unkept_folders import UnkeptFolders
+from anycowork.domain.errors import NotKept
+from anycowork.domain.snapshots import Kind, PathImage, absent
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.paths import WorkspacePath, is_git_control
+
+MOST_PATHS = 20_000
+MOST_BYTES = 256 << 20
+_Signature = tuple[int, int, int, int]
+
+
+@dataclass(slots=True)
+class KeptWorkspace:
+    """What was there: `images` by path, and how to recognise a path that was not touched since."""
+
+    folder: Folder
+    images: Mapping[str, PathImage]
+    signatures: Mapping[str, _Signature]
+    unkept: UnkeptFolders
+
+
+def measure(folder: Folder, unkept_names: Sequence[str]) -> tuple[list[Seen], UnkeptFolders, int]:
+    """Returns every place of the workspace, and how many bytes their contents have. Raises: NotKept if that is too much."""
+    unkept = UnkeptFolders(folder, unkept_names)
+    found: list[Seen] = []
+    size = 0
+    for place, seen in _places(folder, unkept):
+        found.append((place, seen))
+        size += seen.st_size if not stat.S_ISDIR(seen.st_mode) else 0
+        if len(found) > MOST_PATHS or size > MOST_BYTES:
+            raise NotKept(
+                f"This workspace has more than {MOST_PATHS:,} files or {MOST_BYTES >> 20} MB, too much to keep before each command."
+            )
+    return found, unkept, size
+
+
+def keep(folder: Folder, found: Sequence[Seen], unkept: UnkeptFolders, content: PackTarget) -> KeptWorkspace:
+    """Stores the contents in the pack. Raises: ToolFault, OSError."""
+    images: dict[str, PathImage] = {}
+    signatures: dict[str, _Signature] = {}
+    with ImageReader(folder, content) as reader:
+        for place, seen in found:
+            image = reader.image_of((place, seen))
+            if image.kind is not Kind.SPECIAL and seen is not None:
+                images[place.path] = image
+                signatures[place.path] = _signature(seen)
+    return KeptWorkspace(folder, images, signatures, unkept)
+
+
+def changed_images(kept: KeptWorkspace) -> list[PathImage]:
+    """Returns what was at the paths that look different now. A folder that is still one is left out: it holds what did not change."""
+    now = {place.path: seen for place, seen in _places(kept.folder, kept.unkept) if not _is_special(seen)}
+    paths = sorted(
+        path
+        for path in {*kept.images, *now}
+        if path not in now or path not in kept.images or _differs(kept, path, now[path])
+    )
+    return [kept.images.get(path, absent(path)) for path in paths]
+
+
+def images_now(folder: Folder, before: Sequence[PathImage]) -> list[PathImage]:
+    """Returns what is at exactly these paths now. Raises: ToolFault."""
+    with ImageReader(folder) as reader:
+        return [reader.image(path_of(image.path)) for image in before]
+
+
+def _differs(kept: KeptWorkspace, path: str, seen: os.stat_result) -> bool:
+    was_folder, is_folder = kept.images[path].kind is Kind.FOLDER, stat.S_ISDIR(seen.st_mode)
+    return was_folder != is_folder or (not is_folder and _signature(seen) != kept.signatures[path])
+
+
+def _places(folder: Folder, unkept: UnkeptFolders) -> Iterator[tuple[WorkspacePath, os.stat_result]]:
+    waiting = [WorkspacePath(())]
+    with ImageReader(folder) as reader:
+        while waiting:
+            here = waiting.pop()
+            for name in folder.jail.names(here):
+                place = here.child(name)
+                if is_git_control((name,)) or (seen := reader.stat(place)) is None:
+                    continue
+                is_folder = stat.S_ISDIR(seen.st_mode)
+                if is_folder and unkept.covers(place, is_folder=True):
+                    continue
+                yield place, seen
+                if is_folder:
+                    waiting.append(place)
+
+
+def _is_special(seen: os.stat_result) -> bool:
+    return not (stat.S_ISREG(seen.st_mode) or stat.S_ISLNK(seen.st_mode) or stat.S_ISDIR(seen.st_mode))
+
+
+def _signature(seen: os.stat_result) -> _Signature:
+    return seen.st_ino, seen.st_size, seen.st_mode, seen.st_ctime_ns

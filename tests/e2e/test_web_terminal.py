@@ -1,0 +1,80 @@
+"""The terminal below the chat in a real browser: what the agent's commands print, and the person's own, by keyboard and at phone width."""
+
+from pathlib import Path
+
+from playwright.async_api import Page, expect
+
+from e2e.browsing import PHONE, at_the_page, start_chat, violations
+from support.scripted_model import call
+from support.spec import proves
+
+ALLOWED = {"tool": "execute_command", "resource": "*", "effect": "allow", "scope": "global"}
+ESCAPES = "printf '\\033[31mred\\033[0m \\033]0;x\\007\\xe2\\x80\\xaeleft <img src=x onerror=boom()>\\n'"
+
+
+async def type_command(page: Page, command: str) -> None:
+    line = page.get_by_label("Your command")
+    await expect(line).to_be_visible()
+    await line.fill(command)
+    await expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
+    await line.press("Enter")
+
+
+@proves("UI-10")
+async def test_the_terminal_shows_the_agents_commands_and_runs_the_persons_own(tmp_path: Path) -> None:
+    replies = [call("execute_command", command="echo from the agent"), "Done."]
+    async with at_the_page(tmp_path, replies=replies, files={"a.txt": "one\n"}) as (page, client):
+        await client.ask("POST", "/rules", ALLOWED, expect=201)
+        await start_chat(page, "Run it")
+        await expect(page.get_by_text("Done.", exact=True)).to_be_visible()
+        pane = page.get_by_role("region", name="Terminal")
+        await page.get_by_role("button", name="Terminal", exact=True).click()
+        await expect(page.get_by_label("Your command")).to_be_focused()
+        await expect(pane.get_by_role("article").filter(has_text="Agent")).to_contain_text("from the agent")
+        assert await violations(page) == []
+
+        await type_command(page, "echo mine; echo more >> a.txt; exit 4")
+        mine = pane.get_by_role("article").filter(has_text="echo mine")
+        await expect(mine).to_contain_text("exit code 4")
+        await expect(mine.locator("pre")).to_have_text("mine\n")
+        note = page.get_by_role("note").filter(has_text="You ran")
+        await expect(note).to_contain_text("(exit code 4, 1 file changed)")
+        await expect(page.get_by_role("note")).to_have_count(1)  # the start and the end are one card
+
+        await type_command(page, ESCAPES)
+        shown = pane.get_by_role("article").filter(has_text="onerror").locator("pre")
+        await expect(shown).to_have_text("red ⟨U+202E⟩left <img src=x onerror=boom()>\n")
+
+        await type_command(page, "echo begun; sleep 600")
+        running = pane.get_by_role("article").filter(has_text="sleep 600")
+        await expect(running.locator("pre")).to_have_text("begun\n")
+        await page.reload()
+        await expect(page.get_by_role("button", name="Terminal", exact=True)).to_be_visible()
+        await page.keyboard.press("Alt+T")
+        await expect(running.locator("pre")).to_have_text("begun\n")
+        await expect(page.get_by_role("button", name="Stop echo begun; sleep 600")).to_be_visible()
+        line = page.get_by_label("Your command")
+        await line.press("Control+c")
+        await expect(running).to_contain_text("stopped")
+        await expect(page.get_by_role("button", name="Run", exact=True)).to_be_visible()
+        await line.press("ArrowUp")
+        await expect(line).to_have_value("echo begun; sleep 600")
+        assert await violations(page) == []
+        await line.press("Escape")
+        await expect(pane).to_have_count(0)
+
+
+@proves("UI-6")
+async def test_the_terminal_works_at_phone_width_in_the_dark_and_says_where_commands_are_off(tmp_path: Path) -> None:
+    async with at_the_page(tmp_path, replies=["Hello."], viewport=PHONE, dark=True, person_commands="off") as (page, _):
+        await start_chat(page, "Hi")
+        await expect(page.get_by_text("Hello.", exact=True)).to_be_visible()
+        await page.get_by_role("button", name="More about this chat").click()
+        await page.get_by_role("menuitem", name="Terminal").click()
+        pane = page.get_by_role("region", name="Terminal")
+        await expect(pane.get_by_text("switched off on this server")).to_be_visible()
+        await expect(pane.get_by_text("No command has run in this chat yet.")).to_be_visible()
+        await expect(page.get_by_label("Your command")).to_have_count(0)
+        assert await violations(page) == []
+        await page.get_by_role("button", name="Close the terminal").click()
+        await expect(pane).to_have_count(0)

@@ -1,0 +1,3 @@
+export function focusComposer(): void {
+  document.getElementById("composer")?.focus();
+}

@@ -1,0 +1,164 @@
+// What changed, file by file. Signs stand beside the colours. Of many files the first are open, as far as one page goes.
+
+import clsx from "clsx";
+import { type ReactNode, useMemo, useState } from "react";
+import { t } from "../texts/messages";
+import { Copy } from "../ui/Copy";
+import { Fold } from "../ui/Fold";
+import { type DiffLine, type FileDiff, readDiff } from "./diffs";
+import { PathButton, PathLink } from "./PathLink";
+import { visible } from "./visible";
+
+const SHOWN = 200; // lines of a file
+const MANY = 30; // files
+const OPEN = 60; // lines before a file that is still open by itself
+
+interface Props {
+  text: string;
+  label?: string;
+  /** For who decides about it: every file open, every line drawn and wrapped, no region that scrolls by itself. */
+  whole?: boolean;
+}
+
+export function DiffView({ text, label = t.changes, whole = false }: Props) {
+  const diff = useMemo(() => readDiff(text), [text]);
+  const [only, ...others] = diff.files;
+  return (
+    <section aria-label={label} className="my-1.5 overflow-hidden rounded-xl border border-line bg-surface">
+      <header className="flex h-8 items-center gap-3 border-b border-line pr-0.5 pl-3.5 text-xs text-ink-2">
+        <span className="shrink-0 font-medium">{label}</span>
+        {others.length > 0 ? (
+          <span className="shrink-0">{t.files(diff.files.length)}</span>
+        ) : (
+          <PathLink path={only?.path ?? ""} className="flex">
+            <Path path={only?.path ?? ""} className="text-ink-3" />
+          </PathLink>
+        )}
+        <DiffCount added={diff.added} removed={diff.removed} />
+        <Copy text={text} label={t.copyDiff} className="ml-auto !size-8" />
+      </header>
+      {whole ? (
+        diff.files.map((file, at) => (
+          <div key={at} className="py-1">
+            {others.length > 0 && <p className="px-3.5 font-mono text-xs break-all text-ink">{visible(file.path)}</p>}
+            <Lines lines={file.lines} whole />
+          </div>
+        ))
+      ) : others.length > 0 ? (
+        <div tabIndex={0} role="group" aria-label={t.files2(label)} className="max-h-96 overflow-auto px-1.5 py-1">
+          <Files files={diff.files} />
+          {diff.rest && <p className="px-2 py-1.5 text-sm text-ink-2">{diff.rest}</p>}
+        </div>
+      ) : (
+        <div tabIndex={0} role="group" aria-label={t.lines(label)} className="max-h-96 overflow-auto py-1">
+          {only && <Lines lines={only.lines} />}
+        </div>
+      )}
+    </section>
+  );
+}
+
+export function DiffCount({ added, removed }: { added: number; removed: number }) {
+  return (
+    <span
+      className="shrink-0 font-mono whitespace-nowrap tabular-nums"
+      aria-label={t.linesAddedRemoved(added, removed)}
+    >
+      <span className="text-good">+{added}</span> <span className="text-bad">−{removed}</span>
+    </span>
+  );
+}
+
+/** A path that does not fit is cut at its beginning: the name is at its end. */
+export function Path({ path, className }: { path: string; className: string }) {
+  return (
+    <code dir="rtl" title={visible(path)} className={clsx("min-w-0 truncate text-left font-mono", className)}>
+      <bdi dir="ltr">{visible(path)}</bdi>
+    </code>
+  );
+}
+
+function Files({ files }: { files: readonly FileDiff[] }) {
+  const [all, setAll] = useState(false);
+  let before = 0;
+  const open = files.map(({ lines }) => {
+    const room = before < OPEN;
+    before += lines.length;
+    return room;
+  });
+  return (
+    <>
+      {files.slice(0, all ? undefined : MANY).map((file, at) => (
+        <Fold
+          key={at}
+          initiallyOpen={open[at] ?? false}
+          beside={<PathButton path={file.path} />}
+          summary={
+            <span className="flex min-w-0 flex-1 items-center gap-2 text-xs">
+              <Path path={file.path} className="text-ink" />
+              <span className="ml-auto">
+                <DiffCount added={file.added} removed={file.removed} />
+              </span>
+            </span>
+          }
+        >
+          {() => (
+            <div className="overflow-x-auto">
+              <Lines lines={file.lines} />
+            </div>
+          )}
+        </Fold>
+      ))}
+      {!all && files.length > MANY && <More onClick={() => setAll(true)}>{t.showAllFiles(files.length)}</More>}
+    </>
+  );
+}
+
+export function Lines({ lines, whole: wrapped = false }: { lines: readonly DiffLine[]; whole?: boolean }) {
+  const [whole, setWhole] = useState(false);
+  const shown = whole || wrapped ? lines : lines.slice(0, SHOWN);
+  return (
+    <>
+      <div className={clsx("font-mono text-[12.5px] leading-[1.6]", !wrapped && "w-max min-w-full")}>
+        {shown.map((line, at) => (
+          <Line key={at} line={line} wrapped={wrapped} />
+        ))}
+      </div>
+      {shown.length < lines.length && <More onClick={() => setWhole(true)}>{t.showAllLines(lines.length)}</More>}
+    </>
+  );
+}
+
+function More({ onClick, children }: { onClick: () => void; children: ReactNode }) {
+  return (
+    <button type="button" onClick={onClick} className="px-3.5 py-2 text-sm text-ink-2 underline underline-offset-2">
+      {children}
+    </button>
+  );
+}
+
+const SIGNS = { added: "+", removed: "−", same: " " } as const;
+
+function Line({ line, wrapped }: { line: DiffLine; wrapped: boolean }) {
+  if (line.kind === "note")
+    return (
+      <div className="px-3.5 py-1 font-sans text-sm break-all whitespace-pre-wrap text-ink-2">{visible(line.text)}</div>
+    );
+  if (line.kind === "hunk") return <div className="px-3.5 py-0.5 text-ink-3">{visible(line.text)}</div>;
+  return (
+    <div
+      className={clsx(
+        "flex",
+        wrapped ? "break-all whitespace-pre-wrap" : "whitespace-pre",
+        line.kind === "added" && "bg-added",
+        line.kind === "removed" && "bg-removed",
+      )}
+    >
+      <span aria-hidden className="w-10 shrink-0 pr-2 text-right text-ink-3 select-none">
+        {line.after ?? line.before}
+      </span>
+      <span className="w-4 shrink-0 text-ink-3 select-none">{SIGNS[line.kind]}</span>
+      <span className="min-w-0 pr-4">{visible(line.text) || " "}</span>
+    </div>
+  );
+}

@@ -1,0 +1,171 @@
+import { useQueryClient } from "@tanstack/react-query";
+import clsx from "clsx";
+import { Check, CircleAlert, Plus } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import { Inline } from "../content/Inline";
+import * as acts from "../state/acts";
+import { usePresets, useProviders, useSettings } from "../state/queries";
+import { t } from "../texts/settings";
+import { Button } from "../ui/Button";
+import { attempt } from "../ui/toasts";
+import { loose, type Provider, text } from "../wire/nouns";
+import { type ProviderChange, ProviderEdit } from "./ProviderEdit";
+import { type NewProvider, ProviderForm } from "./ProviderForm";
+
+export function Providers() {
+  const { data: providers = [] } = useProviders();
+  const { data: presets = [] } = usePresets();
+  const { data: settings } = useSettings();
+  const [adding, setAdding] = useState(false);
+  const [editing, setEditing] = useState<string | null>(null);
+  const [testing, setTesting] = useState<string | null>(null);
+  const [verdict, setVerdict] = useState<{ name: string; ok: boolean; message: string } | null>(null);
+  const queries = useQueryClient();
+  const readAgain = () =>
+    Promise.all(["providers", "settings"].map((key) => queries.invalidateQueries({ queryKey: [key] })));
+  const choose = async (model: string) => {
+    await attempt(acts.changeSettings({ model }));
+    await readAgain();
+  };
+  const test = async (name: string) => {
+    setTesting(name);
+    await attempt(acts.testProvider(name).then((found) => setVerdict({ name, ...found })));
+    setTesting(null);
+    await readAgain();
+  };
+  const connect = async (provider: NewProvider) => {
+    setTesting(provider.name);
+    const done = await attempt(acts.connectProvider(provider));
+    setTesting(null);
+    if (!done) return;
+    setAdding(false);
+    await test(provider.name);
+  };
+  const change = async (name: string, wish: ProviderChange) => {
+    setTesting(name);
+    const done = await attempt(acts.changeProvider(name, wish));
+    setTesting(null);
+    if (!done) return;
+    setEditing(null);
+    await test(name);
+  };
+  const remove = async (name: string) => {
+    await attempt(acts.removeProvider(name));
+    setVerdict(null);
+    await readAgain();
+  };
+  const own = new Set(
+    (Array.isArray(settings?.["providers"]) ? settings["providers"] : []).map((entry) => text(loose(entry)["name"])),
+  );
+  return (
+    <div className="space-y-3">
+      <ul className="divide-y divide-line overflow-hidden rounded-2xl empty:hidden border border-line bg-surface">
+        {providers.map((provider) => (
+          <ProviderLine
+            key={provider.name}
+            provider={provider}
+            testing={testing === provider.name}
+            onChoose={(model) => void choose(model)}
+            onTest={() => void test(provider.name)}
+            onRemove={own.has(provider.name) ? () => void remove(provider.name) : null}
+            onEdit={own.has(provider.name) ? () => setEditing(provider.name) : null}
+          >
+            {editing === provider.name && (
+              <ProviderEdit
+                provider={provider}
+                busy={testing !== null}
+                onSave={(wish) => void change(provider.name, wish)}
+                onCancel={() => setEditing(null)}
+              />
+            )}
+          </ProviderLine>
+        ))}
+      </ul>
+      {verdict && (
+        <p role="status" className={clsx("text-sm", verdict.ok ? "text-good" : "text-bad")}>
+          {verdict.ok ? t.isReady(verdict.name) : t.didNotAnswer(verdict.name)}
+          {verdict.message}
+        </p>
+      )}
+      {adding ? (
+        <ProviderForm
+          presets={presets}
+          busy={testing !== null}
+          onConnect={(provider) => void connect(provider)}
+          onCancel={() => setAdding(false)}
+        />
+      ) : (
+        <Button icon={<Plus size={15} aria-hidden />} onClick={() => setAdding(true)}>
+          {t.connectAModel}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+interface LineProps {
+  provider: Provider;
+  testing: boolean;
+  onChoose: (model: string) => void;
+  onTest: () => void;
+  /** null: it was found by itself, and cannot be removed here. */
+  onRemove: (() => void) | null;
+  onEdit: (() => void) | null;
+  children: ReactNode;
+}
+
+function ProviderLine({ provider, testing, onChoose, onTest, onRemove, onEdit, children }: LineProps) {
+  const ready = provider.status === "ready";
+  const model =
+    provider.kind === "guide"
+      ? provider.name
+      : provider.models[0]
+        ? `${provider.name}/${provider.models[0]}`
+        : provider.name;
+  return (
+    <li className="px-4 py-3.5">
+      <div className="flex flex-wrap items-center gap-2">
+        <span className="font-medium">{provider.name}</span>
+        <span
+          className={clsx(
+            "inline-flex items-center gap-1 rounded-full px-2 py-0.5 text-xs font-medium",
+            ready ? "bg-good-soft text-good" : "bg-warn-soft text-warn",
+          )}
+        >
+          {ready ? <Check size={12} aria-hidden /> : <CircleAlert size={12} aria-hidden />}
+          {provider.status}
+        </span>
+        <span className="ml-auto flex flex-wrap items-center gap-2">
+          {provider.kind !== "guide" && provider.kind !== "local" && (
+            <Button look="quiet" aria-label={t.test(provider.name)} disabled={testing} onClick={onTest}>
+              {testing ? t.testing : t.test2}
+            </Button>
+          )}
+          {onEdit && (
+            <Button look="quiet" aria-label={t.edit(provider.name)} onClick={onEdit}>
+              {t.edit2}
+            </Button>
+          )}
+          {onRemove && (
+            <Button look="quiet" aria-label={t.remove(provider.name)} onClick={onRemove}>
+              {t.remove2}
+            </Button>
+          )}
+          {provider.default ? (
+            <span className="text-sm text-ink-2">{t.answersByDefault}</span>
+          ) : (
+            <Button onClick={() => onChoose(model)}>{t.letItAnswerByDefault}</Button>
+          )}
+        </span>
+      </div>
+      {provider.base_url && <p className="truncate font-mono text-xs text-ink-3">{provider.base_url}</p>}
+      <p className="mt-1 text-sm text-ink-2">
+        <Inline text={provider.hint} />
+      </p>
+      {provider.kind !== "guide" && provider.models.length > 0 && (
+        <p className="mt-1 text-xs break-words text-ink-3">{t.models(provider.models.join(", "))}</p>
+      )}
+      {children}
+    </li>
+  );
+}

@@ -1,0 +1,111 @@
+// The terminal below the chat: what commands print, and a line for the person's own. At phone width it lies over the chat.
+
+import clsx from "clsx";
+import { SquareTerminal, X } from "lucide-react";
+import { type KeyboardEvent, useEffect, useLayoutEffect, useMemo, useRef } from "react";
+import { loadEarlier, useLive } from "../state/live";
+import type { ChatView } from "../state/reduce";
+import { useToolDisplays } from "../state/tools";
+import { t } from "../texts/terminal";
+import { IconButton } from "../ui/Button";
+import { useNarrow } from "../ui/narrow";
+import { attempt } from "../ui/toasts";
+import { stopCommand, useCommandsOffer } from "./acts";
+import { CommandEntry } from "./CommandEntry";
+import { CommandLine } from "./CommandLine";
+import { earlierCommands, entriesOf, toolsIn } from "./entries";
+import { closeTerminal } from "./opening";
+
+const MOST_ENTRIES = 100;
+
+export default function TerminalPane({ view }: { view: ChatView }) {
+  const narrow = useNarrow();
+  const pane = useRef<HTMLElement>(null);
+  const offer = useCommandsOffer(view.id, view.news);
+  const displays = useToolDisplays(useMemo(() => toolsIn(view), [view]));
+  const running = useMemo(() => new Set(offer?.running.map(({ id }) => id)), [offer]);
+  const entries = useMemo(() => entriesOf(view, displays, running), [view, displays, running]);
+  const hasEarlier = useLive((live) => live.hasEarlier);
+  const mine = entries.findLast(({ own, status }) => own && status === "running");
+  useEffect(() => {
+    const before = document.activeElement;
+    (pane.current?.querySelector("input") ?? pane.current)?.focus();
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, []);
+  const stop = () => mine && void attempt(stopCommand(view.id, mine.id));
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === "Escape" && !event.defaultPrevented) {
+      event.preventDefault();
+      closeTerminal();
+    }
+  };
+  return (
+    <section
+      ref={pane}
+      id="terminal-pane"
+      tabIndex={-1}
+      aria-label={t.terminal}
+      onKeyDown={onKey}
+      className={clsx(
+        "flex min-h-0 flex-col bg-surface outline-none",
+        narrow ? "fixed inset-0 z-20" : "h-[42%] shrink-0 border-t border-line",
+      )}
+    >
+      <header className="flex h-11 shrink-0 items-center gap-2 border-b border-line px-3 thumb:h-14">
+        <SquareTerminal size={15} aria-hidden className="shrink-0 text-ink-3" />
+        <h2 className="text-sm font-medium">{t.terminal}</h2>
+        <IconButton label={t.closeTerminal} onClick={closeTerminal} className="ml-auto">
+          <X size={17} aria-hidden />
+        </IconButton>
+      </header>
+      <Log size={entries.reduce((all, { output }) => all + output.length + 1, 0)}>
+        {hasEarlier && (
+          <button
+            type="button"
+            onClick={() => void loadEarlier()}
+            className="mb-2 text-sm text-ink-2 underline underline-offset-2 hover:text-ink"
+          >
+            {t.earlier}
+          </button>
+        )}
+        {entries.length === 0 && <p className="py-2 text-sm text-ink-3">{t.nothingYet}</p>}
+        {entries.slice(-MOST_ENTRIES).map((entry) => (
+          <CommandEntry key={entry.id} entry={entry} />
+        ))}
+      </Log>
+      <CommandLine
+        chatId={view.id}
+        reason={offer?.reason ?? null}
+        running={mine?.command ?? null}
+        earlier={earlierCommands(entries)}
+        onStop={stop}
+      />
+    </section>
+  );
+}
+
+/** Stays at its end while more comes, unless the reader has scrolled up. */
+function Log({ size, children }: { size: number; children: React.ReactNode }) {
+  const box = useRef<HTMLDivElement>(null);
+  const sticks = useRef(true);
+  useLayoutEffect(() => {
+    if (sticks.current && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [size]);
+  return (
+    <div
+      ref={box}
+      role="log"
+      aria-label={t.commandsAndOutput}
+      aria-live="off"
+      tabIndex={0}
+      onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
+        sticks.current = scrollTop + clientHeight >= scrollHeight - 8;
+      }}
+      className="min-h-0 flex-1 overflow-auto px-3 py-2"
+    >
+      {children}
+    </div>
+  );
+}
