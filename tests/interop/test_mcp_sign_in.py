@@ -3,33 +3,14 @@
 import asyncio
 import json
 import stat
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any  # a test's own words
 from urllib.parse import parse_qs, urlsplit
 
 from support.live_server import TOKEN, LiveServer, live_server
-from support.real_mcp_servers import free_port
+from support.remote_accounts import accounts
 from support.scripted_model import call
 from support.spec import proves
-
-SERVER = Path(__file__).parents[1] / "support" / "oauth_mcp_server.py"
-
-
-@contextmanager
-def accounts(seconds: int = 3600) -> Iterator[str]:
-    port = free_port()
-    process = subprocess.Popen(
-        [sys.executable, str(SERVER), str(port), str(seconds)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        process.kill()
-        process.wait()
 
 
 async def state(client: LiveServer, wanted: str, *, field: str = "sign_in", again: bool = False) -> dict[str, Any]:

@@ -23,10 +23,12 @@ from support.scripted_model import call
 from support.spec import proves
 
 SECONDS = 40.0
-# `make test` takes one program of each generation and language, and two transports; `make test-mcp` takes all.
+# `make test` takes one program of each generation and language, and one remote transport; `make test-mcp` takes all.
+# Each program is used by one test alone: a test kills all processes of its program.
 ALL = "ANYCOWORK_ALL_MCP_SERVERS" in os.environ
 PROGRAMS = ["filesystem", "git", "memory", "time"] if ALL else ["filesystem", "git"]
-TRANSPORTS = ["stdio", "streamableHttp", "sse"] if ALL else ["stdio", "streamableHttp"]
+TRANSPORTS = ["streamableHttp", "sse"] if ALL else ["streamableHttp"]
+ECHO = call("everything__echo", message="hello")
 LONG = call("everything__trigger-long-running-operation", duration=30, steps=30)
 
 
@@ -36,7 +38,8 @@ def installed() -> None:
 
 
 async def ready(client: LiveServer, config: dict[str, Any]) -> dict[str, Any]:
-    await client.ask("POST", "/mcp/servers", config, expect=201)
+    """Adds it and connects it, once for a program; a remote one may take a while to listen."""
+    await client.ask("POST", "/mcp/servers", {**config, "enabled": False}, expect=201)
     shown: dict[str, Any] = {}
     async with asyncio.timeout(SECONDS):
         while shown.get("status") != "ready":
@@ -96,7 +99,7 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", *identity, "-C", str(folder), *words], check=True, capture_output=True)
 
 
-@proves("MCP-1/1", "MCP-1/3")
+@proves("MCP-1/1", "MCP-1/3", "PER-4")
 @pytest.mark.parametrize("name", PROGRAMS)
 async def test_a_program_by_others_is_called_lost_in_mid_call_and_back(tmp_path: Path, name: str) -> None:
     config, tool, parameters, expected = program(name, str(tmp_path / "workspace"))
@@ -112,6 +115,15 @@ async def test_a_program_by_others_is_called_lost_in_mid_call_and_back(tmp_path:
         assert signal_programs(config, signal.SIGSTOP)  # so that the next call is under way for sure
         await killed_in_mid_call(client, name, lambda: signal_programs(config, signal.SIGKILL))
         assert expected in (await result_of(client))["content"]
+        if name == "filesystem":
+            await changes_no_file(client)
+
+
+async def changes_no_file(client: LiveServer) -> None:
+    path = client.workspace / "a.txt"
+    client.model.replies += [call("filesystem__write_file", path=str(path), content="new\n"), "Done."]
+    assert (await result_of(client))["payload"]["status"] == "error"
+    assert path.read_text() == "old\n"
 
 
 def program(name: str, workspace: str) -> tuple[dict[str, Any], str, dict[str, Any], str]:
@@ -129,34 +141,29 @@ def program(name: str, workspace: str) -> tuple[dict[str, Any], str, dict[str, A
             return python_server(name), "get_current_time", {"timezone": "Europe/Berlin"}, "Europe/Berlin"
 
 
-@proves("MCP-1/1", "PER-4")
-async def test_the_filesystem_server_changes_no_file_of_the_workspace(tmp_path: Path) -> None:
-    path = str(tmp_path / "workspace" / "a.txt")
-    write = call("filesystem__write_file", path=path, content="new\n")
-    async with live_server(tmp_path, replies=[write, "Done."], files={"a.txt": "old\n"}) as client:
-        await ready(client, node_server("filesystem"))
-        result = await result_of(client)
-        assert result["payload"]["status"] == "error"
-        assert Path(path).read_text() == "old\n"
+@proves("MCP-1/1", "MCP-1/3", "MCP-3/1", "MCP-3/2")
+async def test_everything_as_a_program_offers_asks_is_lost_in_mid_call_and_back(tmp_path: Path) -> None:
+    config = node_server("everything")
+    async with live_server(tmp_path) as client:
+        shown = await ready(client, config)
+        assert not shown["problems"]
+        await offers_resources_prompts_and_roots(client)
+        await asks_the_person_with_a_form(client)
+        client.model.replies += [LONG, "It was lost.", ECHO, "Done."]
+        await killed_in_mid_call(client, "everything", lambda: signal_programs(config, signal.SIGKILL))
+        assert (await result_of(client))["content"] == "Echo: hello"
 
 
-@proves("MCP-1/1", "MCP-1/3")
+@proves("MCP-1/1", "MCP-1/2", "MCP-1/3")
 @pytest.mark.parametrize("how", TRANSPORTS)
 async def test_everything_is_called_lost_in_mid_call_and_back_over_each_transport(tmp_path: Path, how: str) -> None:
-    echo = call("everything__echo", message="hello")
-    replies = [echo, "Done.", LONG, "It was lost.", echo, "Done."]
-    async with live_server(tmp_path, replies=replies) as client:
-        if how == "stdio":
-            config = node_server("everything")
-            await ready(client, config)
-            assert (await result_of(client))["content"] == "Echo: hello"
-            await killed_in_mid_call(client, "everything", lambda: signal_programs(config, signal.SIGKILL))
-            assert (await result_of(client))["content"] == "Echo: hello"
-            return
+    async with live_server(tmp_path, replies=[ECHO, "Done."]) as client:
         with remote_everything(how) as (url, process):
-            transport = "sse" if how == "sse" else "http"
-            await ready(client, {"name": "everything", "url": url, "transport": transport})
+            await ready(client, {"name": "everything", "url": url, "transport": "sse" if how == "sse" else "http"})
             assert (await result_of(client))["content"] == "Echo: hello"
+            if how == "streamableHttp":
+                await shows_progress_is_cancelled_and_tells_of_changes(client)
+            client.model.replies += [LONG, "It was lost.", ECHO, "Done."]
             await killed_in_mid_call(client, "everything", process.kill)
         with remote_everything(how, int(url.split(":")[2].split("/")[0])):
             async with asyncio.timeout(SECONDS):
@@ -165,35 +172,31 @@ async def test_everything_is_called_lost_in_mid_call_and_back_over_each_transpor
             assert (await result_of(client))["content"] == "Echo: hello"
 
 
-@proves("MCP-3/1")
-async def test_everything_offers_resources_prompts_and_roots(tmp_path: Path) -> None:
-    replies = [
+async def offers_resources_prompts_and_roots(client: LiveServer) -> None:
+    client.model.replies += [
         call("everything__resources_read", uri="demo://resource/dynamic/text/1"),
         "Read.",
         call("everything__get-roots-list"),
         "Roots.",
         "Followed.",
     ]
-    async with live_server(tmp_path, replies=replies) as client:
-        shown = await ready(client, node_server("everything"))
-        assert not shown["problems"]
-        listed = (await client.ask("GET", "/mcp/resources"))["resources"]
-        assert {"demo://resource/dynamic/text/{resourceId}"} <= {one["uri"] for one in listed if one["template"]}
-        assert "Resource 1: This is a plaintext resource" in (await result_of(client))["content"]
-        assert client.workspace.as_uri() in (await result_of(client))["content"]
-        chat = await client.chat()
-        workflows = (await client.ask("GET", f"/workflows?context_id={chat.id}"))["workflows"]
-        parameters = {one["name"]: [two["name"] for two in one["parameters"]] for one in workflows}
-        assert parameters["everything__resource-prompt"] == ["resource_type", "resource_id"]
-        await chat.send("/everything__resource-prompt resource_type=Text resource_id=2")
-        await chat.decide()
-        (result,) = await chat.of_type("tool_result")
-        assert "resource with id: 2" in result["content"] and (await chat.last())["content"] == "Followed."
+    listed = (await client.ask("GET", "/mcp/resources"))["resources"]
+    assert {"demo://resource/dynamic/text/{resourceId}"} <= {one["uri"] for one in listed if one["template"]}
+    assert "Resource 1: This is a plaintext resource" in (await result_of(client))["content"]
+    assert client.workspace.as_uri() in (await result_of(client))["content"]
+    chat = await client.chat()
+    workflows = (await client.ask("GET", f"/workflows?context_id={chat.id}"))["workflows"]
+    parameters = {one["name"]: [two["name"] for two in one["parameters"]] for one in workflows}
+    assert parameters["everything__resource-prompt"] == ["resource_type", "resource_id"]
+    await chat.send("/everything__resource-prompt resource_type=Text resource_id=2")
+    await chat.decide()
+    (result,) = await chat.of_type("tool_result")
+    assert "resource with id: 2" in result["content"] and (await chat.last())["content"] == "Followed."
 
 
-@proves("MCP-3/2")
-async def test_everything_asks_the_person_with_a_form_of_many_kinds_of_fields(tmp_path: Path) -> None:
-    replies = [call("everything__trigger-elicitation-request"), "Done."]
+async def asks_the_person_with_a_form(client: LiveServer) -> None:
+    """One of many kinds of fields."""
+    client.model.replies += [call("everything__trigger-elicitation-request"), "Done."]
     given: list[dict[str, str]] = [
         {"custom": "Ada"},
         {"value": "anycowork:yes"},
@@ -211,51 +214,45 @@ async def test_everything_asks_the_person_with_a_form_of_many_kinds_of_fields(tm
         {"custom": "Tuna, fish-3"},
         {"value": "pet-2"},
     ]
-    async with live_server(tmp_path, replies=replies) as client:
-        await ready(client, node_server("everything"))
-        chat = await client.chat()
-        await allow(chat)
-        await seen(chat, "question")
-        for at, answer in enumerate(given):
-            question = (await chat.of_type("question"))[-1]
-            after = (await chat.show())["last_seq"]
-            await client.ask("POST", f"{chat.path}/questions/{question['id']}/answer", answer)
-            await seen(chat, "question" if at + 1 < len(given) else "turn-ended", after=after)
-        (result,) = await chat.of_type("tool_result")
-        sent = json.loads(result["content"].split("Raw result: ", 1)[1])
-        assert sent["action"] == "accept" and sent["content"] == {
-            "name": "Ada",
-            "check": True,
-            "firstLine": "It was a dark and stormy night.",
-            "email": "ada@example.org",
-            "birthdate": "2001-02-03",
-            "integer": 7,
-            "number": 3.14,
-            "untitledSingleSelectEnum": "Ross",
-            "untitledMultipleSelectEnum": ["Guitar", "Drums"],
-            "titledSingleSelectEnum": "hero-3",
-            "titledMultipleSelectEnum": ["fish-1", "fish-3"],
-            "legacyTitledEnum": "pet-2",
-        }
+    chat = await client.chat()
+    await allow(chat)
+    await seen(chat, "question")
+    for at, answer in enumerate(given):
+        question = (await chat.of_type("question"))[-1]
+        after = (await chat.show())["last_seq"]
+        await client.ask("POST", f"{chat.path}/questions/{question['id']}/answer", answer)
+        await seen(chat, "question" if at + 1 < len(given) else "turn-ended", after=after)
+    (result,) = await chat.of_type("tool_result")
+    sent = json.loads(result["content"].split("Raw result: ", 1)[1])
+    assert sent["action"] == "accept" and sent["content"] == {
+        "name": "Ada",
+        "check": True,
+        "firstLine": "It was a dark and stormy night.",
+        "email": "ada@example.org",
+        "birthdate": "2001-02-03",
+        "integer": 7,
+        "number": 3.14,
+        "untitledSingleSelectEnum": "Ross",
+        "untitledMultipleSelectEnum": ["Guitar", "Drums"],
+        "titledSingleSelectEnum": "hero-3",
+        "titledMultipleSelectEnum": ["fish-1", "fish-3"],
+        "legacyTitledEnum": "pet-2",
+    }
 
 
-@proves("MCP-1/2")
-async def test_everything_shows_progress_is_cancelled_and_tells_of_changes(tmp_path: Path) -> None:
+async def shows_progress_is_cancelled_and_tells_of_changes(client: LiveServer) -> None:
     data = "data:text/plain;base64,aGVsbG8="
-    replies = [LONG, call("everything__gzip-file-as-resource", name="new.gz", data=data), "Made."]
-    with remote_everything("streamableHttp") as (url, _):
-        async with live_server(tmp_path, replies=replies) as client:
-            await ready(client, {"name": "everything", "url": url})
-            chat = await client.chat()
-            await allow(chat)
-            async with asyncio.timeout(SECONDS):
-                async for event in chat.follow():
-                    if " of 30" in json.dumps(event):
-                        break
-            await client.ask("POST", f"{chat.path}/stop", {})
-            assert [one["status"] for one in await chat.results()] == ["cancelled"]
-            await result_of(client)
-            found: set[str] = set()
-            async with asyncio.timeout(SECONDS):
-                while "demo://resource/session/new.gz" not in found:
-                    found = {one["uri"] for one in (await client.ask("GET", "/mcp/resources"))["resources"]}
+    client.model.replies += [LONG, call("everything__gzip-file-as-resource", name="new.gz", data=data), "Made."]
+    chat = await client.chat()
+    await allow(chat)
+    async with asyncio.timeout(SECONDS):
+        async for event in chat.follow():
+            if " of 30" in json.dumps(event):
+                break
+    await client.ask("POST", f"{chat.path}/stop", {})
+    assert [one["status"] for one in await chat.results()] == ["cancelled"]
+    await result_of(client)
+    found: set[str] = set()
+    async with asyncio.timeout(SECONDS):
+        while "demo://resource/session/new.gz" not in found:
+            found = {one["uri"] for one in (await client.ask("GET", "/mcp/resources"))["resources"]}

@@ -32,9 +32,10 @@ def elicit(schema):
 
 def sample(arguments):
     if not SAMPLES[0]: return "no sampling here"
-    told = []
+    told, text = [], {{"type": "text", "text": arguments.get("text", "")}}
+    params = arguments.get("params") or {{"messages": [{{"role": "user", "content": text}}], "maxTokens": 100}}
     for number in range(arguments.get("times", 1)):
-        send({{"id": "sample-%d" % number, "method": "sampling/createMessage", "params": arguments["params"]}})
+        send({{"id": "sample-%d" % number, "method": "sampling/createMessage", "params": params}})
         for line in sys.stdin:
             answer = json.loads(line)
             if answer.get("id") == "sample-%d" % number:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any  # a test's own words
 
@@ -22,6 +23,7 @@ def install_servers() -> None:
     subprocess.run([sys.executable, str(ROOT / "scripts" / "interop.py"), "mcp"], check=True, timeout=100)
 
 
+@cache
 def node() -> str:
     """The Node that the web UI is built with."""
     code = "import sys; sys.path.insert(0, sys.argv[1]); import webui; print(webui.find_node())"

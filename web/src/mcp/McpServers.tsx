@@ -21,8 +21,9 @@ export function McpServers() {
   const { data: servers = [] } = useQuery({
     queryKey: SERVERS,
     queryFn: async () => (await given(api.GET("/mcp/servers"))).servers,
-    refetchInterval: ({ state }) => (state.data?.some((server) => server.sign_in === "open") ? 2_000 : false),
+    refetchInterval: ({ state }) => (state.data?.some(isChanging) ? 1_000 : false),
   });
+  const [signInPages, setSignInPages] = useState<Readonly<Record<string, string>>>({});
   const [busy, setBusy] = useState<string | null>(null);
   const again = () => queries.invalidateQueries({ queryKey: SERVERS });
   const test = async (name: string) => {
@@ -38,7 +39,9 @@ export function McpServers() {
   const signIn = async (name: string) => {
     await attempt(
       given(api.POST("/mcp/servers/{name}/sign-in", { params: { path: { name } } })).then(({ address }) => {
+        // A browser opens no page that comes too long after the click: the link does the same.
         window.open(address, "_blank", "noopener,noreferrer");
+        setSignInPages((pages) => ({ ...pages, [name]: address }));
         say(t.signInOpened(name));
       }),
     );
@@ -66,6 +69,7 @@ export function McpServers() {
               key={server.name}
               server={server}
               busy={busy === server.name}
+              signInPage={server.sign_in === "open" ? signInPages[server.name] : undefined}
               onTest={() => void test(server.name)}
               onSignIn={() => void signIn(server.name)}
               onRemove={() => void remove(server.name)}
@@ -82,13 +86,14 @@ export function McpServers() {
 interface Props {
   server: Server;
   busy: boolean;
+  signInPage: string | undefined;
   onTest: () => void;
   onSignIn: () => void;
   onRemove: () => void;
   onChange: (changes: ToolChanges) => void;
 }
 
-function ServerLine({ server, busy, onTest, onSignIn, onRemove, onChange }: Props) {
+function ServerLine({ server, busy, signInPage, onTest, onSignIn, onRemove, onChange }: Props) {
   return (
     <li className="space-y-2 px-4 py-3.5 text-sm">
       <div className="flex flex-wrap items-center gap-2">
@@ -113,6 +118,13 @@ function ServerLine({ server, busy, onTest, onSignIn, onRemove, onChange }: Prop
         {server.url ?? server.module ?? [server.command, ...server.args].join(" ")}
       </p>
       {server.error && <p className="break-words text-warn">{server.error}</p>}
+      {signInPage && (
+        <p>
+          <a href={signInPage} target="_blank" rel="noopener noreferrer" className="underline">
+            {t.signInPage(server.name)}
+          </a>
+        </p>
+      )}
       <Lines label={t.problems(server.name)} lines={server.problems} />
       {server.tools.length > 0 && <ServerTools server={server} onChange={onChange} />}
       <div>
@@ -164,6 +176,11 @@ function StatusMark({ status }: { status: Server["status"] }) {
       {t.status[status] ?? status}
     </span>
   );
+}
+
+/** Whether the server's state is about to change without anything that is done on this page. */
+function isChanging(server: Server): boolean {
+  return server.sign_in === "open" || server.status === "connecting";
 }
 
 function offered(server: Server): number {

@@ -81,6 +81,21 @@ it("tests with one click and switches single tools", async () => {
   expect(sent).toHaveBeenCalledWith("PATCH", "/mcp/servers/{name}", { read_only: ["log"] });
 });
 
+it("opens the page to sign in at, and links it for browsers that block that", async () => {
+  const address = "https://far.example/authorize?state=1";
+  const far = { ...SERVER, status: "failed", sign_in: "open", url: "https://far.example/mcp" };
+  house([far] as never);
+  vi.spyOn(api, "POST").mockResolvedValue({ data: { address }, response: new Response() } as never);
+  const opened = vi.spyOn(window, "open").mockReturnValue(null);
+  const { container } = show(<McpServers />);
+  expect(screen.queryByRole("link")).toBeNull();
+  await userEvent.click(await screen.findByRole("button", { name: "Sign in to git" }));
+  const link = await screen.findByRole("link", { name: "Open the sign-in page of git" });
+  expect([link.getAttribute("href"), link.getAttribute("rel")]).toEqual([address, "noopener noreferrer"]);
+  expect(opened).toHaveBeenCalledWith(address, "_blank", "noopener,noreferrer");
+  await expectAccessible(container);
+});
+
 it("adds a well-known server from the catalogue", async () => {
   const sent = house([]);
   show(<McpServers />);

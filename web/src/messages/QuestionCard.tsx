@@ -39,7 +39,7 @@ export function QuestionCard({ message, question, standing, sending = false, onA
           {open ? t.theAgentAsks : t.asked}
           <SeverityMark severity={question.severity} />
         </div>
-        <p className="font-medium">
+        <p className="font-medium break-words whitespace-pre-wrap">
           <Inline text={question.conflict ? question.question.split("\n\n")[0]! : question.question} />
         </p>
         {question.conflict && (

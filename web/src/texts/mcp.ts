@@ -16,6 +16,7 @@ export const en = {
   signIn: "Sign in",
   signInName: (name: string) => `Sign in to ${name}`,
   signInOpened: (name: string) => `Log in to ${name} in the page that has opened.`,
+  signInPage: (name: string) => `Open the sign-in page of ${name}`,
   install: (command: string) => `Install it with: ${command}`,
   test: "Test",
   testName: (name: string) => `Test ${name}`,

@@ -16,6 +16,7 @@ export const mcp: Texts = {
   signIn: "Anmelden",
   signInName: (name: string) => `Bei ${name} anmelden`,
   signInOpened: (name: string) => `Melde dich auf der geöffneten Seite bei ${name} an.`,
+  signInPage: (name: string) => `Anmeldeseite von ${name} öffnen`,
   install: (command: string) => `Installieren mit: ${command}`,
   test: "Testen",
   testName: (name: string) => `${name} testen`,

@@ -1,0 +1,89 @@
+"""MCP servers in a real browser: signing in to a remote one, and a server that wants the person's model to answer a prompt."""
+
+from pathlib import Path
+
+from playwright.async_api import Page, expect
+
+from e2e.browsing import at_the_page, start_chat, violations
+from support.raw_mcp_server import offered, raw_server
+from support.remote_accounts import accounts
+from support.scripted_model import call
+from support.spec import proves
+
+PROMPT = {"type": "object", "properties": {"text": {"type": "string"}}}
+
+
+async def open_settings(page: Page) -> None:
+    await page.goto(page.url.split("#")[0] + "#/settings/mcp")
+    await expect(page.get_by_role("form", name="Add a server")).to_be_visible()
+
+
+@proves("MCP-1/1")
+async def test_a_person_signs_in_to_a_remote_server_from_the_settings_page(tmp_path: Path) -> None:
+    with accounts() as url:
+        async with at_the_page(tmp_path) as (page, _):
+            await open_settings(page)
+            form = page.get_by_role("form", name="Add a server")
+            await form.get_by_label("Name").fill("far")
+            await form.get_by_label("Program or address").fill(url)
+            await form.get_by_role("button", name="Add and test").click()
+            sign_in = page.get_by_role("button", name="Sign in to far")
+            await expect(sign_in).to_be_visible()
+            await expect(page.get_by_text("failed", exact=True)).to_be_visible()
+            # As a browser does that opens no page so long after the click.
+            await page.evaluate("window.open = () => null")
+            await sign_in.click()
+            link = page.get_by_role("link", name="Open the sign-in page of far")
+            await expect(link).to_be_visible()
+            async with page.context.expect_page() as opened:
+                await link.click()
+            other = await opened.value
+            await expect(other.get_by_text("You can close this page")).to_be_visible()
+            await expect(page.get_by_text("ready", exact=True)).to_be_visible()
+            await expect(page.get_by_text("Tools of far (1)")).to_be_visible()
+            await expect(sign_in).to_have_count(0)
+            await expect(link).to_have_count(0)
+            assert await violations(page) == []
+            kept = (tmp_path / "data" / "mcp-tokens.json").read_text()
+            assert "access_token" in kept and "access_token" not in await page.content()
+
+
+@proves("APR-8")
+async def test_a_server_asks_the_persons_model_only_when_that_is_switched_on_and_each_prompt_allowed(
+    tmp_path: Path,
+) -> None:
+    asked = call("raw__sample", text="Say\n<b>hello</b>.")
+    replies = [asked, "First.", asked, "Second.", asked, "Hello to you.", "Third."]
+    async with at_the_page(tmp_path, replies=replies) as (page, client):
+        config = raw_server(tmp_path / "far", [offered("sample", PROMPT)])
+        await client.ask("POST", "/mcp/servers", config, expect=201)
+        await client.ask("POST", "/mcp/servers/raw/connect", {})
+
+        async def ask(words: str) -> None:
+            await start_chat(page, words)
+            await page.get_by_role("button", name="Allow once").click()
+
+        await ask("before")
+        await expect(page.get_by_text("First.", exact=True)).to_be_visible()
+        assert await page.get_by_role("region", name="Question").count() == 0
+        assert len(client.model.requests) == 2, "off by default: the server cannot ask"
+        await open_settings(page)
+        switch = page.get_by_role("checkbox", name="raw may ask your model")
+        await expect(switch).not_to_be_checked()
+        await switch.click()
+        await expect(switch).to_be_checked()
+        await expect(page.get_by_text("ready", exact=True)).to_be_visible()
+        await page.get_by_text("Log of raw").click()
+        await expect(page.get_by_text("noise on stderr").first).to_be_visible()
+        for words, choice, end in (("no", "Do not send it", "Second."), ("yes", "Send it once", "Third.")):
+            await page.get_by_role("link", name="New chat").first.click()
+            await ask(words)
+            question = page.get_by_role("region", name="Question")
+            await expect(question).to_contain_text("wants your model to answer this prompt")
+            await expect(question).to_contain_text("<b>hello</b>.")
+            before = len(client.model.requests)
+            if words == "no":
+                assert await violations(page) == []
+            await question.get_by_role("button", name=choice).click()
+            await expect(page.get_by_text(end, exact=True)).to_be_visible()
+            assert len(client.model.requests) - before == (2 if words == "yes" else 1)
