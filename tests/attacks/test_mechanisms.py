@@ -345,7 +345,7 @@ SANDBOX = [
     Mechanism(
         "paths that need a person's word",
         brought_home("echo obey > AGENTS.md", "AGENTS.md"),
-        without(delta_check, "_needs_word", nothing_found),
+        without(delta_check, "_needs_approval", nothing_found),
     ),
     Mechanism(
         "the role's word on the changes",
