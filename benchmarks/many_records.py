@@ -28,8 +28,9 @@ sys.argv = ["anycowork", "audit", "verify", *sys.argv[2:], "--data-dir", sys.arg
 try:
     runpy.run_module("anycowork.cli.main", run_name="__main__")
 finally:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    print(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, file=sys.stderr)
+    used = resource.getrusage(resource.RUSAGE_SELF)  # not its memory: that of the process before exec counts there
+    peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM:"))
+    print(used.ru_utime + used.ru_stime, int(peak) / 1024, file=sys.stderr)
 """
 
 

@@ -19,6 +19,7 @@ BENCHMARKS = (
     "appends",
     "jobs",
     "job_memory",
+    "task_starts",
     "startup",
     "last_200",
     "sse_fanout",

@@ -5,6 +5,7 @@ An attempt prints GOT where it believes to have succeeded.
 
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
@@ -127,8 +128,21 @@ def neighbours(bench: ToolWorkspace) -> Iterator[Neighbours]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with another in it, to be copied: making one takes four processes."""
+    made = tmp_path_factory.mktemp("repository")
+    git = ["git", "-c", "init.defaultBranch=main", "-c", "user.name=a", "-c", "user.email=a@b"]
+    nobodys = {**os.environ, "HOME": str(made / "no-home")}
+    for folder in (made, made / "sub"):
+        folder.mkdir(exist_ok=True)
+        subprocess.run([*git, "init", "-q"], cwd=folder, check=True, env=nobodys)
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], cwd=folder, check=True, env=nobodys)
+    return made
+
+
 @pytest.fixture
-def prey(bench: ToolWorkspace, monkeypatch: pytest.MonkeyPatch) -> ToolWorkspace:
+def prey(bench: ToolWorkspace, repository: Path, monkeypatch: pytest.MonkeyPatch) -> ToolWorkspace:
     """A repository with another in it, a neighbour with secrets, and a server with a token in its environment."""
     for folder in ("secret", "home/.ssh/id_ed25519", "home/.netrc", "data/token"):
         target = bench.outside / folder
@@ -137,11 +151,7 @@ def prey(bench: ToolWorkspace, monkeypatch: pytest.MonkeyPatch) -> ToolWorkspace
     monkeypatch.setenv("HOME", str(bench.outside / "home"))
     monkeypatch.setenv("ANYCOWORK_TOKEN", SECRET)
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    git = ["git", "-c", "init.defaultBranch=main", "-c", "user.name=a", "-c", "user.email=a@b"]
-    for folder in (bench.root, bench.root / "sub"):
-        folder.mkdir(exist_ok=True)
-        subprocess.run([*git, "init", "-q"], cwd=folder, check=True)
-        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], cwd=folder, check=True)
+    shutil.copytree(repository, bench.root, symlinks=True, dirs_exist_ok=True)
     bench.write("a.txt", "old\n")
     bench.write("docs/one.md", "1\n")
     bench.write("docs/two.md", "2\n")

@@ -1,19 +1,22 @@
-"""Reads everything an export of a chat holds: its messages, its plans against what was done, and the end of its audit chain."""
+"""Writes a chat as a file: its messages, its plans against what was done, and the end of its audit chain.
+
+The file is made page by page while it is sent, so that a chat of any length takes the same memory.
+"""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from enum import StrEnum
 from typing import Protocol, assert_never
 
-import msgspec
-
-from anycowork.chats.export_html import html_report
-from anycowork.chats.export_markdown import markdown
+from anycowork.chats.export_html import HtmlReport
+from anycowork.chats.export_json import JsonExport
+from anycowork.chats.export_markdown import MarkdownExport
 from anycowork.chats.exported_chat import ExportedChat
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.domain.audit import ChainEnd, ChainHead
-from anycowork.domain.messages import Json
+from anycowork.domain.errors import NotFound
+from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Clock, Store
 from anycowork.domain.values import value
 
@@ -29,11 +32,24 @@ class ExportStore(Store, Protocol):
     def newest_head(self) -> ChainHead | None: ...
 
 
+class ExportWriter(Protocol):
+    """Writes one format, in this order: beginning, changes of all messages, all messages, end."""
+
+    has_changes: bool
+
+    def beginning(self) -> Iterable[str]: ...
+    def changes(self, messages: Sequence[Message]) -> Iterable[str]: ...
+    def messages(self, messages: Sequence[Message]) -> Iterable[str]: ...
+    def end(self) -> Iterable[str]: ...
+
+
 @value
 class ExportedFile:
+    """`content` fails half-way if the chat is deleted or the store refuses: what was sent until then is not the whole file."""
+
     name: str
     media_type: str
-    content: bytes
+    content: AsyncIterator[bytes]
 
 
 class ChatExport:
@@ -45,38 +61,42 @@ class ChatExport:
     async def export(self, chat_id: str, wanted: ExportFormat) -> ExportedFile:
         """Raises: NotFound."""
         chat = await require_chat(self._store, chat_id)
-        end = await self._store.chain_end(chat_id)  # read first: what comes later is not covered by it
+        end = await self._store.chain_end(
+            chat_id
+        )  # read first: what comes later is not covered by it, and not exported
         exported = ExportedChat(
             chat=chat,
-            messages=tuple(await self._store.history(chat_id)),
             plans=tuple(await self._plan_audit.of_chat(chat_id)),
             audit=_audit(end, self._store.newest_head()),
             at=self._clock.now(),
         )
-        return await asyncio.to_thread(_file, exported, wanted)  # a long chat takes seconds
+        writer, ending, media_type = _writer(exported, wanted)
+        content = self._content(chat_id, writer, end.seq if end else 0)
+        return ExportedFile(_name(chat.title, ending), media_type, content)
+
+    async def _content(self, chat_id: str, writer: ExportWriter, up_to: int) -> AsyncIterator[bytes]:
+        """Raises: NotFound if the chat is deleted meanwhile."""
+        yield _encoded(writer.beginning())
+        if writer.has_changes:
+            async for page in self._store.message_pages(chat_id, up_to=up_to):
+                yield await asyncio.to_thread(_encoded, writer.changes(page))
+        async for page in self._store.message_pages(chat_id, up_to=up_to):
+            yield await asyncio.to_thread(_encoded, writer.messages(page))
+        if await self._store.chain_end(chat_id) is None:
+            raise NotFound("chat", chat_id)
+        yield _encoded(writer.end())
 
 
-def _file(exported: ExportedChat, wanted: ExportFormat) -> ExportedFile:
-    title = exported.chat.title
+def _writer(exported: ExportedChat, wanted: ExportFormat) -> tuple[ExportWriter, str, str]:
     match wanted:
         case ExportFormat.MARKDOWN:
-            return ExportedFile(_name(title, "md"), "text/markdown; charset=utf-8", _bytes(markdown(exported)))
+            return MarkdownExport(exported), "md", "text/markdown; charset=utf-8"
         case ExportFormat.HTML:
-            return ExportedFile(_name(title, "html"), "text/html; charset=utf-8", _bytes(html_report(exported)))
+            return HtmlReport(exported), "html", "text/html; charset=utf-8"
         case ExportFormat.JSON:
-            return ExportedFile(_name(title, "json"), "application/json", _json(exported))
+            return JsonExport(exported), "json", "application/json"
         case _:
             assert_never(wanted)
-
-
-def _json(exported: ExportedChat) -> bytes:
-    """Return the form that `anycowork import` reads."""
-    whole: dict[str, object] = {
-        **exported.chat.to_json(),
-        "messages": [message.to_json() for message in exported.messages],
-        "exported": {"at": exported.at, "audit": exported.audit, "plans": list(exported.plans)},
-    }
-    return msgspec.json.format(msgspec.json.encode(whole), indent=1)
 
 
 def _audit(end: ChainEnd | None, newest: ChainHead | None) -> Json:
@@ -91,5 +111,6 @@ def _name(title: str, ending: str) -> str:
     return f"{'-'.join(words) or 'chat'}.{ending}"
 
 
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
+def _encoded(lines: Iterable[str]) -> bytes:
+    """Return the lines, each with its line break."""
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")

@@ -3,13 +3,14 @@
 Every text is escaped, and the page's own policy allows neither scripts nor requests.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from anycowork.chats.exported_chat import (
     ExportedChat,
     author,
     call_line,
+    diffs,
     printed_by_person,
     step_lines,
     unplanned_lines,
@@ -31,25 +32,48 @@ code { overflow-wrap: anywhere } summary { cursor: pointer } .person { border-le
 """
 
 
-def html_report(exported: ExportedChat) -> str:
-    return "\n".join(_lines(exported)) + "\n"
+class HtmlReport:
+    """All diffs come before the conversation, so that the messages are read twice."""
 
+    has_changes = True
 
-def _lines(exported: ExportedChat) -> Iterator[str]:
-    title = _text(exported.chat.title)
-    yield f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>'
-    yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>"
-    yield from _facts(exported.facts())
-    yield from _plans(exported)
-    yield from _changes(exported)
-    yield "<h2>Conversation</h2>"
-    for message in exported.messages:
-        yield from _message(message)
-    yield "<h2>Audit</h2>"
-    yield from _facts(exported.audit_facts())
-    yield "</body>\n</html>"
+    def __init__(self, exported: ExportedChat) -> None:
+        self._exported = exported
+        self._changes_begun = False
+        self._conversation_begun = False
+
+    def beginning(self) -> Iterator[str]:
+        title = _text(self._exported.chat.title)
+        yield f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>'
+        yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        yield f"<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>"
+        yield from _facts(self._exported.facts())
+        yield from _plans(self._exported)
+
+    def changes(self, messages: Sequence[Message]) -> Iterator[str]:
+        for tool, diff in diffs(messages):
+            if not self._changes_begun:
+                self._changes_begun = True
+                yield "<h2>Changes</h2>"
+            yield f"<h3>{_text(tool)}</h3>"
+            yield _diff(diff)
+
+    def messages(self, messages: Sequence[Message]) -> Iterator[str]:
+        yield from self._conversation_heading()
+        for message in messages:
+            yield from _message(message)
+
+    def end(self) -> Iterator[str]:
+        yield from self._conversation_heading()
+        yield "<h2>Audit</h2>"
+        yield from _facts(self._exported.audit_facts())
+        yield "</body>\n</html>"
+
+    def _conversation_heading(self) -> Iterator[str]:
+        if not self._conversation_begun:
+            self._conversation_begun = True
+            yield "<h2>Conversation</h2>"
 
 
 def _facts(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -70,15 +94,6 @@ def _plans(exported: ExportedChat) -> Iterator[str]:
         yield "</tbody></table>"
         if unplanned := unplanned_lines(plan):
             yield f"<p>Outside the plan:</p><ul>{''.join(f'<li>{_text(line)}</li>' for line in unplanned)}</ul>"
-
-
-def _changes(exported: ExportedChat) -> Iterator[str]:
-    diffs = list(exported.diffs())
-    if diffs:
-        yield "<h2>Changes</h2>"
-    for tool, diff in diffs:
-        yield f"<h3>{_text(tool)}</h3>"
-        yield _diff(diff)
 
 
 def _message(message: Message) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Writes a chat as Markdown. Text of messages stays as it is; calls, output and diffs stand in fences that nothing in them can end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -17,22 +17,31 @@ from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.person_commands import PERSON_COMMAND
 
 
-def markdown(exported: ExportedChat) -> str:
-    return "\n".join(_lines(exported)).rstrip() + "\n"
+class MarkdownExport:
+    has_changes = False
 
+    def __init__(self, exported: ExportedChat) -> None:
+        self._exported = exported
 
-def _lines(exported: ExportedChat) -> Iterator[str]:
-    yield f"# {_one_line(exported.chat.title)}"
-    yield ""
-    yield from (f"- {name}: {_code(value)}" for name, value in exported.facts())
-    for message in exported.messages:
+    def beginning(self) -> Iterator[str]:
+        yield f"# {_one_line(self._exported.chat.title)}"
         yield ""
-        yield from _message(message)
-    yield from _plans(exported)
-    yield ""
-    yield "## Audit"
-    yield ""
-    yield from (f"- {name}: {_code(value)}" for name, value in exported.audit_facts())
+        yield from (f"- {name}: {_code(value)}" for name, value in self._exported.facts())
+
+    def changes(self, messages: Sequence[Message]) -> Iterable[str]:
+        return ()
+
+    def messages(self, messages: Sequence[Message]) -> Iterator[str]:
+        for message in messages:
+            yield ""
+            yield from _message(message)
+
+    def end(self) -> Iterator[str]:
+        yield from _plans(self._exported)
+        yield ""
+        yield "## Audit"
+        yield ""
+        yield from (f"- {name}: {_code(value)}" for name, value in self._exported.audit_facts())
 
 
 def _message(message: Message) -> Iterator[str]:

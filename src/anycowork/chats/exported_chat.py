@@ -1,6 +1,6 @@
 """What an export shows of a chat, however it is written. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import JsonValue
 
@@ -14,8 +14,9 @@ _SPEAKERS = {Speaker.USER: "You", Speaker.ASSISTANT: "Agent", Speaker.SYSTEM: "A
 
 @value
 class ExportedChat:
+    """Everything but the messages, which are read while the file is written."""
+
     chat: Chat
-    messages: tuple[Message, ...]
     plans: tuple[Json, ...]
     audit: Json
     at: str
@@ -37,13 +38,14 @@ class ExportedChat:
         if isinstance(heads, dict):
             yield "Newest head of all chats", f"{heads.get('head')} (number {heads.get('count')})"
 
-    def diffs(self) -> Iterator[tuple[str, str]]:
-        """Yield what each change did to the files, in order: the tool, and the diff."""
-        for message in self.messages:
-            payload = message.payload or {}
-            diff = payload.get("diff")
-            if message.message_type is MessageType.TOOL_RESULT and isinstance(diff, str) and diff:
-                yield str(payload.get("tool") or "change"), diff
+
+def diffs(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:
+    """Yield what each change did to the files, in order: the tool, and the diff."""
+    for message in messages:
+        payload = message.payload or {}
+        diff = payload.get("diff")
+        if message.message_type is MessageType.TOOL_RESULT and isinstance(diff, str) and diff:
+            yield str(payload.get("tool") or "change"), diff
 
 
 def author(message: Message) -> str:

@@ -161,19 +161,20 @@ def _ok(call: Call) -> bool:
 
 async def read_spans(store: Store, chat_id: str) -> dict[str, Span]:
     """Return when each call of the chat began and ended, by call."""
-    return spans_of(await store.history(chat_id), await store.seconds_waited(chat_id))
+    spans, waited = dict[str, Span](), await store.seconds_waited(chat_id)
+    async for page in store.message_pages(chat_id, up_to=2**62):
+        _add_spans(spans, page, waited)
+    return spans
 
 
-def spans_of(history: Iterable[Message], waited: Mapping[str, float]) -> dict[str, Span]:
-    spans: dict[str, Span] = {}
-    for message in history:
+def _add_spans(spans: dict[str, Span], messages: Iterable[Message], waited: Mapping[str, float]) -> None:
+    for message in messages:
         payload = message.payload or {}
         if message.message_type is MessageType.TOOL_CALL:
             spans[str(payload.get("id"))] = Span(message.created_at)
         elif message.message_type is MessageType.TOOL_RESULT:
             call_id = str(payload.get("tool_call_id"))
             spans[call_id] = Span(spans.get(call_id, Span()).began, message.created_at, waited.get(call_id, 0.0))
-    return spans
 
 
 def _parsed_time(written: str) -> datetime:

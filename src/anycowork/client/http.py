@@ -51,9 +51,17 @@ class ServerClient:
     async def get(self, path: str) -> Json:
         return await self._ask("GET", path)
 
-    async def get_bytes(self, path: str) -> bytes:
-        """Returns the body as it was sent."""
-        return await self._send("GET", path)
+    async def download(self, path: str) -> AsyncIterator[bytes]:
+        """Yields the body as it comes. Raises: ServerRefused; ServerUnreachable, also if the body ends half-way."""
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=REQUEST_SECONDS, sock_read=SILENCE_SECONDS)
+        try:
+            async with self._session.get(self.url + path, timeout=limits) as response:
+                if response.status >= 400:
+                    raise _answered(response.status, await response.read())
+                async for piece in response.content.iter_any():
+                    yield piece
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise ServerUnreachable(_GONE.format(url=self.url)) from error
 
     async def post(self, path: str, body: Mapping[str, JsonValue] | None = None) -> Json:
         return await self._ask("POST", path, body or {})

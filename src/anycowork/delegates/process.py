@@ -47,7 +47,7 @@ async def delegate_process(
                 start_words(held=False),
                 transaction.jail.origin,
                 transaction.stage,
-                source=transaction.jail.root,
+                source=transaction.jail.layers,
                 cache_kept=False,
                 environment=proxy_environment(reach) if reach else None,
                 held_back=reach is not None,

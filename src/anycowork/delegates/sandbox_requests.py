@@ -130,7 +130,7 @@ class SandboxRequests:
         ended, _ = await program.run(
             self._transaction.jail.origin,
             self._transaction.stage,
-            source=self._transaction.jail.root,
+            source=self._transaction.jail.layers,
             masks=self._transaction.covered.masks,
         )
         return ended

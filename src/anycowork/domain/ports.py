@@ -1,6 +1,6 @@
 """The ports: Protocols that inner packages depend on. Adapters implement them; `app.py` wires both together."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -113,6 +113,9 @@ class Store(Protocol):
 
     async def history(self, chat_id: str) -> list[Message]:
         """Return every message of the chat, ascending."""
+
+    def message_pages(self, chat_id: str, *, up_to: int) -> AsyncIterator[list[Message]]:
+        """Yield every message up to this number, ascending, in pages of bounded size."""
 
     async def recent_history(
         self, chat_id: str, *, since: str, until: Callable[[Message], bool] | None = None
@@ -334,13 +337,21 @@ class Workspaces(Protocol):
 
 
 class TaskWorkspaces(Protocol):
-    """The private copies of a workspace that the tasks of a job work in. `Workspaces.open` opens a copy like any other workspace."""
+    """The workspaces of a job's writing tasks, each apart from the others: a layer over the workspace that it starts from, or a copy of it.
+
+    `Workspaces.open` opens one like any other workspace.
+    """
 
     async def create(self, root: str) -> str:
-        """Copy a workspace, or a copy of one; return the copy's root. It stays until it is removed. Raises: ToolFault, BadWorkspace."""
+        """Start from a workspace, or from a task's own; return the new one's root. It stays until it is removed. Raises: ToolFault,
+        BadWorkspace."""
 
     async def remove(self, copy: str) -> None:
         """Remove a copy with everything in it; one that is gone already is no fault."""
+
+    async def hold_versions(self, target: str, paths: Sequence[str], gone: Sequence[str]) -> None:
+        """Keep what the tasks that started from `target` see at these paths. `gone` are those of them that will be removed or replaced by
+        another kind of entry. Call it before anything changes, under the lease of `target`."""
 
     async def has_commits(self, copy: str) -> bool:
         """Return whether commits were made with git in the copy. They cannot be merged like files."""

@@ -1,4 +1,4 @@
-"""Writes what a task changed in its private copy into the workspace, or into the copy that collects a job's changes.
+"""Writes what a task changed in its own workspace into the chat's, or into the one that collects a job's changes.
 
 What the task changed is known from its recorded changes. A file that somebody else changed too is merged line by line; where that is not
 possible, nothing is written and a person decides. The write is a recorded change: it is finished after a crash, and can be undone.
@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from anycowork.domain import event_factory
 from anycowork.domain.journal import Change, RequireLease
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import Clock, Journal, Workspace, Workspaces
+from anycowork.domain.ports import Clock, Journal, TaskWorkspaces, Workspace, Workspaces
 from anycowork.domain.snapshot_ports import SnapshotRows, Snapshots
 from anycowork.domain.snapshots import (
     FileDifference,
+    Kind,
     PathImage,
     RestorePreview,
     Snapshot,
@@ -71,11 +72,19 @@ def choice_key(path: str, state: str) -> str:
 
 class TaskCommitter:
     def __init__(
-        self, *, journal: Journal, rows: SnapshotRows, workspaces: Workspaces, snapshots: Snapshots, clock: Clock
+        self,
+        *,
+        journal: Journal,
+        rows: SnapshotRows,
+        workspaces: Workspaces,
+        task_workspaces: TaskWorkspaces,
+        snapshots: Snapshots,
+        clock: Clock,
     ) -> None:
         self._journal = journal
         self._rows = rows
         self._workspaces = workspaces
+        self._task_workspaces = task_workspaces
         self._snapshots = snapshots
         self._clock = clock
 
@@ -120,6 +129,7 @@ class TaskCommitter:
             meant = self._snapshots.meant(before, merge.writes)
             writes = (RequireLease(folder.root, epoch), before, meant)
             await self._journal.write(Change(chat_id, writes, (event_factory.snapshot(before),)))
+            await self._task_workspaces.hold_versions(target, *_changing(merge.writes))
             done = await self._snapshots.restore(folder, merge.writes)
             after = await self._snapshots.after(before, folder)
             after = after or _unread(before, self._clock)
@@ -180,6 +190,16 @@ class TaskCommitter:
         task = await self._snapshots.contents(undo.target) if undo.target.has_content else None
         now = await self._snapshots.contents(undo.target, folder)
         return MergeConflict(undo.path, reason, state, _side(task), _side(now))
+
+
+def _changing(writes: Sequence[Undo]) -> tuple[list[str], list[str]]:
+    """Return all paths that will be written, and those that will be removed or replaced by another kind of entry."""
+    gone = [
+        undo.path
+        for undo in writes
+        if undo.target.kind is Kind.ABSENT or undo.expected is None or undo.expected.kind is not undo.target.kind
+    ]
+    return [undo.path for undo in writes], gone
 
 
 def _state(undo: Undo) -> str:

@@ -28,7 +28,7 @@ _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 @value
 class SandboxView:
-    """What a command sees: at `root` the files of `source`, if that is another folder.
+    """What a command sees: at `root` the files of `source`, if those are other folders: laid over each other, the topmost last.
 
     `cache` is the workspace's cache, if it gets one, and `cache_kept` whether its writes there stay;
     `packages` are the person's package caches; `environment` adds variables, such as those for the network; `masks` are the arguments
@@ -44,11 +44,11 @@ class SandboxView:
     sight: "VisiblePaths" = field(default_factory=lambda: VisiblePaths())
     masks: tuple[str, ...] = ()
     hidden_tools: tuple[str, ...] = ()
-    source: str | None = None
+    source: tuple[str, ...] = ()
 
     @property
-    def lower(self) -> str:
-        return self.source or self.root
+    def lower(self) -> tuple[str, ...]:
+        return self.source or (self.root,)
 
 
 @value
@@ -159,16 +159,21 @@ def _workspace(around: SandboxView) -> list[str]:
         case Layer.COPY:
             return ["--bind", str(around.stage.upper), around.root]
         case None:
-            return ["--ro-bind", around.lower, around.root] if around.sight.workspace else []
+            if not around.sight.workspace:
+                return []
+            overlay = _workspace_overlay(around)
+            return ["--ro-bind", *around.lower, around.root] if overlay is None else overlay.arguments()
         case _:
             assert_never(around.stage.layer)
 
 
 def _workspace_overlay(around: SandboxView) -> Overlay | None:
+    if around.stage.layer is None and len(around.lower) > 1:
+        return Overlay(around.lower, around.root, read_only=True) if around.sight.workspace else None
     if around.stage.layer is not Layer.OVERLAY:
         return None
     folder = _resolve(around.stage.folder.parent) / around.stage.folder.name
-    return Overlay((around.lower,), around.root, upper=str(folder / "upper"), work=str(folder / "work"))
+    return Overlay(around.lower, around.root, upper=str(folder / "upper"), work=str(folder / "work"))
 
 
 def _cache(around: SandboxView, scratch: str) -> list[str]:

@@ -128,7 +128,7 @@ class _Committer:
 
     def _can_copy_ahead(self, name: str, root: int, upper: Jail) -> bool:
         """Returns False if the workspace's folder is not writable: then each file is copied in its turn."""
-        if not lies_elsewhere(upper.root, self._jail.root):
+        if not lies_elsewhere(upper.root, self._jail.process_path):
             return False
         try:
             entries.remove(name, root)  # from an interrupted commit
@@ -273,7 +273,11 @@ class _Committer:
         known = self._seen.get(item.path)
         if known is not None and (known.inode, known.ctime) == (now.st_ino, now.st_ctime_ns):
             return True
+        if known is not None and known.kind == FILE and known.mode != now.st_mode & 0o777:
+            return False  # what is kept for undo has the mode that was scanned
         if item.before.startswith(TREE):
+            if self._resumed and self._jail.mount_number and stat.S_ISDIR(now.st_mode):
+                return True  # only this commit can have removed a part of it: nobody else writes in a task's layer
             return stat.S_ISDIR(now.st_mode) and item.before == TREE + tree_mark(name, parent)
         return _mark(name, parent, now) == item.before
 

@@ -24,8 +24,17 @@ def look(name: str, parent: int) -> os.stat_result | None:
 
 
 def remove_atomically(name: str, parent: int, temporary: str) -> None:
-    """Removes an entry, also a whole folder, atomically: renames it first, then deletes it piece by piece."""
-    os.rename(name, temporary, src_dir_fd=parent, dst_dir_fd=parent)
+    """Removes an entry, also a whole folder, atomically: renames it first, then deletes it piece by piece.
+
+    In an overlay, a folder of a lower layer cannot be renamed, and is deleted piece by piece at its place.
+    """
+    try:
+        os.rename(name, temporary, src_dir_fd=parent, dst_dir_fd=parent)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        remove(name, parent)
+        return
     remove(temporary, parent)
 
 

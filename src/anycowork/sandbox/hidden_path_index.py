@@ -112,14 +112,15 @@ class _MaskSearch:
 
     def _seen_folder(self, folder: tuple[str, ...]) -> SeenFolder | None:
         known = self.seen.get(folder) or self.known.get(folder)
+        layers = ["/".join((layer, *folder)) for layer in self.jail.layers]
         try:
-            if (same := unchanged("/".join((self.jail.root, *folder)), known)) is not None:
+            if (same := unchanged(layers, known)) is not None:
                 return same
         except OSError:
             pass  # opening it finds out what is wrong
         above = "".join(f"{part}/" for part in folder)
         with self.jail.folder(WorkspacePath(folder), flags=os.O_RDONLY) as fd:
-            return read_folder(fd, lambda entries: self._select(above, entries))
+            return read_folder(fd, lambda entries: self._select(above, entries), layers if len(layers) > 1 else ())
 
     def _select(self, above: str, entries: Entries) -> Selection:
         folders, names = [], []

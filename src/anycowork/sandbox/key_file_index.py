@@ -43,14 +43,24 @@ class KeyFileIndex:
         return tuple(found.values())
 
     def _withheld(self, jail: Jail, withholds: Callable[[str], bool]) -> Iterator[Mask]:
-        for path, is_folder in self._key_files(jail.root):
-            inside = list(_files_inside(jail.root, path)) if is_folder else [path]
+        for path, is_folder in self._in_any_layer(jail):
+            inside = list(_files_inside(jail.process_path, path)) if is_folder else [path]
             kept = [one for one in inside if withholds(one)]
             if is_folder and len(kept) == len(inside):
                 yield Mask(_place(path), is_folder=True)
                 continue
             masks = (_mask(jail, one) for one in kept)
             yield from (mask for mask in masks if mask is not None)
+
+    def _in_any_layer(self, jail: Jail) -> Iterator[tuple[str, bool]]:
+        """Yields them from each layer of the tree: all tasks of a job share what is known of their workspace."""
+        if len(jail.layers) == 1:
+            yield from self._key_files(*jail.layers)
+            return
+        for path, is_folder in dict.fromkeys(found for layer in jail.layers for found in self._key_files(layer)):
+            there = jail.stat(_place(path))  # a layer above may have removed it
+            if there is not None and stat.S_ISDIR(there.st_mode) == is_folder:
+                yield path, is_folder
 
     def _key_files(self, root: str) -> Iterator[tuple[str, bool]]:
         """Yields the path of each key file and key folder, and whether it is a folder."""
@@ -81,7 +91,7 @@ class KeyFileIndex:
 def _look(path: str, known: SeenFolder | None) -> SeenFolder | None:
     """Reads the folder unless it is known and unchanged; None if it is no folder any more or cannot be read."""
     try:
-        return unchanged(path, known) or read_folder(path, _select)
+        return unchanged([path], known) or read_folder(path, _select)
     except OSError:
         return None  # gone, or closed to the server, which runs commands as the same user or a weaker one
 

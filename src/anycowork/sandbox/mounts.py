@@ -17,15 +17,19 @@ _ESCAPED = str.maketrans({char: f"\\{char}" for char in "\\,:"})
 
 @value
 class Overlay:
-    """`lower` are absolute paths, the topmost last. Without `upper` and `work` the writes go to memory and are lost."""
+    """`lower` are absolute paths, the topmost last. Without `upper` and `work` the writes go to memory and are lost, or are refused if it
+    is `read_only`."""
 
     lower: tuple[str, ...]
     target: str
     upper: str | None = None
     work: str | None = None
+    read_only: bool = False
 
     def arguments(self) -> list[str]:
         sources = [word for place in self.lower for word in ("--overlay-src", place)]
+        if self.read_only:
+            return [*sources, "--ro-overlay", self.target]
         if self.upper is None or self.work is None:
             return [*sources, "--tmp-overlay", self.target]
         return [*sources, "--overlay", self.upper, self.work, self.target]
@@ -45,6 +49,8 @@ class Overlay:
     def _spelt(self, *, escaped: bool) -> str:
         # Bubblewrap reverses the order: the kernel expects the topmost first.
         lower = ":".join(_shown(place, escaped=escaped) for place in reversed(self.lower))
+        if self.read_only:
+            return f",lowerdir={lower},"
         if self.upper is None or self.work is None:
             return f",lowerdir={lower},upperdir=/tmp-overlay-upper-"
         upper, work = _shown(self.upper, escaped=escaped), _shown(self.work, escaped=escaped)

@@ -77,7 +77,7 @@ def copy_workspace(root: str, stage: Stage, *, most_bytes: int, spare: int) -> C
 
 def copy_tree(root: str, target_folder: str, *, most_bytes: int, spare: int) -> CopyManifest:
     """Copies everything in `root` into an empty folder; `spare` bytes must stay free on its disk. Blocking. Raises: TreeNotCopied."""
-    copied = CopyManifest(mounts=tuple(_mounts_in(root)))
+    copied = CopyManifest(mounts=tuple(mounts_in(root)))
     try:
         with _opened(root) as source, _opened(target_folder) as target:
             size = _size_of(source, most_bytes)
@@ -272,7 +272,7 @@ def _file(name: str, flags: int, folder: int | None) -> Iterator[int]:
         os.close(fd)
 
 
-def _mounts_in(root: str) -> Iterator[WorkspacePath]:
+def mounts_in(root: str) -> Iterator[WorkspacePath]:
     """Yields mount points inside, including bind mounts, which the device number does not reveal."""
     try:
         lines = _MOUNTS.read_text(errors="surrogateescape").splitlines()

@@ -113,7 +113,7 @@ class Sandbox:
         transaction = Transaction(stage, jail, self.staging, key_files=self.key_files, hidden_paths=self.hidden_paths)
         try:
             if layer is Layer.COPY:
-                transaction.copied = await run_uncancellable(lambda: self._copy_of(jail.root, stage))
+                transaction.copied = await run_uncancellable(lambda: self._copy_of(jail, stage))
             yield transaction
         finally:
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._end, transaction))
@@ -136,8 +136,8 @@ class Sandbox:
         transaction.end()
         self.staging.tidy()  # the command may have filled its cache
 
-    def _copy_of(self, root: str, stage: Stage) -> CopyManifest:
-        return copy_workspace(root, stage, most_bytes=self.most_copied, spare=self.limits.free_space)
+    def _copy_of(self, jail: Jail, stage: Stage) -> CopyManifest:
+        return copy_workspace(jail.process_path, stage, most_bytes=self.most_copied, spare=self.limits.free_space)
 
     def toolchains_for(self, root: str, runner: Runner) -> Toolchains:
         """Returns what a command in this workspace sees of the person's tools: what its user may read, without overlaps with the workspace."""
@@ -151,7 +151,7 @@ class Sandbox:
         root: str,
         stage: Stage,
         *,
-        source: str | None = None,
+        source: tuple[str, ...] = (),
         cache_kept: bool,
         environment: Mapping[str, str] | None = None,
         held_back: bool = False,
@@ -159,7 +159,7 @@ class Sandbox:
         sight: VisiblePaths | None = None,
         masks: tuple[Mask, ...] = (),
     ) -> Iterator[Launch]:
-        """The workspace is at `root`, and comes from `source` if that is another folder.
+        """The workspace is at `root`, and comes from the layers of `source` if those are other folders.
 
         With `held_back`, everything is set up, but the command waits for `let_go`. It cannot read `masks`. A command with its own `sight`
         is foreign code and shares no cache with the workspace's commands. Raises: ToolFault.

@@ -32,6 +32,11 @@ _HELD = "held"
 _CACHES = "caches"
 _COPIES = "copies"
 _ORIGIN = "origin"
+_LOWER = "lower"  # in a task's folder that holds a layer: the folders beneath it
+_COPY, _VIEW = (
+    "upper",
+    "view",
+)  # in a task's folder, what names its root: a copy with all files, or an empty folder where a layer has them
 _PACKAGES = "-packages"
 PACKAGE_WORK = "packages"  # in a stage: what overlays over package caches need besides their layers
 MOST_CACHED = 4 << 30
@@ -211,6 +216,38 @@ class Staging:
         remove_tree(stage.work)
         return stage.folder.rename(copies.resolve() / stage.id) / "upper"
 
+    def keep_layer(self, runner: Runner, origin: str, lower: Sequence[str], like: os.stat_result) -> Path:
+        """Makes a layer over the folders `lower`, whose root is `like` this; keeps it until `drop_copy`. Returns what names its root.
+
+        Only the layer itself belongs to the user that commands run as: nobody but us says what lies beneath it. Raises: OSError, ToolFault.
+        """
+        base = self._base(runner)
+        copies, folder = base / _COPIES, base / _RUNS / secrets.token_hex(8)
+        for place in (copies, folder.parent):
+            place.mkdir(mode=0o711, exist_ok=True)
+        folder.mkdir()
+        try:
+            folder.chmod(0o711)
+            (folder / "work").mkdir(mode=0o700)
+            for name in (_VIEW, "upper"):
+                (folder / name).mkdir(mode=0o700)
+                _give(folder / name, runner)
+            if os.geteuid() == 0:
+                os.chown(folder / "upper", like.st_uid, like.st_gid)
+            (folder / "upper").chmod(stat.S_IMODE(like.st_mode))
+            (folder / _ORIGIN).write_bytes(os.fsencode(origin))
+            (folder / _LOWER).write_bytes(b"\0".join(map(os.fsencode, lower)))
+            return folder.rename(copies.resolve() / folder.name) / _VIEW
+        except OSError:
+            remove_tree(folder)
+            raise
+
+    def lower_of(self, root: str) -> tuple[str, ...] | None:
+        """Returns the folders beneath a task's layer, the topmost last; None if this is the root of no layer. Raises: OSError."""
+        if not self._is_copy(root) or Path(root).name != _VIEW:
+            return None
+        return tuple(map(os.fsdecode, (Path(root).parent / _LOWER).read_bytes().split(b"\0")))
+
     def origin_of(self, root: str) -> str | None:
         """Returns the workspace of which this folder is a private copy; None if it is none of ours."""
         if not self._is_copy(root):
@@ -226,11 +263,12 @@ class Staging:
             remove_tree(Path(root).parent)
 
     def _is_copy(self, root: str) -> bool:
-        return Path(root).parent.parent in self._copy_folders() and Path(root).name == "upper"
+        return Path(root).parent.parent in self._copy_folders() and Path(root).name in (_COPY, _VIEW)
 
     def copies(self) -> list[str]:
-        """Returns the folders of all private copies."""
-        return [str(folder / "upper") for base in self._copy_folders() for folder in base.glob("*")]
+        """Returns the roots of all private copies and layers."""
+        folders = [folder for base in self._copy_folders() for folder in base.glob("*")]
+        return [str(folder / (_VIEW if (folder / _VIEW).is_dir() else _COPY)) for folder in folders]
 
     def _copy_folders(self) -> list[Path]:
         return [(base / _COPIES).resolve() for base in (self._private, self._shared) if _is_ours(base)]

@@ -4,14 +4,15 @@ A copy costs time and space as the workspace does; where the file system can, it
 """
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.ports import Workspaces
 from anycowork.sandbox.git_refs import named_commits
 from anycowork.sandbox.private_copy import copy_workspace
 from anycowork.sandbox.stage import Layer, Staging, remove_tree, runner_for
+from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.workspace.jail import Jail
 from anycowork.workspace.uncancellable import run_uncancellable
 
 _COMMITS = "commits"  # beside the copy: what its branches named when it was made
@@ -20,7 +21,7 @@ _COMMITS = "commits"  # beside the copy: what its branches named when it was mad
 class PrivateCopies:
     """`most_bytes` is the largest workspace that is copied; `spare` bytes stay free on the disk."""
 
-    def __init__(self, staging: Staging, workspaces: Workspaces, *, most_bytes: int, spare: int) -> None:
+    def __init__(self, staging: Staging, workspaces: LocalWorkspaces, *, most_bytes: int, spare: int) -> None:
         self._staging = staging
         self._workspaces = workspaces
         self._most_bytes = most_bytes
@@ -33,8 +34,11 @@ class PrivateCopies:
     async def remove(self, copy: str) -> None:
         await asyncio.to_thread(self._staging.drop_copy, copy)
 
+    async def hold_versions(self, target: str, paths: Sequence[str], gone: Sequence[str]) -> None:
+        pass  # nothing that is changed elsewhere shows in a copy
+
     async def has_commits(self, copy: str) -> bool:
-        return await asyncio.to_thread(_has_commits, Path(copy))
+        return await asyncio.to_thread(lambda: has_new_commits(self._workspaces.open(copy).jail))
 
     async def keep_only(self, needed: Collection[str]) -> None:
         for copy in await asyncio.to_thread(self._staging.copies):
@@ -47,7 +51,7 @@ class PrivateCopies:
         try:
             copy_workspace(root, stage, most_bytes=self._most_bytes, spare=self._spare)
             copy = self._staging.keep_copy(stage, origin)
-            (copy.parent / _COMMITS).write_text("\n".join(named_commits(copy)))
+            remember_commits(copy.parent, Jail(str(copy)))
             return str(copy)
         except OSError as error:
             raise ToolFault(f"The task's private copy of the workspace could not be kept: {error.strerror}.") from None
@@ -55,10 +59,15 @@ class PrivateCopies:
             remove_tree(stage.folder)
 
 
-def _has_commits(copy: Path) -> bool:
-    """Whether a branch or tag of the copy names a commit that none named when the copy was made."""
+def remember_commits(folder: Path, jail: Jail) -> None:
+    """Writes into the task's folder which commits the branches and tags of its workspace name now. Raises: OSError."""
+    (folder / _COMMITS).write_text("\n".join(named_commits(Path(jail.process_path))))
+
+
+def has_new_commits(jail: Jail) -> bool:
+    """Tells whether a branch or tag in a task's workspace names a commit that none named when it was made."""
     try:
-        before = frozenset((copy.parent / _COMMITS).read_text().split())
+        before = frozenset((Path(jail.root).parent / _COMMITS).read_text().split())
     except OSError:
         return False  # a copy of an earlier release
-    return not named_commits(copy) <= before
+    return not named_commits(Path(jail.process_path)) <= before

@@ -82,8 +82,8 @@ class Transaction:
 
     def look(self) -> Delta:
         """Raises: UnusableDelta."""
-        upper = str(self.stage.upper)
-        self.delta = scan(upper, self.jail.root) if not self.copied else scan_copy(upper, self.jail.root, self.copied)
+        upper, root = str(self.stage.upper), self.jail.process_path
+        self.delta = scan(upper, root) if not self.copied else scan_copy(upper, root, self.copied)
         _require_untouched(self)
         return self.delta
 
@@ -98,7 +98,7 @@ class Transaction:
             named=named,
             mounted_at=self.stage.mounted_at,
             upper=self.stage.upper,
-            root=self.jail.root,
+            root=self.jail.process_path,
         )
         if found is None or found.why is not DeltaViolationKind.CONFLICT:
             return found
@@ -181,10 +181,10 @@ class Transaction:
 
     def _require_room(self) -> None:
         """A commit onto another file system copies: it must not stop half-way because the disk is full."""
-        if not lies_elsewhere(self.stage.upper, self.jail.root):
+        if not lies_elsewhere(self.stage.upper, self.jail.process_path):
             return
         needed = sum(change.after.size for change in self.delta.changes if change.after is not None)
-        disk = shutil.disk_usage(self.jail.root)
+        disk = shutil.disk_usage(self.jail.process_path)
         spare = min(_SPARE, disk.total // 20)
         if disk.free < needed + spare:
             raise ToolFault(

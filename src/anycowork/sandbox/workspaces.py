@@ -10,6 +10,7 @@ from pathlib import Path
 from anycowork.domain.errors import BadWorkspace, ToolFault
 from anycowork.domain.ports import RolledForward
 from anycowork.domain.tools import Intent
+from anycowork.sandbox.layer_mounts import LayerMounts, LayersNotMounted, TaskLayer
 from anycowork.sandbox.stage import Staging, remove_tree
 from anycowork.sandbox.transaction import finish
 from anycowork.workspace.folder import Folder
@@ -32,6 +33,7 @@ class LocalWorkspaces:
         self._take_lease = take_lease
         self._end_lease = end_lease
         self._staging = staging
+        self.mounts = LayerMounts()
         self._line: list[_Writer] = []
 
     def open(self, root: str) -> Folder:
@@ -44,12 +46,24 @@ class LocalWorkspaces:
                 param="workspace",
             )
         try:
+            layer = self.layer(root)
+            if layer is not None:
+                return Folder(root, jail=self.mounts.jail(layer))
             origin = self._staging.origin_of(root) if self._staging is not None else None
             return Folder(root, jail=Jail(root, is_real=True, origin=origin))
+        except LayersNotMounted as fault:
+            raise BadWorkspace(fault.message, param="workspace") from None
         except OSError as error:
             raise BadWorkspace(
                 f"The workspace '{shown(root)}' cannot be opened: {error.strerror}.", param="workspace"
             ) from None
+
+    def layer(self, root: str) -> TaskLayer | None:
+        """Returns the task's layer that `root` names; None if it is a folder with all its files. Raises: OSError."""
+        lower = self._staging.lower_of(root) if self._staging is not None else None
+        if self._staging is None or lower is None:
+            return None
+        return TaskLayer(root, self._staging.origin_of(root) or root, lower)
 
     def writing(self, root: str) -> AbstractAsyncContextManager[int]:
         """Waits until nobody else writes in this workspace, under any name, nor in one that contains it or is inside it; yields the lease's

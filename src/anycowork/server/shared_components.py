@@ -9,7 +9,7 @@ from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.config.settings import Settings
 from anycowork.delegates.source import DelegateSource
-from anycowork.domain.ports import Clock
+from anycowork.domain.ports import Clock, TaskWorkspaces
 from anycowork.domain.values import value
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.isolated_tasks import IsolatedTasks
@@ -26,6 +26,8 @@ from anycowork.providers.local.supervisor import Supervisor
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.egress import Egress
 from anycowork.sandbox.limits import CommandLimits
+from anycowork.sandbox.stage import Layer
+from anycowork.sandbox.task_layers import TaskLayers
 from anycowork.sandbox.task_workspaces import PrivateCopies
 from anycowork.sandbox.workspaces import LocalWorkspaces
 from anycowork.server.definition_files import DefinitionFiles
@@ -119,18 +121,21 @@ async def _other_packs(settings: Settings, database: Database, *, is_worker: boo
 def build_isolated_tasks(
     settings: Settings, shared: "SharedComponents", database: Database, clock: Clock
 ) -> IsolatedTasks:
-    workspaces, spare = shared.workspaces, CommandLimits().free_space
-    copies = PrivateCopies(
-        shared.sandbox_setup.staging, workspaces, most_bytes=settings.command_copy_bytes, spare=spare
+    setup, workspaces = shared.sandbox_setup, shared.workspaces
+    places: TaskWorkspaces = PrivateCopies(
+        setup.staging, workspaces, most_bytes=settings.command_copy_bytes, spare=CommandLimits().free_space
     )
+    if setup.layer is Layer.OVERLAY:
+        places = TaskLayers(setup.staging, workspaces, places)
     committer = TaskCommitter(
         journal=database.journal,
         rows=database.store,
         workspaces=workspaces,
+        task_workspaces=places,
         snapshots=shared.snapshots,
         clock=clock,
     )
-    return IsolatedTasks(copies, committer)
+    return IsolatedTasks(places, committer)
 
 
 def build_mcp_manager(

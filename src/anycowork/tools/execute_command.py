@@ -147,7 +147,7 @@ async def _contained(wanted: SandboxedProgram, layer: Layer, tool_context: ToolC
         await asyncio.to_thread(transaction.hide, tool_context.hidden)
         kept = not may_change_nothing(tool_context.permissions)
         ended, report = await wanted.run(
-            jail.origin, transaction.stage, source=jail.root, cache_kept=kept, masks=transaction.covered.masks
+            jail.origin, transaction.stage, source=jail.layers, cache_kept=kept, masks=transaction.covered.masks
         )
         result = summary_text(ended, wanted.bounds, sandbox="full", layer=layer, story=CommandSummary(), network=report)
         result = without_key_files(_with_hint(result, ended, wanted.sandbox), transaction.covered.key_files)

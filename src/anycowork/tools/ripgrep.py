@@ -145,7 +145,9 @@ class Ripgrep:
         if found is not None and stat.S_ISDIR(found.st_mode):
             with jail.folder(place) as fd:
                 cwd = working_folder(fd, jail.root, place)
-                return await run_child([*argv, "--", "."], cwd=cwd, env={}, bounds=bounds, errors_apart=True)
+                # A task's layer is mounted nowhere, so there the kernel knows no path of the folder; ripgrep needs one for its messages.
+                env = {"PWD": "/"} if jail.mount_number else {}
+                return await run_child([*argv, "--", "."], cwd=cwd, env=env, bounds=bounds, errors_apart=True)
         with jail.regular_file(place) as (fd, _):
             return await run_child([*argv, "--", "-"], cwd="/", env={}, bounds=bounds, errors_apart=True, stdin=fd)
 

@@ -41,11 +41,11 @@ class SandboxedProgram:
         root: str,
         stage: Stage,
         *,
-        source: str | None = None,
+        source: tuple[str, ...] = (),
         cache_kept: bool = False,
         masks: tuple[Mask, ...] = (),
     ) -> tuple[ChildResult, NetworkReport | None]:
-        """Runs until all processes are gone; also returns where it connected to. It sees the files of `source` at `root`, and cannot
+        """Runs until all processes are gone; also returns where it connected to. It sees the layers of `source` at `root`, and cannot
         read `masks`. Raises: SandboxFailed."""
         with self.sandbox.launch(
             self.command,

@@ -17,6 +17,7 @@ from pathlib import Path
 from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.ports import NOTHING_HIDDEN, Hidden
 from anycowork.workspace.jail import Jail, give_to_owner_of, require_regular, translate_os_errors
+from anycowork.workspace.move_folder import move_folder
 from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
 from anycowork.workspace.repositories import repository_around
 from anycowork.workspace.syscalls import rename_without_replacing
@@ -319,14 +320,29 @@ def _rename_new(name: str, folder: int, new_name: str, new_folder: int, place: W
     except FileExistsError:
         raise FileExists(f"'{shown(place.path)}' exists already and is not overwritten.") from None
     except OSError as error:
+        if error.errno == errno.EXDEV and _is_folder(name, folder):
+            _move_folder_new(name, folder, new_name, new_folder, place)
+            return
         if error.errno not in (errno.ENOSYS, errno.EINVAL):
             raise
         _link_new(name, folder, new_name, new_folder, place)
 
 
+def _is_folder(name: str, folder: int) -> bool:
+    return stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+
+
+def _move_folder_new(name: str, folder: int, new_name: str, new_folder: int, place: WorkspacePath) -> None:
+    """Used in an overlay, where a folder of a lower layer cannot be renamed."""
+    try:
+        move_folder(name, folder, new_name, new_folder)
+    except FileExistsError:
+        raise FileExists(f"'{shown(place.path)}' exists already and is not overwritten.") from None
+
+
 def _link_new(name: str, folder: int, new_name: str, new_folder: int, place: WorkspacePath) -> None:
     """Used where renameat2 is missing: a hard link also refuses an existing name, but works only for files."""
-    if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+    if _is_folder(name, folder):
         raise ToolFault(
             f"This system cannot move the folder '{shown(place.path)}' without the risk of overwriting something."
         )

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
+from anycowork.domain.values import value
 from anycowork.workspace.paths import DEEPEST, WorkspacePath, lexical_parts, shown
 from anycowork.workspace.syscalls import (
     RESOLVE_BENEATH,
@@ -32,24 +33,54 @@ _TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOE
 _RESOLVE = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS
 
 
+@value
+class MountedLayers:
+    """Folders laid over each other, the topmost last, as one tree. Only the descriptor leads to it: it is mounted nowhere.
+
+    The jail that gets it closes the descriptor. `number` tells it from every other one of this process: the kernel gives its device number
+    to the next one.
+    """
+
+    fd: int
+    layers: tuple[str, ...]
+    number: int
+
+
 class Jail:
     """Holds the root by descriptor: renaming or replacing the folder later changes nothing.
 
     `is_real`: no link is allowed on the way to the root; opening it through one raises OSError.
     `origin` is the workspace of which this folder is a private copy: absolute paths are read as if they named that one.
+    `mounted` holds the files, if they are not in the folder `root` itself; then `root` is only its name.
     """
 
     def __init__(
-        self, root: str, *, use_openat2: bool | None = None, is_real: bool = False, origin: str | None = None
+        self,
+        root: str,
+        *,
+        use_openat2: bool | None = None,
+        is_real: bool = False,
+        origin: str | None = None,
+        mounted: MountedLayers | None = None,
     ) -> None:
         self.root = root
         self.origin = origin or root
+        self.layers = mounted.layers if mounted else (root,)
+        self.mount_number = mounted.number if mounted else 0
         self._use_openat2 = has_openat2() if use_openat2 is None else use_openat2
-        if is_real and self._use_openat2:
+        if mounted is not None:
+            self.fd = mounted.fd
+        elif is_real and self._use_openat2:
             self.fd = openat2(_HERE, root, O_PATH | _FOLDER, RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS)
         else:
             self.fd = os.open(root, O_PATH | _FOLDER)
         weakref.finalize(self, os.close, self.fd)
+
+    @property
+    def process_path(self) -> str:
+        """Returns a path to the root that works in this process, as long as this object lives."""
+        # With the dot, a caller that follows no link at the end of a path can open it too.
+        return f"/proc/self/fd/{self.fd}/." if self.mount_number else self.root
 
     def place(self, path: str) -> WorkspacePath:
         """Resolves `path`, following links as long as they stay inside. It need not exist.

@@ -33,7 +33,7 @@ _NEEDED = {
     Permission.CREATE_FILES: Access.MAKE_REG | Access.MAKE_DIR | Access.REFER,
     Permission.DELETE_FILES: Access.REMOVE_FILE | Access.REMOVE_DIR,
 }
-_PoolKey = tuple[Access, int, int]
+_PoolKey = tuple[Access, int, int, int]
 
 
 async def reading(work: Callable[[], T]) -> T:
@@ -109,8 +109,8 @@ class _Pools:
             return self._nothing()
         with folder.jail.folder(WorkspacePath(())) as root, self._lock:
             found = os.fstat(root)
-            # The ruleset holds the folder's inode, so no other folder can get these numbers.
-            key = (access, found.st_dev, found.st_ino)
+            # The ruleset holds the folder's inode, so no other folder can get these numbers; but a mount can, after the end of another.
+            key = (access, found.st_dev, found.st_ino, folder.jail.mount_number)
             if key not in self._writers:
                 self._writers[key] = _pool("changing", _WRITERS, access, root)
             self._writers.move_to_end(key)

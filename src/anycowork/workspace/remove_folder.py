@@ -1,5 +1,6 @@
 """Removes a whole folder, however deep a program has made it and whatever modes its entries have. Follows no links."""
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -31,10 +32,23 @@ def _flatten(name: str, top: int, ignoring: tuple[type[OSError], ...]) -> list[s
                 new_name = f".{secrets.token_hex(8)}"
                 with suppress(*ignoring):
                     _grant_access(inner, folder)  # moving a folder writes to it: its `..` entry changes
-                    os.rename(inner, new_name, src_dir_fd=folder, dst_dir_fd=top)
-                    moved.append(new_name)
+                    if _move_up(inner, folder, new_name, top):
+                        moved.append(new_name)
+                    else:
+                        remove_folder(inner, folder, ignoring=ignoring)
         os.rmdir(name, dir_fd=top)
     return moved
+
+
+def _move_up(inner: str, folder: int, new_name: str, top: int) -> bool:
+    """Returns False where a folder cannot be moved: in an overlay, one of a lower layer."""
+    try:
+        os.rename(inner, new_name, src_dir_fd=folder, dst_dir_fd=top)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        return False
+    return True
 
 
 def _remove_files(folder: int, ignoring: tuple[type[OSError], ...]) -> list[str]:

@@ -5,6 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.chats.chat_export import ExportFormat
+from anycowork.cli.export import _write
+from anycowork.client.errors import ServerUnreachable
+from anycowork.domain.errors import NotFound
+from anycowork.domain.journal import Change, RemoveChat
 from anycowork.server.clock import SystemClock
 from anycowork.store.sql.importer import Importer
 from support.live_server import LiveChat, LiveServer, live_server
@@ -79,3 +84,37 @@ async def test_an_exported_chat_is_imported_with_the_same_messages(worked, tmp_p
         ]
         again = await Importer(database.writer, SystemClock(), "/w", "person").load(source.encode())
         assert again.already_there == 1
+
+
+@proves("OPS-4")
+async def test_chat_that_is_deleted_while_it_is_exported_leaves_no_file_that_looks_whole(
+    worked, tmp_path: Path
+) -> None:
+    client, chat = worked
+    database = client.server.database
+    file = await client.server.services.export.export(chat.id, ExportFormat.JSON)
+    pieces = [await anext(aiter(file.content))]
+    await database.journal.write(Change(chat.id, (RemoveChat(),)))
+    with pytest.raises(NotFound):
+        pieces += [piece async for piece in file.content]
+    with pytest.raises(ValueError, match="Expecting"):
+        json.loads(b"".join(pieces))
+
+
+async def test_export_that_fails_half_way_keeps_the_file_that_was_there(tmp_path: Path) -> None:
+    async def failing():
+        yield b"new"
+        raise ServerUnreachable("gone")
+
+    async def whole():
+        yield b"new "
+        yield b"and whole"
+
+    target = tmp_path / "chat.md"
+    target.write_bytes(b"old")
+    with pytest.raises(ServerUnreachable):
+        await _write(failing(), target)
+    assert target.read_bytes() == b"old" and list(tmp_path.iterdir()) == [target]
+    assert await _write(whole(), target) == 0
+    assert target.read_bytes() == b"new and whole" and list(tmp_path.iterdir()) == [target]
+    assert await _write(whole(), tmp_path / "missing" / "chat.md") == 1

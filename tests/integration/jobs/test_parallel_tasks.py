@@ -1,11 +1,13 @@
-"""Tasks of one job side by side: readers in the workspace, writers in private copies that are merged or asked about."""
+"""Tasks of one job side by side: readers in the workspace, writers in layers of their own that are merged or asked about."""
 
 import asyncio
+import contextlib
 import json
 from pathlib import Path
 
 import pytest
 
+from support.disks import as_root, mounted
 from support.jobs import Answers, approved, by_task, plan, report, until
 from support.live_server import LiveChat, LiveServer, RequestRefused, live_server
 from support.scripted_model import Answer, Reply, call
@@ -18,6 +20,17 @@ def edit(path: str, find: str, replace: str) -> str:
 
 def step(name: str, *paths: str, **more: object) -> dict[str, object]:
     return {"id": name, "action": f"do {name}", "paths": list(paths), **more}
+
+
+def open_folder_with(path: str, *, besides: Path) -> Path:
+    """The path in a folder that the server, which runs in this process, holds open: no other path leads into a task's layer."""
+    for held in Path("/proc/self/fd").iterdir():
+        try:
+            if held.is_dir() and not held.samefile(besides) and (held / path).is_file():
+                return held / path
+        except OSError:
+            continue  # closed since
+    raise AssertionError(f"no open folder has {path}")
 
 
 async def answered(client: LiveServer, chat: LiveChat, value: str) -> dict[str, object]:
@@ -58,7 +71,16 @@ async def test_reading_tasks_run_side_by_side_and_writing_ones_one_after_another
 
 
 @proves("JOB-3", "JOB-10")
-async def test_parallel_writers_work_in_their_own_copies_and_their_changes_are_merged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["layers", pytest.param("copies", marks=as_root)])
+async def test_parallel_writers_work_apart_and_their_changes_are_merged(tmp_path: Path, kind: str) -> None:
+    with contextlib.ExitStack() as things:
+        if kind == "copies":  # no layer is laid over a workspace with another file system in it
+            (inner := tmp_path / "workspace" / "inner").mkdir(parents=True)
+            things.enter_context(mounted(inner, "-t", "tmpfs", "none"))
+        await _write_side_by_side(tmp_path, layers=2 if kind == "layers" else 0)
+
+
+async def _write_side_by_side(tmp_path: Path, *, layers: int) -> None:
     gate = asyncio.Event()
     lines = "".join(f"line {n}\n" for n in range(20))
     answers: Answers = {
@@ -79,6 +101,8 @@ async def test_parallel_writers_work_in_their_own_copies_and_their_changes_are_m
         job = await approved(client, chat, plan=steps, parallel=2)
         await client.model.asked(5)
         assert (client.workspace / "shared.txt").read_text() == lines, "nothing reaches the workspace before the report"
+        made = [folder for folder in (tmp_path / "data").glob("**/copies/*") if (folder / "view").is_dir()]
+        assert len(made) == layers
         ran = [one for one in await chat.of_type("tool_result") if one["payload"].get("tool") == "execute_command"]
         assert str(client.workspace) in ran[0]["content"], "a command sees the workspace's own path"
         gate.set()
@@ -252,8 +276,8 @@ async def test_commits_made_in_a_private_copy_are_refused_and_never_lost_silentl
     old, new = "a" * 40, "b" * 40
 
     def commit() -> Answer:
-        """As `git commit` in the task's copy does: the branch names another commit."""
-        [ref] = (tmp_path / "data").glob("**/copies/*/upper/.git/refs/heads/main")
+        """As `git commit` in the task's workspace does: the branch names another commit."""
+        ref = open_folder_with(".git/refs/heads/main", besides=tmp_path / "workspace")
         assert ref.read_text() == old
         ref.write_text(new)
         return report("written and committed")

@@ -99,6 +99,14 @@ def test_a_file_changed_after_the_scan_is_not_replaced(tmp_path: Path) -> None:
     assert [place.pack.read(image.hash or "") for image in before] == [f"old {path}\n".encode() for path in FILES]
 
 
+def test_a_mode_that_a_person_sets_after_the_scan_is_not_lost(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    delta = place.scanned_when_old()
+    (place.root / "d/b.txt").chmod(0o700)
+    assert place.commit(delta).conflicts == ["d/b.txt"]
+    assert (place.root / "d/b.txt").stat().st_mode & 0o777 == 0o700
+
+
 async def test_what_changed_after_a_preview_is_kept_as_it_is_now(tmp_path: Path) -> None:
     pack = Pack(tmp_path / "pack")
     async with recorded(tmp_path, few_paths=1, pack=pack) as server:
@@ -106,7 +114,8 @@ async def test_what_changed_after_a_preview_is_kept_as_it_is_now(tmp_path: Path)
         for path in FILES:
             (server.root / path).parent.mkdir(exist_ok=True)
             (server.root / path).write_text("left by a command")
-        undos = [Undo(absent(path), None) for path in FILES]
+        with ImageReader(folder) as reader:
+            undos = [Undo(absent(path), reader.image(path_of(path))) for path in FILES]
         seen = previewed_when_old(folder, pack, undos, most_remembered=1 << 20)
         (server.root / "d/b.txt").write_text("a person's own, newer")
         before = await server.snapshots.before_restore(Restore("r1", CHAT, "s1"), folder, seen)

@@ -2,8 +2,8 @@
 import { type ReactNode, useId, useState } from "react";
 import { useRoles } from "../state/queries";
 import { t } from "../texts/definitions";
-import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
+import { Form, FormButtons } from "../ui/Form";
 import { say } from "../ui/toasts";
 import { Refusal } from "../wire/client";
 import { useChecked } from "./checked";
@@ -44,14 +44,7 @@ export function RoleForm({ initial, isNew, onDone, onCancel }: Props) {
     setBusy(false);
   };
   return (
-    <form
-      aria-label={isNew ? t.newRole : t.edit(initial.name)}
-      className="space-y-4 rounded-2xl border border-line bg-surface p-4"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <Form label={isNew ? t.newRole : t.edit(initial.name)} onSubmit={() => void save()}>
       <div className="grid gap-4 sm:grid-cols-2">
         <Checked label={t.name} hint={isNew ? t.nameHint : undefined} fault={faultAt("name")}>
           {(more) => (
@@ -128,15 +121,13 @@ export function RoleForm({ initial, isNew, onDone, onCancel }: Props) {
           />
         )}
       </Checked>
-      <div className="flex flex-wrap gap-2">
-        <Button look="primary" type="submit" disabled={busy || (checked?.current && Object.keys(faults).length > 0)}>
-          {busy ? t.saving : t.save}
-        </Button>
-        <Button look="quiet" onClick={onCancel}>
-          {t.cancel}
-        </Button>
-      </div>
-    </form>
+      <FormButtons
+        submit={busy ? t.saving : t.save}
+        disabled={busy || (checked?.current && Object.keys(faults).length > 0)}
+        cancel={t.cancel}
+        onCancel={onCancel}
+      />
+    </Form>
   );
 }
 

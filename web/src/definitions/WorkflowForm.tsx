@@ -3,6 +3,7 @@ import { useId, useRef, useState } from "react";
 import { t } from "../texts/definitions";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
+import { Form, FormButtons, TextField } from "../ui/Form";
 import { attempt, say } from "../ui/toasts";
 import { useChecked } from "./checked";
 import { checkWorkflow, saveWorkflow, type WorkflowCheck, type WorkflowDraft } from "./workflowDraft";
@@ -30,24 +31,17 @@ export function WorkflowForm({ initial, onDone, onCancel }: Props) {
     onDone();
   };
   return (
-    <form
-      aria-label={isNew ? t.newWorkflow : t.edit(initial.name)}
-      className="space-y-4 rounded-2xl border border-line bg-surface p-4"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
-      <Field label={t.name} {...(isNew ? { hint: t.nameHint } : {})}>
-        <input
-          autoFocus={isNew}
-          required
-          readOnly={!isNew}
-          value={draft.name}
-          onChange={({ target }) => setDraft({ ...draft, name: target.value })}
-          className={`${INPUT} font-mono read-only:bg-sunken`}
-        />
-      </Field>
+    <Form label={isNew ? t.newWorkflow : t.edit(initial.name)} onSubmit={() => void save()}>
+      <TextField
+        label={t.name}
+        {...(isNew ? { hint: t.nameHint } : {})}
+        autoFocus={isNew}
+        required
+        readOnly={!isNew}
+        value={draft.name}
+        onChange={(name) => setDraft({ ...draft, name })}
+        className="read-only:bg-sunken"
+      />
       <Field label={t.definition} hint={t.definitionHint}>
         <textarea
           ref={area}
@@ -62,15 +56,13 @@ export function WorkflowForm({ initial, onDone, onCancel }: Props) {
         />
       </Field>
       <CheckResult id={told} found={checked?.found ?? null} onLine={(line) => goToLine(area.current, line)} />
-      <div className="flex flex-wrap gap-2">
-        <Button look="primary" type="submit" disabled={busy || !draft.name || (checked?.current && faulty)}>
-          {busy ? t.saving : t.save}
-        </Button>
-        <Button look="quiet" onClick={onCancel}>
-          {t.cancel}
-        </Button>
-      </div>
-    </form>
+      <FormButtons
+        submit={busy ? t.saving : t.save}
+        disabled={busy || !draft.name || (checked?.current && faulty)}
+        cancel={t.cancel}
+        onCancel={onCancel}
+      />
+    </Form>
   );
 }
 

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { t } from "../texts/mcp";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
+import { Form } from "../ui/Form";
 import { attempt } from "../ui/toasts";
 import { api, given } from "../wire/client";
 import { CATALOGUE, newServer } from "./catalogue";
@@ -25,14 +26,7 @@ export function AddServer({ onAdded }: { onAdded: (name: string) => void }) {
     className: INPUT,
   });
   return (
-    <form
-      aria-label={t.add}
-      className="space-y-3 rounded-2xl border border-line bg-surface p-4"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void add();
-      }}
-    >
+    <Form label={t.add} onSubmit={() => void add()}>
       <h3 className="text-sm font-semibold">{t.add}</h3>
       <fieldset>
         <legend className="text-sm font-medium">{t.catalogue}</legend>
@@ -61,6 +55,6 @@ export function AddServer({ onAdded }: { onAdded: (name: string) => void }) {
       <Button type="submit" look="primary" disabled={!ready}>
         {t.addButton}
       </Button>
-    </form>
+    </Form>
   );
 }

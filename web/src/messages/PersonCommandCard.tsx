@@ -1,9 +1,9 @@
 import { SquareTerminal } from "lucide-react";
+import { visible } from "../content/visible";
 import { openTerminal } from "../terminal/opening";
 import { t } from "../texts/terminal";
 import { clock } from "../ui/times";
 import type { Message, PersonCommand } from "../wire/nouns";
-import { visible } from "../content/visible";
 
 /** What the person ran for themselves: short, as the terminal shows the rest. */
 export function PersonCommandCard({ message, own }: { message: Message; own: PersonCommand }) {

@@ -8,6 +8,7 @@ import { toolDisplay, useToolDisplay } from "../state/tools";
 import { t } from "../texts/rules";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
+import { Form, TextField } from "../ui/Form";
 import { attempt } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
@@ -38,36 +39,19 @@ export function Explain() {
   };
   if (!chatId) return <p className="text-sm text-ink-3">{t.aCallBelongsToA}</p>;
   return (
-    <form
-      aria-label={t.whichRuleDecides}
-      className="space-y-3 rounded-2xl border border-line bg-surface p-4"
-      onSubmit={(event) => {
-        event.preventDefault();
-        ask();
-      }}
-    >
+    <Form label={t.whichRuleDecides} onSubmit={ask}>
       <p className="flex items-center gap-2 text-sm font-medium">
         <Scale size={15} aria-hidden className="text-ink-3" /> {t.whichRuleDecides}
       </p>
       <div className="grid gap-3 sm:grid-cols-2">
-        <Field label={t.toolOfTheCall}>
-          <input
-            required
-            placeholder={t.toolHint}
-            value={tool}
-            onChange={({ target }) => setTool(target.value)}
-            className={`${INPUT} font-mono`}
-          />
-        </Field>
-        <Field label={t.fileCommandOrParametersAs}>
-          <input
-            required
-            placeholder={subjectHint(display)}
-            value={subject}
-            onChange={({ target }) => setSubject(target.value)}
-            className={`${INPUT} font-mono`}
-          />
-        </Field>
+        <TextField label={t.toolOfTheCall} required placeholder={t.toolHint} value={tool} onChange={setTool} />
+        <TextField
+          label={t.fileCommandOrParametersAs}
+          required
+          placeholder={subjectHint(display)}
+          value={subject}
+          onChange={setSubject}
+        />
         <Field label={t.inTheChat}>
           <select value={chatId} onChange={({ target }) => setChosen(target.value)} className={INPUT}>
             {chats.map(({ id, title }) => (
@@ -84,7 +68,7 @@ export function Explain() {
         </div>
       </div>
       {told && <Explanation told={told} />}
-    </form>
+    </Form>
   );
 }
 

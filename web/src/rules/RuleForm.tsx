@@ -3,6 +3,7 @@ import { useWorkspaces } from "../state/queries";
 import { t } from "../texts/rules";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
+import { Form, FormButtons, TextField } from "../ui/Form";
 import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
@@ -34,13 +35,7 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
       }),
     );
   return (
-    <form
-      className="space-y-3 rounded-2xl border border-line bg-surface p-4"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void add();
-      }}
-    >
+    <Form onSubmit={() => void add()}>
       <div className="grid gap-3 sm:grid-cols-2">
         <Field label={t.effect}>
           <select
@@ -64,37 +59,21 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
             ))}
           </select>
         </Field>
-        <Field label={t.tool}>
-          <input
-            required
-            placeholder={t.toolHint}
-            value={tool}
-            onChange={({ target }) => setTool(target.value)}
-            className={`${INPUT} font-mono`}
-          />
-        </Field>
-        <Field label={t.filePatternOrCommand}>
-          <input
-            required
-            placeholder="/notes/*"
-            value={resource}
-            onChange={({ target }) => setResource(target.value)}
-            className={`${INPUT} font-mono`}
-          />
-        </Field>
+        <TextField label={t.tool} required placeholder={t.toolHint} value={tool} onChange={setTool} />
+        <TextField
+          label={t.filePatternOrCommand}
+          required
+          placeholder="/notes/*"
+          value={resource}
+          onChange={setResource}
+        />
       </div>
       {foreseen && <Foreseen preview={foreseen} />}
-      <div className="flex flex-wrap gap-2">
-        <Button look="primary" type="submit" disabled={!resource.trim()}>
-          {t.add}
-        </Button>
+      <FormButtons submit={t.add} disabled={!resource.trim()} cancel={t.cancel} onCancel={onCancel}>
         <Button disabled={!resource.trim()} onClick={() => void preview()}>
           {t.tryOnPastCalls}
         </Button>
-        <Button look="quiet" onClick={onCancel}>
-          {t.cancel}
-        </Button>
-      </div>
-    </form>
+      </FormButtons>
+    </Form>
   );
 }

@@ -7,6 +7,7 @@ import { t } from "../texts/settings";
 import { Button, IconButton } from "../ui/Button";
 import { Copy } from "../ui/Copy";
 import { INPUT } from "../ui/Field";
+import { Form } from "../ui/Form";
 import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
@@ -92,13 +93,7 @@ export function KeyForm({ onMake }: { onMake: (name: string, limits: KeyLimits) 
     setTyped({});
   };
   return (
-    <form
-      className="space-y-2"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void make();
-      }}
-    >
+    <Form className="space-y-2" onSubmit={() => void make()}>
       <div className="flex gap-2">
         <input
           aria-label={t.whatTheKeyIsFor}
@@ -117,6 +112,6 @@ export function KeyForm({ onMake }: { onMake: (name: string, limits: KeyLimits) 
         fits={limits !== null}
         onType={(limit, words) => setTyped({ ...typed, [limit]: words })}
       />
-    </form>
+    </Form>
   );
 }

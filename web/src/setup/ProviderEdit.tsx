@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { t } from "../texts/settings";
-import { Button } from "../ui/Button";
-import { Field, INPUT } from "../ui/Field";
+import { Form, FormButtons } from "../ui/Form";
 import type { Provider } from "../wire/nouns";
+import { AddressField, KeyField, ModelsField, namesIn } from "./ProviderFields";
 
 export interface ProviderChange {
   base_url?: string;
@@ -27,10 +27,7 @@ export function ProviderEdit({
   const [models, setModels] = useState(provider.models.join(", "));
   const moved = hostOf(url) !== hostOf(provider.base_url ?? "");
   const submit = () => {
-    const named = models
-      .split(",")
-      .map((model) => model.trim())
-      .filter(Boolean);
+    const named = namesIn(models);
     onSave({
       ...(url.trim() !== provider.base_url ? { base_url: url.trim() } : {}),
       ...(key.trim() ? { api_key: key.trim() } : {}),
@@ -38,44 +35,17 @@ export function ProviderEdit({
     });
   };
   return (
-    <form
-      aria-label={t.edit(provider.name)}
-      className="mt-3 space-y-3"
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
-      <Field label={t.address} hint={t.ofAnOpenaiCompatibleServer}>
-        <input
-          required
-          type="url"
-          value={url}
-          onChange={({ target }) => setUrl(target.value)}
-          className={`${INPUT} font-mono`}
-        />
-      </Field>
-      <Field label={t.newApiKey} hint={moved ? t.keyBelongsToTheOldHost : t.emptyKeepsTheKey}>
-        <input
-          type="password"
-          autoComplete="off"
-          value={key}
-          onChange={({ target }) => setKey(target.value)}
-          className={`${INPUT} font-mono`}
-        />
-      </Field>
-      <Field label={t.models2} hint={t.withCommasEmptyAsksThe}>
-        <input value={models} onChange={({ target }) => setModels(target.value)} className={`${INPUT} font-mono`} />
-      </Field>
-      <div className="flex gap-2 pt-1">
-        <Button look="primary" type="submit" disabled={busy}>
-          {busy ? t.testing : t.saveAndTest}
-        </Button>
-        <Button look="quiet" onClick={onCancel}>
-          {t.cancel}
-        </Button>
-      </div>
-    </form>
+    <Form label={t.edit(provider.name)} className="mt-3 space-y-3" onSubmit={submit}>
+      <AddressField value={url} onChange={setUrl} />
+      <KeyField
+        label={t.newApiKey}
+        hint={moved ? t.keyBelongsToTheOldHost : t.emptyKeepsTheKey}
+        value={key}
+        onChange={setKey}
+      />
+      <ModelsField value={models} onChange={setModels} />
+      <FormButtons submit={busy ? t.testing : t.saveAndTest} disabled={busy} cancel={t.cancel} onCancel={onCancel} />
+    </Form>
   );
 }
 

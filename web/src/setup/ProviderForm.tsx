@@ -1,8 +1,9 @@
 import { useState } from "react";
 import { t } from "../texts/settings";
-import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
+import { Form, FormButtons, TextField } from "../ui/Form";
 import type { Preset } from "../wire/nouns";
+import { AddressField, KeyField, ModelsField, namesIn } from "./ProviderFields";
 
 export interface NewProvider {
   name: string;
@@ -45,10 +46,7 @@ export function ProviderForm({
     setUrl(found.base_url);
   };
   const submit = () => {
-    const named = models
-      .split(",")
-      .map((model) => model.trim())
-      .filter(Boolean);
+    const named = namesIn(models);
     onConnect({
       name: name.trim(),
       kind: preset.kind,
@@ -58,13 +56,7 @@ export function ProviderForm({
     });
   };
   return (
-    <form
-      className="space-y-3 rounded-2xl border border-line bg-surface p-4"
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
+    <Form onSubmit={submit}>
       <Field label={t.server}>
         <select value={preset.name} onChange={({ target }) => choose(target.value)} className={INPUT}>
           {[...presets, CUSTOM].map(({ name: id, title }) => (
@@ -74,16 +66,13 @@ export function ProviderForm({
           ))}
         </select>
       </Field>
-      <Field label={t.apiKey} hint={preset.needs_key ? t.storedForYouAloneNever : t.emptyIfItNeedsNone}>
-        <input
-          type="password"
-          autoComplete="off"
-          required={preset.needs_key}
-          value={key}
-          onChange={({ target }) => setKey(target.value)}
-          className={`${INPUT} font-mono`}
-        />
-      </Field>
+      <KeyField
+        label={t.apiKey}
+        hint={preset.needs_key ? t.storedForYouAloneNever : t.emptyIfItNeedsNone}
+        required={preset.needs_key}
+        value={key}
+        onChange={setKey}
+      />
       {preset.key_url && (
         <p className="text-sm text-ink-2">
           {t.getAKeyAt}{" "}
@@ -98,36 +87,17 @@ export function ProviderForm({
           .
         </p>
       )}
-      <Field label={t.address} hint={t.ofAnOpenaiCompatibleServer}>
-        <input
-          required
-          type="url"
-          placeholder="http://127.0.0.1:8000/v1"
-          value={url}
-          onChange={({ target }) => setUrl(target.value)}
-          className={`${INPUT} font-mono`}
-        />
-      </Field>
-      <Field label={t.name} hint={t.oneWordSuchAsOffice}>
-        <input
-          required
-          pattern="[a-z0-9][a-z0-9_.\-]*"
-          value={name}
-          onChange={({ target }) => setName(target.value)}
-          className={`${INPUT} font-mono`}
-        />
-      </Field>
-      <Field label={t.models2} hint={t.withCommasEmptyAsksThe}>
-        <input value={models} onChange={({ target }) => setModels(target.value)} className={`${INPUT} font-mono`} />
-      </Field>
-      <div className="flex gap-2 pt-1">
-        <Button look="primary" type="submit" disabled={busy}>
-          {busy ? t.testing : t.connectAndTest}
-        </Button>
-        <Button look="quiet" onClick={onCancel}>
-          {t.cancel}
-        </Button>
-      </div>
-    </form>
+      <AddressField value={url} onChange={setUrl} />
+      <TextField
+        label={t.name}
+        hint={t.oneWordSuchAsOffice}
+        required
+        pattern="[a-z0-9][a-z0-9_.\-]*"
+        value={name}
+        onChange={setName}
+      />
+      <ModelsField value={models} onChange={setModels} />
+      <FormButtons submit={busy ? t.testing : t.connectAndTest} disabled={busy} cancel={t.cancel} onCancel={onCancel} />
+    </Form>
   );
 }

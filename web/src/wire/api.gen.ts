@@ -118,6 +118,8 @@ export interface paths {
         /**
          * Export Chat
          * @description The whole chat as a file: messages, approved plans against what was done, diffs, and the end of the audit chain.
+         *
+         *     It is sent while it is read. If that fails half-way, the connection is closed before the body has ended.
          */
         get: operations["export_chat"];
         put?: never;
@@ -24633,7 +24635,7 @@ export interface operations {
     verify_audit: {
         parameters: {
             query?: {
-                /** @description Read every record, also those that an earlier check has read. Happens by itself if the last full check is older than 7 days. */
+                /** @description Read every record, also those that an earlier check has read. Happens by itself up to 100,000 records, and every 7 days. */
                 full?: boolean;
             };
             header?: {

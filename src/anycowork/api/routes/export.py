@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from fastapi import Query, Response
+from fastapi.responses import StreamingResponse
 
 from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Reader
@@ -27,10 +28,13 @@ async def export_chat(
     services: ServicesDep,
     wanted: Annotated[ExportFormat, Query(alias="format", description=_FORMAT)] = ExportFormat.MARKDOWN,
 ) -> Response:
-    """The whole chat as a file: messages, approved plans against what was done, diffs, and the end of the audit chain."""
+    """The whole chat as a file: messages, approved plans against what was done, diffs, and the end of the audit chain.
+
+    It is sent while it is read. If that fails half-way, the connection is closed before the body has ended.
+    """
     file = await services.export.export(chat_id, wanted)
     headers = {"content-disposition": f'attachment; filename="{file.name}"', **_INERT}
-    return Response(file.content, media_type=file.media_type, headers=headers)
+    return StreamingResponse(file.content, media_type=file.media_type, headers=headers)
 
 
 # Whatever the chat holds, a browser that shows the file runs nothing of it.

@@ -6,7 +6,7 @@ from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, HeadEvent, 
 from anycowork.domain.values import value
 from anycowork.store.sql.connection import SqlConnection
 
-_PAGE = 500
+_PAGE = 100
 _NO_END = 2**62
 
 
@@ -32,15 +32,19 @@ def end_of(connection: SqlConnection, chat_id: str) -> ChainEnd | None:
 
 
 def links_after(connection: SqlConnection, chat_id: str, seq: int, *, up_to: int = _NO_END, limit: int) -> list[Link]:
+    return list(_links_after(connection, chat_id, seq, up_to=up_to, limit=limit))
+
+
+def _links_after(
+    connection: SqlConnection, chat_id: str, seq: int, *, up_to: int = _NO_END, limit: int
+) -> Iterator[Link]:
     rows = connection.execute(
         "SELECT seq, body, hash, type FROM records WHERE chat_id = ? AND message_id IS NULL AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
         (chat_id, seq, up_to, limit),
     )
     # Someone who tampers with the database may leave text where bytes were.
-    return [
-        Link(seq, body if isinstance(body, bytes) else str(body).encode(), str(hash_), str(type_))
-        for seq, body, hash_, type_ in rows
-    ]
+    for number, body, hash_, type_ in rows:
+        yield Link(number, body if isinstance(body, bytes) else str(body).encode(), str(hash_), str(type_))
 
 
 @value
@@ -105,8 +109,12 @@ class _PagedLinks:
         self._connection, self._chat_id, self._seq, self._on_page = connection, chat_id, seq, on_page
 
     def __iter__(self) -> Iterator[Link]:
-        while page := links_after(self._connection, self._chat_id, self._seq, limit=_PAGE):
-            yield from page
-            self._seq = page[-1].seq
-            self.count += len(page)
-            self._on_page(len(page))
+        """One record is in memory at a time, where the database sends them so."""
+        before = -1
+        while before != self.count:
+            before = self.count
+            for link in _links_after(self._connection, self._chat_id, self._seq, limit=_PAGE):
+                yield link
+                self._seq = link.seq
+                self.count += 1
+            self._on_page(self.count - before)

@@ -1,7 +1,7 @@
 """Reads the messages of a chat in chunks, so that other requests are served in between."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.ports import RecentMessages
@@ -21,6 +21,14 @@ class MessageHistory:
 
     async def all(self, chat_id: str) -> list[Message]:
         return await self._messages(chat_id, await self._reader.read(messages.lengths, chat_id))
+
+    async def pages(self, chat_id: str, *, up_to: int) -> AsyncIterator[list[Message]]:
+        """Yields all messages up to this number, oldest first, in pages of bounded size."""
+        seq = 0
+        while lengths := await self._reader.read(messages.lengths_after, chat_id, seq, up_to=up_to, limit=_AT_A_TIME):
+            for first, last in _chunks(lengths):
+                yield await self._reader.read(messages.between, chat_id, first, last)
+            seq = lengths[-1][0]
 
     async def since(self, chat_id: str, message_id: str) -> list[Message]:
         first = await self._reader.read(messages.number_of, chat_id, message_id)

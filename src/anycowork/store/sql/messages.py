@@ -64,6 +64,17 @@ def lengths(
     return rows[::-1]
 
 
+def lengths_after(
+    connection: SqlConnection, chat_id: str, seq: int, *, up_to: int, limit: int
+) -> list[tuple[int, int]]:
+    """Returns the number and byte length of the next messages, ascending. Does not read their bodies."""
+    return connection.execute(
+        "SELECT seq, length(body) FROM records WHERE chat_id = ? AND seq > ? AND seq <= ? AND type = 'message'"
+        " ORDER BY seq LIMIT ?",
+        (chat_id, seq, up_to, limit),
+    ).fetchall()
+
+
 def between(connection: SqlConnection, chat_id: str, first: int, last: int) -> list[Message]:
     """Returns the messages with these numbers, both ends included."""
     return [message_in(chat_id, body) for body in bodies_between(connection, chat_id, first, last)]

@@ -1,6 +1,6 @@
 """Reads stored data. A read takes well under a millisecond, so it runs on the event loop, on a separate connection."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import replace
 
 from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow
@@ -89,6 +89,10 @@ class SqlStore:
 
     async def history(self, chat_id: str) -> list[Message]:
         return await self._history.all(chat_id)
+
+    def message_pages(self, chat_id: str, *, up_to: int) -> AsyncIterator[list[Message]]:
+        """Yields all messages up to this number, oldest first, in pages of bounded size."""
+        return self._history.pages(chat_id, up_to=up_to)
 
     async def recent_history(
         self, chat_id: str, *, since: str, until: Callable[[Message], bool] | None = None

@@ -110,7 +110,7 @@ class PluginTool:
                 covered = await asyncio.to_thread(
                     cover, jail, stage, tool_context.hidden, sandbox.key_files, sandbox.hidden_paths
                 )
-            ended, report = await wanted.run(jail.origin, stage, source=jail.root, masks=covered.masks)
+            ended, report = await wanted.run(jail.origin, stage, source=jail.layers, masks=covered.masks)
         return _with_left_out(self._result(ended, wanted.bounds, report), covered)
 
     async def _changing(
@@ -121,7 +121,7 @@ class PluginTool:
         async with wanted.sandbox.begin(jail, layer) as transaction:
             await asyncio.to_thread(transaction.hide, tool_context.hidden)
             ended, report = await wanted.run(
-                jail.origin, transaction.stage, source=jail.root, masks=transaction.covered.masks
+                jail.origin, transaction.stage, source=jail.layers, masks=transaction.covered.masks
             )
             result = _with_left_out(self._result(ended, wanted.bounds, report), transaction.covered)
             went_well = result.status is Status.OK

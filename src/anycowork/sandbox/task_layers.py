@@ -1,0 +1,100 @@
+"""Implements the `TaskWorkspaces` port with a layer for each writing task, over the workspace that it starts from.
+
+A task costs the same in every workspace: nothing is copied before it is changed. Where no layer can be mounted, the task gets a private copy.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Collection, Sequence
+from functools import partial
+
+from anycowork.domain.errors import AnyCoworkError, ToolFault
+from anycowork.domain.ports import TaskWorkspaces
+from anycowork.sandbox.layer_mounts import LayersNotMounted, TaskLayer
+from anycowork.sandbox.layer_versions import folders_beneath, hold_versions, take_folder
+from anycowork.sandbox.private_copy import mounts_in
+from anycowork.sandbox.stage import Staging, runner_for
+from anycowork.sandbox.task_workspaces import has_new_commits, remember_commits
+from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.workspace.jail import Jail
+from anycowork.workspace.uncancellable import run_uncancellable
+
+log = logging.getLogger(__name__)
+
+
+class TaskLayers:
+    """`copies` serves workspaces over which no layer can be mounted."""
+
+    def __init__(self, staging: Staging, workspaces: LocalWorkspaces, copies: TaskWorkspaces) -> None:
+        self._staging = staging
+        self._workspaces = workspaces
+        self._copies = copies
+
+    async def create(self, root: str) -> str:
+        async with self._workspaces.writing(root):  # so that no half-made change of ours lies beneath the layer
+            try:
+                return await run_uncancellable(lambda: self._lay(self._workspaces.open(root).jail))
+            except LayersNotMounted as fault:
+                log.info("A task gets a private copy of its workspace. %s", fault.message)
+        return await self._copies.create(root)
+
+    async def remove(self, copy: str) -> None:
+        await asyncio.to_thread(self._remove, copy)
+
+    async def hold_versions(self, target: str, paths: Sequence[str], gone: Sequence[str]) -> None:
+        for task in await asyncio.to_thread(self._started_from, target):
+            try:
+                await self._hold(task, paths, gone)
+            except (OSError, AnyCoworkError) as error:
+                # It sees the new version: that cannot be lost, because merging compares with what the task had read.
+                log.warning("A task's layer could not keep what it sees: %s", error)
+
+    async def _hold(self, task: str, paths: Sequence[str], gone: Sequence[str]) -> None:
+        jail = self._workspaces.open(task).jail
+        folders = await asyncio.to_thread(folders_beneath, jail, gone)
+        if folders:
+            async with self._workspaces.writing(task):  # a command of the task that runs ends first
+                for folder in folders:
+                    await run_uncancellable(partial(take_folder, jail, folder))
+        await run_uncancellable(lambda: hold_versions(jail, paths))
+
+    async def has_commits(self, copy: str) -> bool:
+        return await asyncio.to_thread(lambda: has_new_commits(self._workspaces.open(copy).jail))
+
+    async def keep_only(self, needed: Collection[str]) -> None:
+        for copy in await asyncio.to_thread(self._staging.copies):
+            if copy not in needed:
+                await self.remove(copy)
+
+    def _lay(self, beneath: Jail) -> str:
+        found = os.fstat(beneath.fd)
+        _require_one_owner(found)
+        for layer in beneath.layers:
+            if mount := next(mounts_in(layer), None):
+                raise LayersNotMounted(f"Another file system is mounted in the workspace, at '{mount.path}'.")
+        try:
+            root = self._staging.keep_layer(runner_for(beneath.root), beneath.origin, beneath.layers, found)
+            try:
+                made = TaskLayer(str(root), beneath.origin, beneath.layers)
+                remember_commits(root.parent, self._workspaces.mounts.jail(made))
+            except BaseException:
+                self._remove(str(root))
+                raise
+        except OSError as error:
+            raise ToolFault(f"There is no room for the task's layer: {error.strerror}.") from None
+        return str(root)
+
+    def _started_from(self, target: str) -> list[str]:
+        beneath = self._workspaces.open(target).jail.layers[-1]
+        return [task for task in self._staging.copies() if beneath in (self._staging.lower_of(task) or ())]
+
+    def _remove(self, copy: str) -> None:
+        self._workspaces.mounts.end(copy)
+        self._staging.drop_copy(copy)
+
+
+def _require_one_owner(found: os.stat_result) -> None:
+    """Without root's rights, a layer takes only files of the server's own user and group. Raises: LayersNotMounted."""
+    if os.geteuid() != 0 and (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
+        raise LayersNotMounted("The workspace belongs to another user or group than the server's.")
