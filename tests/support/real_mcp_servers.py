@@ -79,17 +79,18 @@ def signal_programs(config: dict[str, Any], number: signal.Signals) -> int:
 
 def has_unread_input(config: dict[str, Any]) -> bool:
     """Whether something was written to the program that it has not read: sure to stay so while it is stopped."""
-    for process in _processes(config):
-        with suppress(OSError), Path(f"/proc/{process}/fd/0").open("rb", opener=_without_waiting) as pipe:
-            unread = array("i", [0])
-            ioctl(pipe, FIONREAD, unread)
-            if unread[0] > 0:
-                return True
-    return False
+    return any(_unread_bytes(f"/proc/{process}/fd/0") for process in _processes(config))
 
 
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)
+def _unread_bytes(pipe: str) -> int:
+    unread = array("i", [0])
+    with suppress(OSError):
+        opened = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            ioctl(opened, FIONREAD, unread)
+        finally:
+            os.close(opened)
+    return unread[0]
 
 
 def _processes(config: dict[str, Any]) -> Iterator[int]:
