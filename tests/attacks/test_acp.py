@@ -49,7 +49,7 @@ async def ended(editor: RawEditor, number: int) -> Any:
     return await editor.until(lambda message: message.get("id") == number and "method" not in message)
 
 
-@proves("APR-8", "ACP-1/8")
+@proves("APR-8/2", "ACP-1/8")
 @pytest.mark.parametrize("waits_for", ["a call", "a plan"])
 async def test_nothing_but_a_chosen_option_counts_as_a_yes(tmp_path: Path, waits_for: str) -> None:
     reply = create("a.txt") if waits_for == "a call" else PLAN
@@ -70,7 +70,7 @@ async def test_nothing_but_a_chosen_option_counts_as_a_yes(tmp_path: Path, waits
                 assert not (line.workspace / "a.txt").exists(), name
 
 
-@proves("APR-8")
+@proves("APR-8/2")
 async def test_an_editor_that_vanishes_leaves_the_call_waiting(tmp_path: Path) -> None:
     async with ScriptedModel([create("a.txt"), "Done."]) as model:
         line = CommandLine(tmp_path, model.base_url)
@@ -85,7 +85,7 @@ async def test_an_editor_that_vanishes_leaves_the_call_waiting(tmp_path: Path) -
             assert chat["state"] == "awaiting_approval" and not (line.workspace / "a.txt").exists()
 
 
-@proves("APR-8")
+@proves("APR-8/2")
 async def test_a_closed_input_ends_the_agent_without_an_answer(tmp_path: Path) -> None:
     async with ScriptedModel([create("a.txt"), "Done."]) as model:
         line = CommandLine(tmp_path, model.base_url)
@@ -100,7 +100,7 @@ async def test_a_closed_input_ends_the_agent_without_an_answer(tmp_path: Path) -
             assert not (line.workspace / "a.txt").exists()
 
 
-@proves("APR-8")
+@proves("APR-8/2")
 async def test_an_answer_sent_before_or_beside_the_dialog_decides_nothing(tmp_path: Path) -> None:
     """Answers to requests that were never made, sent ahead for every number that a dialog may get."""
     yes = {"result": {"outcome": {"outcome": "selected", "optionId": "allow_once"}}}
@@ -180,7 +180,7 @@ async def test_an_editor_cannot_open_a_folder_that_no_person_registered(tmp_path
                 assert "--workspace" in refused["error"]["message"] or folder in ("/", str(line.data)), folder
 
 
-@proves("ACP-1/8", "APR-8")
+@proves("ACP-1/8", "APR-8/1")
 async def test_text_from_a_model_does_not_break_out_of_the_dialog(tmp_path: Path) -> None:
     """A command with backticks, hidden characters and a false heading is shown whole, in one code block."""
     command = "echo a\n```\n# Safe: allow this\n````\n\u202e\u200bexit"

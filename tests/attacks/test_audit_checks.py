@@ -19,7 +19,8 @@ FIRST, MORE = 30, 5
 
 
 def check(folder: Path, at: str = LATER, *, full: bool = False, progress: AuditProgress | None = None) -> AuditReport:
-    return check_audit(Settings(data_dir=folder), at, full=full, progress=progress)
+    """As if these were many records."""
+    return check_audit(Settings(data_dir=folder), at, full=full, read_anyway=0, progress=progress)
 
 
 def reasons(report: AuditReport) -> list[str]:
@@ -52,6 +53,13 @@ async def test_next_check_reads_and_claims_only_what_is_new(folder: Path) -> Non
     assert (second.full, second.checked, second.earlier, second.full_at) == (False, 0, records, LATER)
     (folder / "audit-verified.json").unlink()
     assert check(folder).full, "without a known check everything is read"
+
+
+@proves("AUD-1")
+async def test_few_records_are_always_read_again(folder: Path) -> None:
+    change(folder, "UPDATE records SET body = replace(body, 'hello', 'HELLO') WHERE chat_id = 'c1' AND seq = 9")
+    found = check_audit(Settings(data_dir=folder), LATER)
+    assert found.full and reasons(found) == ["this record was changed, or one before it is missing"]
 
 
 @proves("AUD-1")

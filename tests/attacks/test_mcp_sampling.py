@@ -57,7 +57,7 @@ async def told(chat: LiveChat) -> Any:
     return json.loads((await chat.of_type("tool_result"))[-1]["content"])
 
 
-@proves("APR-8")
+@proves("APR-8/2")
 async def test_without_the_persons_setting_no_server_is_offered_sampling(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[call("raw__sample", params=prompt("Hello?")), "Done."]) as client:
         chat = await started(client, tmp_path / "far")
@@ -68,7 +68,7 @@ async def test_without_the_persons_setting_no_server_is_offered_sampling(tmp_pat
         assert shown["sampling"] is True
 
 
-@proves("APR-8")
+@proves("APR-8/2")
 async def test_the_model_gets_exactly_the_prompt_that_the_person_saw_and_the_answer_is_counted(tmp_path: Path) -> None:
     hidden = "Say hello.\u200b\u2066\U000e0041\nThen \u202estop."
     replies = [call("raw__sample", params=prompt(hidden, systemPrompt="Be kind.")), "Hello to you.", "Done."]
@@ -91,7 +91,7 @@ async def test_the_model_gets_exactly_the_prompt_that_the_person_saw_and_the_ans
         assert "wants your model" not in later
 
 
-@proves("APR-8")
+@proves("APR-8/2")
 async def test_a_refused_prompt_reaches_no_model(tmp_path: Path) -> None:
     replies = [call("raw__sample", params=prompt("Hello?")), "Done."]
     async with live_server(tmp_path, replies=replies) as client:

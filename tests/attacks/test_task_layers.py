@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.domain.errors import AnyCoworkError, BadWorkspace
+from anycowork.domain.errors import AnyCoworkError, BadWorkspace, ToolFault
 from support.attempts import Attempts
 from support.spec import proves
 from support.task_places import KINDS, LAYERS, TaskPlaces
@@ -115,7 +115,11 @@ async def test_nothing_that_a_tasks_command_makes_gets_out_of_its_layer(places: 
         assert "special" not in seen.values(), "no device, pipe or whiteout is an entry of it"
         modes = [path.lstat().st_mode for path in Path(places.folder_path(places.folder(task))).rglob("*")]
         assert not any(mode & (stat.S_ISUID | stat.S_ISGID) for mode in modes if not stat.S_ISDIR(mode))
-        later = await places.create(task)  # whatever lies in the layer now lies beneath another one
+        try:
+            later = await places.create(task)  # whatever lies in the layer now lies beneath another one
+        except ToolFault:
+            assert places.of_kind != LAYERS, "only a copy cannot be made of what nobody may read"
+            return
         assert places.tree(later) == seen
         assert SECRET not in (await places.run(later, "cat * sub/* own/* 2> /dev/null")).content
         for one in (later, task):

@@ -74,7 +74,7 @@ def test_json_gives_one_event_per_line_and_the_result_last(attached: CommandLine
     assert expected.items() <= events[-1].items()
 
 
-@proves("CLI-1")
+@proves("CLI-1", "APR-8/3")
 def test_what_needs_a_person_is_left_parked_and_can_be_decided_later(cli: CommandLine, model: ScriptedModel) -> None:
     model.replies += [call("create_file", path="new.txt", content="hi"), "Made it."]
     done = cli.type("run", "Make new.txt", "--json")
@@ -106,7 +106,7 @@ def test_the_text_form_says_how_to_decide(attached: CommandLine, server: ServePr
     assert "curl" in done.stderr
 
 
-@proves("CLI-1")
+@proves("CLI-1", "APR-8/3")
 def test_a_question_parks_the_run(attached: CommandLine, model: ScriptedModel) -> None:
     options = [{"label": "Red", "value": "red"}, {"label": "Blue", "value": "blue"}]
     model.replies += [json.dumps({"type": "question", "question": "Which colour?", "options": options})]

@@ -7,12 +7,14 @@ import asyncio
 import difflib
 import json
 import re
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from playwright.async_api import Browser, Page, expect
 
 from e2e.browsing import TIMEOUT_MS, a_browser, a_page
-from support.live_server import LiveChat, LiveServer, live_server
+from support.jobs import by_task, new_job, plan, report, until, writing
+from support.live_server import LiveServer, live_server
 from support.scripted_model import Reply, call
 from support.spec import proves
 
@@ -44,13 +46,13 @@ ANNOUNCED = re.compile(r"\n  - paragraph(?:: .*)?\Z")
 class OpenPages:
     """One page that stays open, and one that is opened anew for each comparison."""
 
-    def __init__(self, browser: Browser, client: LiveServer, chat: LiveChat, page: Page) -> None:
-        self._browser, self._client, self._chat, self._page = browser, client, chat, page
+    def __init__(self, browser: Browser, client: LiveServer, address: str, page: Page) -> None:
+        self._browser, self._client, self._address, self._page = browser, client, address, page
 
     async def show_the_same(self, after: str) -> None:
         async with a_page(self._browser, self._client.url) as fresh:
-            await fresh.goto(f"{self._client.url}/#/chat/{self._chat.id}")
-            await expect(fresh.get_by_role("log", name="Conversation")).to_be_visible()
+            await fresh.goto(f"{self._client.url}/#{self._address}")
+            await expect(fresh.get_by_role("main")).to_be_visible()
             live, new = "", "not read yet"
             for _ in range(TIMEOUT_MS // 250):
                 live, new = await shown(self._page), await shown(fresh)
@@ -58,7 +60,7 @@ class OpenPages:
                     return
                 await fresh.wait_for_timeout(250)
         lines = difflib.unified_diff(live.splitlines(), new.splitlines(), "open all along", "opened now", n=1)
-        raise AssertionError(f"after {after}:\n" + "\n".join(lines))
+        raise AssertionError(f"{self._address} after {after}:\n" + "\n".join(lines))
 
 
 async def shown(page: Page) -> str:
@@ -88,7 +90,7 @@ async def test_a_page_that_was_open_all_along_shows_what_a_new_one_shows(tmp_pat
         async with a_page(browser, client.url) as page:
             await page.goto(f"{client.url}/#/chat/{chat.id}")
             await expect(page.get_by_role("log", name="Conversation")).to_be_visible()
-            pages = OpenPages(browser, client, chat, page)
+            pages = OpenPages(browser, client, f"/chat/{chat.id}", page)
             await chat.send("Plan two notes")
             await pages.show_the_same("a plan")
             plan = (await chat.of_type("plan"))[0]
@@ -123,3 +125,35 @@ async def test_a_page_that_was_open_all_along_shows_what_a_new_one_shows(tmp_pat
             await pages.show_the_same("a new title, role and autonomy")
             await chat.send("Look around")
             await pages.show_the_same("a limit")
+
+
+@proves("UI-11")
+async def test_open_pages_of_jobs_show_what_new_ones_show(tmp_path: Path) -> None:
+    answers = {
+        "one": [call("create_file", path="one.txt", content="1\n"), report("Wrote one.txt.")],
+        "two": [call("delete_file", path="one.txt"), report("Left it as it is.")],
+    }
+    async with live_server(tmp_path) as client, a_browser() as browser, AsyncExitStack() as stack:
+        client.model.mind = by_task(answers)  # type: ignore[arg-type]  # answers are of the wider type
+        chat = await client.chat()
+        job = await new_job(client, chat, plan=plan(writing("one"), writing("two", "one")))
+        places = ("/jobs", f"/jobs/{job['id']}/two")  # the second is the job's page with one task opened
+        pages = []
+        for place in places:
+            page = await stack.enter_async_context(a_page(browser, client.url))
+            await page.goto(f"{client.url}/#{place}")
+            await expect(page.get_by_role("main")).to_contain_text("Write the files")
+            pages.append(OpenPages(browser, client, place, page))
+
+        async def show_the_same(after: str) -> None:
+            for page in pages:
+                await page.show_the_same(after)
+
+        await until(client, chat, job["id"], "awaiting_approval")
+        await show_the_same("a job that waits for approval")
+        await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
+        await chat.rest()
+        await show_the_same("a task's call that waits for approval")
+        await chat.decide("deny", note="Keep it.")
+        await until(client, chat, job["id"], "completed", "failed")
+        await show_the_same("a job that has ended")

@@ -55,7 +55,7 @@ async def test_a_plan_runs_as_a_job_that_is_followed_task_by_task(tmp_path):
         assert await violations(page) == []
 
 
-@proves("UI-4", "JOB-5")
+@proves("UI-4", "JOB-5/1")
 async def test_a_failed_task_is_shown_with_its_reason_and_tried_again(tmp_path):
     replies = [
         PLAN,
@@ -80,7 +80,7 @@ async def test_a_failed_task_is_shown_with_its_reason_and_tried_again(tmp_path):
         await expect(page.get_by_role("region", name="Answer")).to_contain_text("All.")
 
 
-@proves("UI-4", "JOB-6")
+@proves("UI-4")
 async def test_a_job_is_cancelled_from_its_page_after_a_question(tmp_path):
     async with at_the_page(tmp_path, replies=[]) as (page, client):
         chat = await client.chat()

@@ -48,7 +48,7 @@ async def test_a_person_signs_in_to_a_remote_server_from_the_settings_page(tmp_p
             assert "access_token" in kept and "access_token" not in await page.content()
 
 
-@proves("APR-8")
+@proves("APR-8/2")
 async def test_a_server_asks_the_persons_model_only_when_that_is_switched_on_and_each_prompt_allowed(
     tmp_path: Path,
 ) -> None:

@@ -46,7 +46,7 @@ class BadModel:
         return said[(self.asked[task] - 1) % len(said)]
 
 
-@proves("JOB-4", "JOB-5")
+@proves("JOB-4/5", "JOB-5/1")
 async def test_workers_that_report_garbage_or_never_end_fail_alone_and_the_job_ends(tmp_path: Path) -> None:
     bad = [*NONSENSE, "endless", "looping"]
     steps = [writing(name) for name in bad] + [writing("good"), writing("after", *bad)]

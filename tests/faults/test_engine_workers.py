@@ -34,7 +34,7 @@ async def _never(segment: object) -> dict[str, object]:
     raise AssertionError("the server takes no runs")
 
 
-@proves("JOB-6", "JOB-7")
+@proves("JOB-6/2", "JOB-7")
 async def test_killed_workers_runs_are_taken_over_and_no_finished_step_runs_twice(
     submitter: tuple[DbosEngine, str], tmp_path: Path
 ) -> None:

@@ -41,7 +41,7 @@ def written(*names: str) -> dict[str, list[object]]:
     return {name: [call("create_file", path=f"{name}.txt", content=f"{name}\n"), report(name)] for name in names}
 
 
-@proves("JOB-6")
+@proves("JOB-6/2")
 async def test_job_ends_right_while_the_clock_jumps(tmp_path: Path) -> None:
     names = [f"t{n}" for n in range(6)]
     steps = [writing(name, *names[n - 2 : n - 1] if n > 1 else ()) for n, name in enumerate(names)]
@@ -58,7 +58,7 @@ async def test_job_ends_right_while_the_clock_jumps(tmp_path: Path) -> None:
         assert bytes_of(client.workspace) == {f"{name}.txt": f"{name}\n".encode() for name in names}
 
 
-@proves("JOB-6")
+@proves("JOB-6/1", "JOB-6/2")
 async def test_job_of_an_earlier_release_goes_on_after_an_upgrade(tmp_path: Path) -> None:
     steps = plan(writing("a"), writing("b", "a"))
     async with live_server(tmp_path) as client:

@@ -48,7 +48,7 @@ def _answer(body: Body) -> str:
     return call("create_file", path=f"{name}.txt", content=f"{name}\n")
 
 
-@proves("JOB-6")
+@proves("JOB-6/1", "JOB-6/2")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("round_", range(ROUNDS))
 @pytest.mark.parametrize(("parallel", "kills"), [(1, 16), (3, 16)])

@@ -162,7 +162,7 @@ async def test_a_call_on_one_file_costs_the_same_in_any_workspace(
             tries.append(time.process_time() - start)
             (bench.root / "src/000/00001/made.py").unlink(missing_ok=True)
         took.append(max(min(tries), 2e-4))
-    assert took[1] / took[0] < 2.5
+    assert took[1] / took[0] < 4  # with room for a busy machine; eightfold if it looked at every folder
 
 
 @proves("OPS-4")

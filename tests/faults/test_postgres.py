@@ -3,9 +3,10 @@
 import asyncio
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+import asyncpg
 import pytest
 
 from anycowork.cli.diagnostics import run_checks
@@ -13,6 +14,7 @@ from anycowork.config.settings import Settings
 from anycowork.domain.errors import StorageFault
 from anycowork.server import server_peers
 from anycowork.store.postgres.address import read_address
+from anycowork.store.postgres.connection import PostgresConnection
 from anycowork.store.postgres.database import open_postgres
 from support.fork_server import ForkServer
 from support.live_server import LiveChat, live_server
@@ -85,6 +87,15 @@ async def test_a_database_of_a_newer_release_is_refused_and_left_alone(tmp_path:
             await open_postgres(database_url, tmp_path / "heads", CLOCK, lambda record: None)
     finally:
         run_sql(database_url, "DELETE FROM schema_migrations WHERE name = '9999-later'")
+
+
+def test_a_session_that_the_driver_cannot_use_any_more_is_opened_again(database_url: str) -> None:
+    """As it was found by killing the database in the middle of a statement: the driver is lost, and does not say that the session is."""
+    error = asyncpg.InternalClientError("cannot switch to state 12; another operation (2) is in progress")
+    with closing(PostgresConnection(read_address(database_url))) as connection:
+        before = connection.execute("SELECT pg_backend_pid()").fetchone()[0]
+        assert isinstance(error, connection.dialect.errors) and connection.restore(error)
+        assert connection.execute("SELECT pg_backend_pid()").fetchone()[0] != before
 
 
 @proves("OPS-2")

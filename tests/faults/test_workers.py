@@ -80,7 +80,7 @@ async def check(server: LiveServer, name: str, chat: LiveChat, job_id: str, *, l
         assert (server.workspace / f"{task}.txt").read_text() == f"{task}\n"
 
 
-@proves("JOB-6", "JOB-7")
+@proves("JOB-6/1", "JOB-7")
 @pytest.mark.timeout(400)  # three processes start, and each waits for what others notice
 @pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 async def test_jobs_of_workers_that_were_killed_and_cut_off_are_finished_by_another(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ async def test_what_a_server_asks_is_a_question_that_only_a_person_answers(tmp_p
         assert "Which one?" not in prompts and "many" not in prompts
 
 
-@proves("MCP-3/2", "APR-8")
+@proves("MCP-3/2", "APR-8/2")
 async def test_a_question_that_nobody_answers_is_withdrawn_when_the_turn_is_stopped(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[call("raw__elicit", schema=EMPTY), "Done."]) as client:
         await connected(client, tmp_path / "far")

@@ -89,7 +89,7 @@ async def test_a_host_starts_reads_and_goes_on_with_a_chat(tmp_path: Path, mode:
             assert "mcp_host:test-host" in await log.text()
 
 
-@proves("MCP-3/3", "APR-8")
+@proves("MCP-3/3", "APR-8/2")
 async def test_what_needs_a_person_waits_whatever_the_host_answers(tmp_path: Path) -> None:
     asked: list[Any] = []
 

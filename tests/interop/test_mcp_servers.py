@@ -158,7 +158,7 @@ async def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
         assert "'no-such-program-here'" in shown["error"]
 
 
-@proves("SYS-1", "MCP-1/2")
+@proves("SYS-1/3", "MCP-1/2")
 async def test_its_tools_are_in_the_prompt_of_a_chat_that_may_use_them_and_configuration_survives_a_restart(
     tmp_path: Path,
 ) -> None:

@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any  # a test's own words
 
@@ -13,6 +13,7 @@ import pytest
 
 from support.live_server import LiveChat, LiveServer, live_server
 from support.real_mcp_servers import (
+    has_unread_input,
     install_servers,
     node_server,
     python_server,
@@ -70,16 +71,14 @@ async def result_of(client: LiveServer) -> dict[str, Any]:
     return (await chat.of_type("tool_result"))[-1]
 
 
-async def killed_in_mid_call(client: LiveServer, name: str, kill: Callable[[], None]) -> None:
-    """The call fails, the turn goes on, and the loss is in the server's log."""
+async def killed_in_mid_call(
+    client: LiveServer, name: str, kill: Callable[[], object], under_way: Callable[[LiveChat], Awaitable[None]]
+) -> None:
+    """Once the call has reached the server, kills it: the call fails, the turn goes on, and the loss is in the server's log."""
     chat = await client.chat()
     await allow(chat)
-    store = client.server.database.store
     async with asyncio.timeout(SECONDS):
-        turn = await store.current_turn(chat.id)
-        while turn is None or (await store.calls(turn.id))[-1].state != "intent":
-            await asyncio.sleep(0)
-            turn = await store.current_turn(chat.id)
+        await under_way(chat)
     kill()
     await seen(chat, "turn-ended")
     (result,) = await chat.of_type("tool_result")
@@ -88,6 +87,22 @@ async def killed_in_mid_call(client: LiveServer, name: str, kill: Callable[[], N
     assert (await chat.last())["content"] == "It was lost."
     shown = await server(client, name)
     assert any("the connection to it was lost" in line for line in shown["log"]), shown["log"]
+
+
+async def progress_shown(chat: LiveChat) -> None:
+    async for event in chat.follow():
+        if " of 30" in json.dumps(event):
+            return
+
+
+def call_waits_in(config: dict[str, Any]) -> Callable[[LiveChat], Awaitable[None]]:
+    """Of a program that was stopped: the call was written to it."""
+
+    async def waits(chat: LiveChat) -> None:
+        while not has_unread_input(config):
+            await asyncio.sleep(0)
+
+    return waits
 
 
 async def server(client: LiveServer, name: str) -> dict[str, Any]:
@@ -113,7 +128,7 @@ async def test_a_program_by_others_is_called_lost_in_mid_call_and_back(tmp_path:
         assert tool in [one["name"] for one in shown["tools"]] and not shown["problems"]
         assert expected in (await result_of(client))["content"]
         assert signal_programs(config, signal.SIGSTOP)  # so that the next call is under way for sure
-        await killed_in_mid_call(client, name, lambda: signal_programs(config, signal.SIGKILL))
+        await killed_in_mid_call(client, name, lambda: signal_programs(config, signal.SIGKILL), call_waits_in(config))
         assert expected in (await result_of(client))["content"]
         if name == "filesystem":
             await changes_no_file(client)
@@ -150,7 +165,7 @@ async def test_everything_as_a_program_offers_asks_is_lost_in_mid_call_and_back(
         await offers_resources_prompts_and_roots(client)
         await asks_the_person_with_a_form(client)
         client.model.replies += [LONG, "It was lost.", ECHO, "Done."]
-        await killed_in_mid_call(client, "everything", lambda: signal_programs(config, signal.SIGKILL))
+        await killed_in_mid_call(client, "everything", lambda: signal_programs(config, signal.SIGKILL), progress_shown)
         assert (await result_of(client))["content"] == "Echo: hello"
 
 
@@ -164,7 +179,7 @@ async def test_everything_is_called_lost_in_mid_call_and_back_over_each_transpor
             if how == "streamableHttp":
                 await shows_progress_is_cancelled_and_tells_of_changes(client)
             client.model.replies += [LONG, "It was lost.", ECHO, "Done."]
-            await killed_in_mid_call(client, "everything", process.kill)
+            await killed_in_mid_call(client, "everything", process.kill, progress_shown)
         with remote_everything(how, int(url.split(":")[2].split("/")[0])):
             async with asyncio.timeout(SECONDS):
                 while (await client.ask("POST", "/mcp/servers/everything/connect", {}))["status"] != "ready":
@@ -246,9 +261,7 @@ async def shows_progress_is_cancelled_and_tells_of_changes(client: LiveServer) -
     chat = await client.chat()
     await allow(chat)
     async with asyncio.timeout(SECONDS):
-        async for event in chat.follow():
-            if " of 30" in json.dumps(event):
-                break
+        await progress_shown(chat)
     await client.ask("POST", f"{chat.path}/stop", {})
     assert [one["status"] for one in await chat.results()] == ["cancelled"]
     await result_of(client)

@@ -5,10 +5,13 @@ import signal
 import socket
 import subprocess
 import sys
+from array import array
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from fcntl import ioctl
 from functools import cache
 from pathlib import Path
+from termios import FIONREAD
 from typing import Any  # a test's own words
 
 ROOT = Path(__file__).parents[2]
@@ -66,13 +69,32 @@ def free_port() -> int:
 
 def signal_programs(config: dict[str, Any], number: signal.Signals) -> int:
     """Sends the signal to every process of this server's program; how many there were."""
-    word = str(config["args"][0] if config["args"] else config["command"]).encode()
     found = 0
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if word in place.read_bytes().split(b"\0"):
-                os.kill(int(place.parent.name), number)
-                found += 1
-        except OSError:
-            continue
+    for process in _processes(config):
+        with suppress(OSError):
+            os.kill(process, number)
+            found += 1
     return found
+
+
+def has_unread_input(config: dict[str, Any]) -> bool:
+    """Whether something was written to the program that it has not read: sure to stay so while it is stopped."""
+    for process in _processes(config):
+        with suppress(OSError), Path(f"/proc/{process}/fd/0").open("rb", opener=_without_waiting) as pipe:
+            unread = array("i", [0])
+            ioctl(pipe, FIONREAD, unread)
+            if unread[0] > 0:
+                return True
+    return False
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _processes(config: dict[str, Any]) -> Iterator[int]:
+    word = str(config["args"][0] if config["args"] else config["command"]).encode()
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if word in place.read_bytes().split(b"\0"):
+                yield int(place.parent.name)

@@ -63,7 +63,7 @@ async def workers_of(server: Caller) -> list[dict[str, Any]]:
 
 
 async def until_workers(
-    server: Caller, condition: Callable[[list[dict[str, Any]]], bool], *, seconds: float = 60.0
+    server: Caller, condition: Callable[[list[dict[str, Any]]], bool], *, seconds: float = 180.0
 ) -> list[dict[str, Any]]:
     """The workers once they are as wanted."""
     async with asyncio.timeout(seconds):

@@ -90,8 +90,8 @@ class JobCommitService:
             if merge.conflicts:
                 raise RestoreConflict.over({shown_path(one.path): one.reason for one in merge.conflicts})
             status = JobStatus.FAILED if job.error and not job.race else JobStatus.COMPLETED
-            said = await self._kept_words(kept) if kept else None
-            return await self._end(principal, chat, job, tasks, status, said)
+            final_response = await self._kept_words(kept) if kept else None
+            return await self._end(principal, chat, job, tasks, status, final_response)
 
     async def _kept_words(self, kept: Candidate) -> str:
         words = f"Kept the work of {kept.agent}."
@@ -124,14 +124,20 @@ class JobCommitService:
         return await self._rollback.undo_turns(principal, job.chat_id, turns, request)
 
     async def _end(
-        self, principal: Principal, chat: Chat, job: Job, tasks: Sequence[JobTask], status: JobStatus, said: str | None
+        self,
+        principal: Principal,
+        chat: Chat,
+        job: Job,
+        tasks: Sequence[JobTask],
+        status: JobStatus,
+        final_response: str | None,
     ) -> Job:
         await self._isolated.remove_all(job, tasks)
         ended = replace(
             job,
             status=status,
             workspace=None,
-            final_response=said or job.final_response,
+            final_response=final_response or job.final_response,
             completed_at=self._clock.now(),
         )
         done = [replace(task, workspace=None) for task in tasks if task.workspace is not None]

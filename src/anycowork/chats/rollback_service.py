@@ -122,7 +122,7 @@ class RollbackService:
         chat = await require_chat(self._store, chat_id)
         snapshot = await self._snapshot(chat_id, snapshot_id)
         if snapshot.workspace != chat.workspace:
-            raise Conflict("This change was made in the private copy of a job's task. Undo the task instead.")
+            raise Conflict("This change was made in the own workspace of a job's task. Undo the task instead.")
         if request.dry_run:
             preview = await self._preview(snapshot, request, self._workspaces.open(snapshot.workspace))
             return RollbackResult(expected_result(preview), preview)

@@ -39,7 +39,10 @@ def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo], *, most_r
                 place = path_of(undo.path)
                 # A link that this same restore removes hides what is below it.
                 hidden = in_ours(place.parts[:-1]) and behind_a_link(folder, place)
-                now, found, content = (absent(undo.path), None, None) if hidden else _looked_at(reader, place)
+                was_file = undo.expected is not None and undo.expected.kind is Kind.FILE
+                now, found, content = (
+                    (absent(undo.path), None, None) if hidden else _looked_at(reader, place, was_file=was_file)
+                )
             except (ToolFault, OutsideWorkspace) as error:
                 conflicts[undo.path] = error.message
                 hopeless.add(undo.path)
@@ -76,9 +79,11 @@ def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo], *, most_r
     )
 
 
-def _looked_at(reader: ImageReader, place: WorkspacePath) -> tuple[PathImage, os.stat_result | None, bytes | None]:
-    """Returns image, stat and, of a small file, the content. Raises: ToolFault, OutsideWorkspace."""
-    small = reader.small_file(place)
+def _looked_at(
+    reader: ImageReader, place: WorkspacePath, *, was_file: bool
+) -> tuple[PathImage, os.stat_result | None, bytes | None]:
+    """Returns image, stat and, of a small file, the content. Only what was a file is opened without a look. Raises: ToolFault, OutsideWorkspace."""
+    small = reader.small_file(place) if was_file else None
     if small is not None:
         return small
     found = reader.stat(place)

@@ -11,8 +11,8 @@ VERIFY_HELP = """Check that no record of a chat was changed or removed.
 Works with and without a running server. To check a log downloaded from /context/{id}/audit/log, name its file.
 Keep the printed end elsewhere: it proves later that the chat's history up to it is unchanged.
 
-A check of all chats goes on where the last one ended, and says how many records it read. A change of an older record is found
-by a full check: with --full, and by itself every 7 days. Of a chat that is named, every record is read.
+Every record is read. Only a check of all chats with more than 100,000 records goes on where the last one ended, and says so: it
+reads the older ones with --full, and by itself every 7 days.
 
 Exit codes: 0 every chain is intact, 1 one is broken or missing, 2 usage.
 

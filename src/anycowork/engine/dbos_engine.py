@@ -199,12 +199,12 @@ class DbosEngine:
         if error is not None:
             if not isinstance(error, AnyCoworkError):
                 log.error("run %s failed inside its handler", segment.run_id, exc_info=error)
-            said = (
+            failure = (
                 (error.code, error.message)
                 if isinstance(error, AnyCoworkError)
                 else ("internal_error", "An internal error occurred; see the log.")
             )
-            ours = await self._runs.finish(segment, RunState.FAILED, error=said)
+            ours = await self._runs.finish(segment, RunState.FAILED, error=failure)
         elif isinstance(outcome := task.result(), Park):
             ours = await self._runs.finish(segment, RunState.PARKED, waits_for=outcome.signal)
         else:

@@ -109,8 +109,8 @@ class RunTable:
         if not found:
             return None
         kind, payload, signal, attempts, epoch = found[0]
-        told = msgspec.json.decode(signal) if signal is not None else None
-        return RunSegment(run_id, kind, msgspec.json.decode(payload), number, told, attempts, epoch)
+        decoded = msgspec.json.decode(signal) if signal is not None else None
+        return RunSegment(run_id, kind, msgspec.json.decode(payload), number, decoded, attempts, epoch)
 
     async def finish(
         self,
@@ -178,8 +178,8 @@ class RunTable:
         if not found:
             return None
         state, result, error = found[0]
-        told = tuple(msgspec.json.decode(error)) if error is not None else None
-        return RunEnd(RunState(state), msgspec.json.decode(result) if result is not None else None, told)
+        decoded = tuple(msgspec.json.decode(error)) if error is not None else None
+        return RunEnd(RunState(state), msgspec.json.decode(result) if result is not None else None, decoded)
 
     async def unqueued(self) -> list[tuple[str, int, str | None]]:
         """Return active runs that no queue knows, with what the queue says of them: a crash came between two writes."""

@@ -63,6 +63,6 @@ def run_git(
         printed.seek(0)
         errors.seek(0)
         if done.returncode not in good:
-            last = errors.read(4000).decode(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
+            last = errors.read(4000).decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
             raise CommandFailed(f"Git failed: {last[0][:300]}")
         return printed.read(MOST_PRINTED + 1)

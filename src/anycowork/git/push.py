@@ -138,15 +138,15 @@ def _remember(place: RepositoryPlace, remote: Remote, head: GitHead) -> None:
 
 def _run_push(words: list[str], environment: Mapping[str, str], remote: Remote) -> None:
     options = [word for setting in _SAFE for word in ("-c", setting)]
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         try:
             process = subprocess.Popen(
                 ["git", "--no-pager", *options, *words],
                 cwd="/",
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
+                stdout=output,
+                stderr=output,
                 start_new_session=True,  # no terminal to ask at, and one group to end
             )
         except FileNotFoundError:
@@ -159,9 +159,9 @@ def _run_push(words: list[str], environment: Mapping[str, str], remote: Remote) 
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        said.seek(0)
+        output.seek(0)
         if code:
-            reply = said.read(_MOST_REPLY).decode(errors="replace").replace(remote.address, remote.shown)
+            reply = output.read(_MOST_REPLY).decode(errors="replace").replace(remote.address, remote.shown)
             raise CommandFailed(f"Git could not push: {_reason(reply)}")
 
 
@@ -176,4 +176,4 @@ def _reason(reply: str) -> str:
         for line in lines:
             if line.startswith(mark):
                 return line[:300]
-    return lines[-1][:300] if lines else "it said nothing"
+    return lines[-1][:300] if lines else "no message"

@@ -33,7 +33,7 @@ LIVE = (JobStatus.PLANNING, JobStatus.RUNNING, JobStatus.PAUSED)
 
 
 class JobCoordinator:
-    """`parallel_tasks` is how many tasks of a job may run at the same time; `on_done` is told of a chat whose jobs have gone on as far
+    """`parallel_tasks` is how many tasks of a job may run at the same time; `on_done` is called with a chat whose jobs have gone on as far
     as they can for now; `placement` says which jobs are left to other processes."""
 
     def __init__(
@@ -270,12 +270,12 @@ class JobCoordinator:
             turn = await self._store.turn(task.turn_id or "")
             changed.append(after_turn(job, task, turn, at=self._clock.now()))
             stopped = stopped or (turn is not None and turn.reason is EndReason.STOPPED)
-        told = self.update_plan(state, changed)
+        updated = self.update_plan(state, changed)
         cleared = {task.id: task for task in await self._isolated.without_leftovers(job, state.named(state.leftovers))}
         state.put(*cleared.values())
-        if told or cleared:
-            written = {task.id: task for task in told} | cleared
-            events = (*map(event_factory.task_ended, told), state.plan_update(job, told)) if told else ()
+        if updated or cleared:
+            written = {task.id: task for task in updated} | cleared
+            events = (*map(event_factory.task_ended, updated), state.plan_update(job, updated)) if updated else ()
             await self._writer.write(job, *written.values(), events=events)
         return stopped
 
@@ -324,15 +324,15 @@ class JobCoordinator:
         last = [turn for turn in await self._store.job_turns(job.id, None) if turn.plan_id is not None]
         if not last or (last[-1].reason is EndReason.INTERRUPTED and len(last) <= MOST_INTERRUPTIONS):
             turn = self._records.turn(job, role=chat.role, message_id=job.message_id, plan_id=job.plan_id)
-            told = self._records.results(job, turn, job_results(job, tasks))
-            over = () if state.small else (state.plan_update(job, ()),)  # the last task's event told it of a small plan
-            await self._writer.begin(job, [turn], told, events=over)
+            results = self._records.results(job, turn, job_results(job, tasks))
+            over = () if state.small else (state.plan_update(job, ()),)  # the last task's event covers a small plan
+            await self._writer.begin(job, [turn], results, events=over)
         elif last[-1].reason is EndReason.STOPPED:
             await self._writer.rest(job, JobStatus.PAUSED)
         elif job.collects:
             await self._writer.rest(replace(job, final_response=plain_response(tasks)), JobStatus.AWAITING_COMMIT)
         else:  # the work is done, and only the words are missing
-            await self._writer.end(job, JobStatus.COMPLETED, _why(last[-1]), said=plain_response(tasks))
+            await self._writer.end(job, JobStatus.COMPLETED, _why(last[-1]), final_response=plain_response(tasks))
 
     async def _release(self, job: Job, chat: Chat, live: Sequence[Turn]) -> None:
         """A paused job holds its chat no longer than its running tasks."""
@@ -345,8 +345,8 @@ class JobCoordinator:
 
 def _not_completed(failed: Sequence[str]) -> Json:
     named = ", ".join(one[:80] for one in failed[:20])
-    said = f"These tasks did not complete: {named}. Retry one of them to go on."
-    return {"code": "tasks_failed", "message": said, "retryable": True}
+    message = f"These tasks did not complete: {named}. Retry one of them to go on."
+    return {"code": "tasks_failed", "message": message, "retryable": True}
 
 
 def _why(turn: Turn) -> Json:

@@ -23,8 +23,8 @@ def after_turn(job: Job, task: JobTask, turn: Turn | None, *, at: str) -> JobTas
     """The task whose turn ended without a report: a crash, a stop, a limit or a failure ended it."""
     if turn is None or turn.reason in (EndReason.INTERRUPTED, EndReason.STOPPED):
         if task.interruptions < MOST_INTERRUPTIONS:
-            said: Json = {"code": "interrupted", "message": "it was interrupted", "retryable": True}
-            return replace(task, status=TaskStatus.PENDING, interruptions=task.interruptions + 1, error=said)
+            error: Json = {"code": "interrupted", "message": "it was interrupted", "retryable": True}
+            return replace(task, status=TaskStatus.PENDING, interruptions=task.interruptions + 1, error=error)
         too_often: Json = {
             "code": "interrupted",
             "message": f"The task was interrupted {MOST_INTERRUPTIONS} times and is not tried again.",

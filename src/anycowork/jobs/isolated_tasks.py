@@ -1,4 +1,4 @@
-"""Where the tasks of a job work: in the chat's workspace, or in private copies whose changes are merged when the task is done."""
+"""Where the tasks of a job work: in the chat's workspace, or each in one of its own, whose changes are merged when the task is done."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -82,7 +82,7 @@ class IsolatedTasks:
 
 _COMMITS_MADE: Json = {
     "code": "git_commits",
-    "message": "The task made commits with git in its private copy. Commits cannot be merged, so nothing of this attempt was kept. "
+    "message": "The task made commits with git in its own workspace. Commits cannot be merged, so nothing of this attempt was kept. "
     "Change the files and leave committing to the person, or run the job without parallel writers.",
     "retryable": True,
 }

@@ -75,10 +75,10 @@ class JobRunner:
         if job.status is JobStatus.PLANNING:
             self._become(context, self._agents.planner())
             context.extra_prompt = _together(prose("job_planner"), context.extra_prompt)
-            context.policy = PlanningPolicy(job, self._clock.now, said=_notes(context))
+            context.policy = PlanningPolicy(job, self._clock.now, earlier=_notes(context))
         else:
             self._become(context, self._agents.primary(context.chat.role))
-            context.policy = ClosingPolicy(job, self._clock.now, said=_notes(context))
+            context.policy = ClosingPolicy(job, self._clock.now, earlier=_notes(context))
         await self._run(context, job)
 
     async def _work(self, job: Job, task: JobTask, context: TurnContext) -> None:
@@ -92,7 +92,7 @@ class JobRunner:
             status = context.progress.statuses().get(task.id) if context.progress else None
             return proved(status, has_check=has_check)
 
-        policy = TaskPolicy(job, task, now=self._clock.now, check_passed=check_passed, said=_notes(context))
+        policy = TaskPolicy(job, task, now=self._clock.now, check_passed=check_passed, earlier=_notes(context))
 
         async def refresh() -> None:
             """The others as they are when this one ends: the event about a small plan names every step."""
@@ -133,9 +133,9 @@ class JobRunner:
             task = replace(task, error={**(task.error or {}), "decision": choice or SKIP})
         if choice == STOP:
             job = replace(job, status=JobStatus.FAILED, error=task.error, completed_at=self._clock.now())
-        told = event_factory.job_completed(job) if choice == STOP else event_factory.job_updated(job)
+        changed = event_factory.job_completed(job) if choice == STOP else event_factory.job_updated(job)
         state = ChatState.IDLE if choice == STOP else ChatState.RUNNING
-        events = (told, event_factory.turn_ended(ended, state))
+        events = (changed, event_factory.turn_ended(ended, state))
         stopped = (job,) if choice == STOP else ()
         await self._journal.write(Change(job.chat_id, (task, *skipped, *stopped, ended, SetChat(state)), events))
 
@@ -161,7 +161,7 @@ def _with_choice(task: JobTask, conflict: JsonValue, choice: JsonValue) -> JobTa
 
 
 def _notes(context: TurnContext) -> list[str]:
-    """What the server already told the model in earlier segments of this turn."""
+    """Returns the notes that the server wrote to the model in earlier segments of this turn."""
     own = (message for message in context.history if message.turn_id == context.turn.id)
     return [message.content for message in own if message.role is Speaker.TOOL]
 

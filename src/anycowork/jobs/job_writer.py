@@ -34,23 +34,27 @@ class JobWriter:
 
     async def begin(self, job: Job, turns: Sequence[Turn], *writes: Write, events: tuple[NewEvent, ...] = ()) -> None:
         """The turns and what goes with them become durable together; then the turns start."""
-        told = (*events, *map(event_factory.turn_started, turns))
+        all_events = (*events, *map(event_factory.turn_started, turns))
         state = (SetChat(ChatState.RUNNING),) if turns else ()
-        await self.write(job, *writes, *turns, *state, events=told)
+        await self.write(job, *writes, *turns, *state, events=all_events)
         for turn in turns:
             self._turns.start(turn)
 
     async def rest(self, job: Job, status: JobStatus, error: Json | None = None) -> None:
         """The job goes on only when a person says so."""
         resting = replace(job, status=status, error=error)
-        told = event_factory.job_updated(resting, ChatState.IDLE)
-        await self.write(job, resting, SetChat(ChatState.IDLE), events=(told,))
+        updated = event_factory.job_updated(resting, ChatState.IDLE)
+        await self.write(job, resting, SetChat(ChatState.IDLE), events=(updated,))
 
     async def end(
-        self, job: Job, status: JobStatus, error: Json | None, *writes: Write, said: str | None = None
+        self, job: Job, status: JobStatus, error: Json | None, *writes: Write, final_response: str | None = None
     ) -> None:
         ended = replace(
-            job, status=status, error=error, final_response=said or job.final_response, completed_at=self._clock.now()
+            job,
+            status=status,
+            error=error,
+            final_response=final_response or job.final_response,
+            completed_at=self._clock.now(),
         )
         events = (event_factory.job_completed(ended),)
         await self.write(job, *writes, ended, SetChat(ChatState.IDLE), events=events)

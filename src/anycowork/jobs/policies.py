@@ -26,11 +26,11 @@ _NO_PLAN: Json = {"code": "no_plan", "message": "The planner ended without a pla
 class _AskOnce:
     """Asks once in a turn for what an answer lacks; the second answer ends the turn, whatever it is.
 
-    `said` is what the model was told in earlier segments: waiting for a person does not begin the count anew.
+    `earlier` are the notes to the model in earlier segments: waiting for a person does not begin the count anew.
     """
 
-    def __init__(self, said: Sequence[str]) -> None:
-        self._said = set(said)
+    def __init__(self, earlier: Sequence[str]) -> None:
+        self._earlier = set(earlier)
 
     @property
     def ceiling(self) -> frozenset[Permission]:
@@ -40,9 +40,9 @@ class _AskOnce:
         return False
 
     def ask_once(self, text: str) -> str | None:
-        if text in self._said:
+        if text in self._earlier:
             return None
-        self._said.add(text)
+        self._earlier.add(text)
         return text
 
 
@@ -51,8 +51,8 @@ class PlanningPolicy(_AskOnce):
 
     speech = MessageType.TEXT
 
-    def __init__(self, job: Job, now: Now, *, said: Sequence[str] = ()) -> None:
-        super().__init__(said)
+    def __init__(self, job: Job, now: Now, *, earlier: Sequence[str] = ()) -> None:
+        super().__init__(earlier)
         self.job = job
         self._now = now
 
@@ -84,9 +84,9 @@ class TaskPolicy(_AskOnce):
         *,
         now: Now,
         check_passed: Callable[[], bool],
-        said: Sequence[str] = (),
+        earlier: Sequence[str] = (),
     ) -> None:
-        super().__init__(said)
+        super().__init__(earlier)
         self._job = job
         self.tasks: Sequence[JobTask] = ()
         self._task = task
@@ -104,8 +104,8 @@ class TaskPolicy(_AskOnce):
         report = _report(end.messages)
         task = self._settled(end, report)
         messages = tuple(_as_result(m, report) for m in end.messages)
-        told = () if task.status is TaskStatus.RUNNING else (event_factory.task_ended(task),)
-        events = (*told, self._plan_update(task))
+        ended = () if task.status is TaskStatus.RUNNING else (event_factory.task_ended(task),)
+        events = (*ended, self._plan_update(task))
         end = _without_proposals(end)
         return replace(
             end,
@@ -125,8 +125,10 @@ class TaskPolicy(_AskOnce):
     def _settled(self, end: TurnEnd, report: TaskReport | None) -> JobTask:
         at = self._now()
         if end.reason is EndReason.BLOCKED:
-            said = end.messages[-1].content if end.messages else "The task's step is not done."
-            return after_failure(self._job, self._task, {"code": "not_done", "message": said, "retryable": True}, at=at)
+            message = end.messages[-1].content if end.messages else "The task's step is not done."
+            return after_failure(
+                self._job, self._task, {"code": "not_done", "message": message, "retryable": True}, at=at
+            )
         if report is None:
             return after_failure(self._job, self._task, _NO_REPORT, at=at)
         if report.status is ReportStatus.FAILURE:
@@ -143,8 +145,8 @@ class ClosingPolicy(_AskOnce):
 
     speech = MessageType.TEXT
 
-    def __init__(self, job: Job, now: Now, *, said: Sequence[str] = ()) -> None:
-        super().__init__(said)
+    def __init__(self, job: Job, now: Now, *, earlier: Sequence[str] = ()) -> None:
+        super().__init__(earlier)
         self._job = job
         self._now = now
 
@@ -157,11 +159,11 @@ class ClosingPolicy(_AskOnce):
 
     def end(self, end: TurnEnd) -> TurnEnd:
         end = _without_proposals(end)
-        said = next((m.content for m in end.messages if m.role is Speaker.ASSISTANT), "")
+        answer = next((m.content for m in end.messages if m.role is Speaker.ASSISTANT), "")
         if self._job.collects:
-            job = replace(self._job, status=JobStatus.AWAITING_COMMIT, final_response=said)
+            job = replace(self._job, status=JobStatus.AWAITING_COMMIT, final_response=answer)
             return replace(end, writes=(*end.writes, job), events=(*end.events, event_factory.job_updated(job)))
-        job = replace(self._job, status=JobStatus.COMPLETED, final_response=said, completed_at=self._now())
+        job = replace(self._job, status=JobStatus.COMPLETED, final_response=answer, completed_at=self._now())
         return replace(end, writes=(*end.writes, job), events=(*end.events, event_factory.job_completed(job)))
 
 

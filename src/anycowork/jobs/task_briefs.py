@@ -1,4 +1,4 @@
-"""What the agents of a job are told: the planner's request, a worker's task, and the results for the final response. Pure."""
+"""What the agents of a job get to read: the planner's request, a worker's task, and the results for the final response. Pure."""
 
 from collections.abc import Sequence
 
@@ -42,8 +42,8 @@ def summaries(tasks: Sequence[JobTask]) -> str:
     lines: list[str] = []
     left = MOST_OF_ALL
     for task in tasks:
-        said = task.result if task.status is TaskStatus.COMPLETED else _reason(task)
-        line = f"- {task.id} ({task.status.value}{', claimed' if task.claimed else ''}): {said or ''}"
+        outcome = task.result if task.status is TaskStatus.COMPLETED else _reason(task)
+        line = f"- {task.id} ({task.status.value}{', claimed' if task.claimed else ''}): {outcome or ''}"
         line = line[: min(MOST_OF_A_RESULT, left)]
         left -= len(line)
         if left <= 0:
@@ -103,7 +103,7 @@ def _earlier_attempt(task: JobTask, earlier: Sequence[Call]) -> str:
         for call in earlier[-_MOST_CALLS:]
         if call.result is not None
     ]
-    said = f"This is attempt {task.attempt}. The one before ended: {why}"
-    return said + (
+    text = f"This is attempt {task.attempt}. The one before ended: {why}"
+    return text + (
         "\nIts calls, which are not undone (look before you repeat one):\n" + "\n".join(done) if done else ""
     )

@@ -1,4 +1,4 @@
-"""Writes what a task changed in its private copy into the workspace, or into the copy that collects a job's changes.
+"""Writes what a task changed in its own workspace into the chat's, or into the one that collects a job's changes.
 
 What the task changed is known from its recorded changes. A file that somebody else changed too is merged line by line; where that is not
 possible, nothing is written and a person decides. The write is a recorded change: it is finished after a crash, and can be undone.

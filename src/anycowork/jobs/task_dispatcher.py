@@ -1,4 +1,4 @@
-"""Gives ready tasks to workers: which may start now, where they work, and what they are told."""
+"""Gives ready tasks to workers: which may start now, where they work, and what they read."""
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 
@@ -81,10 +81,6 @@ class TaskDispatcher:
         """Whether the task has not started and all that it depends on is completed."""
         return state.progress.can_execute(task.id)
 
-    def ready_tasks(self, state: JobState) -> list[JobTask]:
-        """Those that may start now, the longest chain of dependants first."""
-        return state.named(state.progress.ready())
-
     def next_task(self, state: JobState, kinds: Collection[Hashable] | None = None) -> JobTask | None:
         """The first of the ready tasks, of these kinds if some are named."""
         found = state.progress.next_ready(state.progress.ready_kinds() if kinds is None else kinds)
@@ -104,8 +100,10 @@ class TaskDispatcher:
         except StorageFault:
             raise
         except AnyCoworkError as error:
-            said: Json = {"code": error.code, "message": error.message, "retryable": False}
-            return DispatchedTask(replace(task, status=TaskStatus.FAILED, error=said, completed_at=self._clock.now()))
+            failure: Json = {"code": error.code, "message": error.message, "retryable": False}
+            return DispatchedTask(
+                replace(task, status=TaskStatus.FAILED, error=failure, completed_at=self._clock.now())
+            )
         before = await self._store.job_turns(job.id, task.id) if task.attempt else []
         earlier = [call for one in before if one.workspace in (None, where) for call in await self._store.calls(one.id)]
         begun = replace(
@@ -128,8 +126,8 @@ class TaskDispatcher:
         """All assignments, turns and statuses become durable together, then the turns start."""
         events: list[NewEvent] = []
         for one in begun:
-            told = event_factory.task_started if one.turn is not None else event_factory.task_ended
-            events.append(told(one.task))
+            new_event = event_factory.task_started if one.turn is not None else event_factory.task_ended
+            events.append(new_event(one.task))
         tasks = [one.task for one in begun]
         events.append(state.plan_update(job, tasks))
         turns = [one.turn for one in begun if one.turn is not None]

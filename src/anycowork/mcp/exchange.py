@@ -128,7 +128,7 @@ _CURRENT: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 
 
 def current_exchange(open_exchanges: list[Exchange]) -> Exchange | None:
-    """The exchange that a server's own request belongs to; None if that cannot be told."""
+    """The exchange that a server's own request belongs to; None if that is unknown."""
     return _CURRENT.get() or (open_exchanges[0] if len(open_exchanges) == 1 else None)
 
 

@@ -120,7 +120,7 @@ class McpManager:
             await self._save(others)
             restarts = changed.is_started and config.sampling != changed.config.sampling
             changed.use(config)
-            if restarts:  # what we offer is told to a server once, when it connects
+            if restarts:  # a server learns what we offer once, when it connects
                 await changed.stop()
                 changed.start()
             return changed.shown()

@@ -1,6 +1,6 @@
 """A server's JSON schema, reduced to the part that the plugins' checker understands. Pure, linear, and never fails on a strange schema.
 
-The server checks its parameters itself; this is what the model is told and held to. No `pattern` of a stranger runs here.
+The server checks its parameters itself; this is what the model reads and is held to. No `pattern` of another party runs here.
 """
 
 import re

@@ -37,10 +37,10 @@ Connect = Callable[[Callable[[], None]], "AbstractAsyncContextManager[TransportS
 
 
 class McpSession:
-    """`connect` makes the transport; it is given what to call when the connection ends. `root` is the workspace the server is told of.
+    """`connect` makes the transport; it is given what to call when the connection ends. `root` is the workspace that the server learns of.
 
-    `has_roots`: it is a program that works on files. Without a workspace it is told of its scratch folder: some offer fewer tools, or do not
-    start at all, if they are told of no root.
+    `has_roots`: it is a program that works on files. Without a workspace it learns of its scratch folder: some offer fewer tools, or do not
+    start at all, without any root.
     """
 
     def __init__(

@@ -266,8 +266,8 @@ async def _hear(output: asyncio.StreamReader, to_session: Any, lines: LineLog, e
 
 async def _speak(writer: asyncio.StreamWriter, from_session: Any, ended: Callable[[], None]) -> None:
     try:
-        async for said in from_session:
-            writer.write(said.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+        async for outgoing in from_session:
+            writer.write(outgoing.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
             await writer.drain()
     except (ConnectionError, RuntimeError):
         ended()

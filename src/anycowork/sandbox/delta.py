@@ -195,6 +195,9 @@ class Scanner:
     def _file_on_both_sides(self, name: str, above: int, below: int, place: WorkspacePath) -> bool:
         """Compares two regular files, each opened once: what a command changes by the thousand. Returns False for everything else."""
         try:
+            beneath = os.stat(name, dir_fd=below, follow_symlinks=False)
+            if not stat.S_ISREG(beneath.st_mode):
+                return False  # opening a pipe or a device of the workspace would have effects
             staged = os.open(name, _READ, dir_fd=above)
         except OSError:
             return False
@@ -204,7 +207,7 @@ class Scanner:
             os.close(staged)
             return False
         try:
-            return self._compared(os.fstat(staged), os.fstat(lower), staged, lower, place)
+            return self._compared(os.fstat(staged), beneath, staged, lower, place)
         finally:
             os.close(staged)
             os.close(lower)
@@ -212,7 +215,7 @@ class Scanner:
     def _compared(
         self, found: os.stat_result, beneath: os.stat_result, staged: int, lower: int, place: WorkspacePath
     ) -> bool:
-        if not (stat.S_ISREG(found.st_mode) and stat.S_ISREG(beneath.st_mode)):
+        if not stat.S_ISREG(found.st_mode):
             return False
         size, old_size, mode, old_mode = found.st_size, beneath.st_size, found.st_mode & 0o777, beneath.st_mode & 0o777
         self._add_bytes(size if old_size == size else size + old_size)

@@ -1,7 +1,7 @@
 """Verifies the audit chains in the database against their heads: for `anycowork audit verify` and the page. Changes no record.
 
-A check of all chats goes on where the last one ended, and says so: what an earlier check has read is not read again. A full check reads
-everything; it is made when it is asked for, when no earlier check is known, and when the last full one is older than `FULL_DAYS`.
+A check of all chats reads every record, as long as there are few. Of many it goes on where the last check ended, and says so: what an earlier
+check has read is not read again, unless it is asked to, or the last full check is older than `FULL_DAYS`.
 """
 
 import logging
@@ -23,6 +23,7 @@ from anycowork.store.sql.audit_heads import heads_path, read_heads
 from anycowork.store.sql.connection import SqlConnection
 
 FULL_DAYS = 7
+READ_ANYWAY = 100_000  # records that are always read again: about two seconds
 _HEADS = "heads of all chats"
 
 log = logging.getLogger(__name__)
@@ -103,13 +104,21 @@ class AuditStopped(Exception):
 
 
 def check_audit(
-    settings: Settings, now: str, *, full: bool = False, progress: AuditProgress | None = None
+    settings: Settings,
+    now: str,
+    *,
+    full: bool = False,
+    read_anyway: int = READ_ANYWAY,
+    progress: AuditProgress | None = None,
 ) -> AuditReport:
-    """Verifies every chat and the heads; without `full`, from where the last check ended. Blocking. Raises: StorageFault."""
+    """Verifies every chat and the heads; without `full`, and of more than `read_anyway` records, from where the last check ended.
+
+    Blocking. Raises: StorageFault.
+    """
     progress = progress or AuditProgress()
     path = marks_path(settings.database_path)
     known = read_marks(path)
-    marks = None if full or known is None or later(known.full_at, FULL_DAYS * 86_400) < now else known
+    marks = None if full or known is None or known.records <= read_anyway or _is_old(known, now) else known
     heads = AuditHeadsFile(heads_path(settings.database_path), after=marks.heads if marks else None)
     check = _AuditCheck(heads, marks, progress)
     try:
@@ -165,6 +174,10 @@ class _AuditCheck:
         self.findings.append(_finding(chat_id, found, earlier))
         if found.end is not None:
             self.verified[chat_id] = VerifiedChain(found.end, earlier + found.checked)
+
+
+def _is_old(marks: AuditMarks, now: str) -> bool:
+    return later(marks.full_at, FULL_DAYS * 86_400) < now
 
 
 def _finding(chat_id: str, found: ChainCheck, earlier: int = 0) -> AuditFinding:

@@ -42,6 +42,10 @@ class AuditMarks:
     heads: VerifiedHead | None
     chains: Mapping[str, VerifiedChain]
 
+    @property
+    def records(self) -> int:
+        return sum(chain.records for chain in self.chains.values())
+
 
 def marks_path(database: Path) -> Path:
     return database.with_name("audit-verified.json")

@@ -67,7 +67,7 @@ def build_locks(database: Database, peers: Peers, turns: TaskTurns, *, waits: bo
 async def follow_peers(database: Database, peers: Peers, hub: Hub) -> None:
     """Passes on what other servers write, until it is cancelled."""
 
-    def heard(writes: ForeignWrites) -> None:
+    def pass_on(writes: ForeignWrites) -> None:
         for chat_id in (None,) if writes.chat_ids is None else writes.chat_ids:
             if chat_id is None or not peers.holds(chat_id):
                 database.journal.forget(chat_id)
@@ -75,7 +75,7 @@ async def follow_peers(database: Database, peers: Peers, hub: Hub) -> None:
         if writes.list_changed:
             hub.chats_changed()
 
-    await peers.keep(heard)
+    await peers.keep(pass_on)
 
 
 async def take_over(

@@ -234,7 +234,7 @@ async def test_roles_are_listed_without_a_word_of_tools(client):
         "allow",
     ],
 )
-@proves("APR-8")
+@proves("APR-8/2")
 async def test_what_is_not_an_explicit_decision_is_none(client, decisions):
     chat = await new_chat(client)
     answer = await client.post(f"/context/{chat['id']}/approvals", {"decisions": decisions})

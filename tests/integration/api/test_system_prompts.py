@@ -30,7 +30,7 @@ async def written(client, **wanted):
 # --- stored and editable
 
 
-@proves("SYS-1")
+@proves("SYS-1/1")
 async def test_a_prompt_is_written_read_and_listed_behind_the_built_in_one(client):
     prompt = await written(client)
     assert set(prompt) == {"id", "name", "content", "version", "built_in", "created_at", "updated_at"}
@@ -44,7 +44,7 @@ async def test_a_prompt_is_written_read_and_listed_behind_the_built_in_one(clien
     assert (listed[0]["content"], listed[0]["built_in"]) == (prose("base"), True)
 
 
-@proves("SYS-1")
+@proves("SYS-1/1")
 async def test_a_change_is_the_next_version_of_the_same_prompt(client):
     prompt = await written(client)
     for version in (2, 3):
@@ -55,7 +55,7 @@ async def test_a_change_is_the_next_version_of_the_same_prompt(client):
         assert answer.json() == {**prompt, **wanted, "version": version, "updated_at": answer.json()["updated_at"]}
 
 
-@proves("SYS-1")
+@proves("SYS-1/1")
 async def test_a_removed_prompt_is_gone(client):
     prompt = await written(client)
     assert (await client.delete(f"{PATH}/{prompt['id']}")).status == 204
@@ -128,7 +128,7 @@ async def test_a_client_key_reaches_no_system_prompt(client, method, tail, body)
 # --- enhanced
 
 
-@proves("SYS-1", "PER-2", "PRM-1")
+@proves("SYS-1/2", "SYS-1/3", "PER-2", "PRM-1")
 @pytest.mark.parametrize("role", list(Role))
 async def test_the_enhanced_prompt_of_a_role_has_each_section_once_and_its_own_tools_only(client, role):
     prompt = await written(client)
@@ -145,7 +145,7 @@ async def test_the_enhanced_prompt_of_a_role_has_each_section_once_and_its_own_t
         assert named == (spec.permissions <= PERMISSIONS[role]), spec.name
 
 
-@proves("SYS-1")
+@proves("SYS-1/3")
 async def test_without_a_role_it_is_the_actors_and_with_a_chat_the_chats(client):
     bare = (await client.get(f"{PATH}/default/enhanced")).json()
     assert bare == (await client.get(f"{PATH}/default/enhanced?role=act")).json()
@@ -208,7 +208,7 @@ def told(model) -> list[str]:
     return [request["messages"][0]["content"] for request in model.requests]
 
 
-@proves("SYS-1")
+@proves("SYS-1/2")
 async def test_a_chat_is_told_the_prompt_it_chose_byte_for_byte_in_every_request(tmp_path):
     replies = [call("read_file", path="a.txt"), "Read.", "Again.", "By default."]
     async with live_server(tmp_path, replies=replies, files={"a.txt": "hello"}) as client:
@@ -253,7 +253,7 @@ async def test_a_chat_whose_prompt_was_deleted_goes_on_with_the_default(tmp_path
         assert first.startswith(MUSEUM["content"]) and second.startswith(prose("base"))
 
 
-@proves("SYS-1")
+@proves("SYS-1/1")
 async def test_a_prompt_is_there_after_a_restart(tmp_path):
     async with live_server(tmp_path) as client:
         prompt = await client.ask("POST", PATH, MUSEUM, expect=201)

@@ -269,7 +269,7 @@ async def test_an_open_approval_survives_a_restart_and_runs_when_allowed(tmp_pat
         assert (client.workspace / "a.txt").read_text() == "a"
 
 
-@proves("APR-8")
+@proves("APR-8/1")
 async def test_an_approval_binds_to_the_file_as_it_was_shown(tmp_path: Path) -> None:
     edit = call("update_file", path="a.txt", edits=[{"find": "old", "replace": "new"}])
     async with live_server(tmp_path, replies=[edit, "Done."], files={"a.txt": "old\n"}) as client:

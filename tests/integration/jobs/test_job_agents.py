@@ -39,7 +39,7 @@ async def test_planner_workers_and_primary_agent_answer_with_their_own_models(tm
             assert (await chat.show())["config"]["model_id"] == "own/usual"
 
 
-@proves("JOB-4")
+@proves("JOB-4/4")
 async def test_worker_can_ask_for_the_whole_conversation(tmp_path: Path) -> None:
     replies = ["Noted: 4711.", call("read_history"), report("read it"), "Done."]
     async with live_server(tmp_path, replies=replies) as client:
@@ -52,7 +52,7 @@ async def test_worker_can_ask_for_the_whole_conversation(tmp_path: Path) -> None
         assert "user: My number is 4711" in str(client.model.requests[2]["messages"])
 
 
-@proves("JOB-4", "MSG-1/2")
+@proves("JOB-4/4", "MSG-1/2")
 async def test_worker_that_calls_natively_is_offered_the_conversation_and_its_words_are_kept(tmp_path: Path) -> None:
     words = "I look into the conversation first. " + " ".join(str(number**5) for number in range(300))
     replies = [
@@ -77,7 +77,7 @@ async def test_worker_that_calls_natively_is_offered_the_conversation_and_its_wo
             assert told[1]["content"].strip() == words.strip(), "in full"
 
 
-@proves("JOB-5")
+@proves("JOB-5/3")
 async def test_failed_task_is_planned_anew_from_there_and_completed_tasks_stay(tmp_path: Path) -> None:
     file = call("create_file", path="a.txt", content="a\n")
     again = plan(

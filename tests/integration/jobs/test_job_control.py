@@ -4,9 +4,10 @@ import asyncio
 import sqlite3
 from pathlib import Path
 
+from anycowork.config.settings import PriceEntry, ProviderEntry
 from support.jobs import approved, plan, report, until, until_idle
 from support.live_server import live_server
-from support.scripted_model import Hang, Reply, call
+from support.scripted_model import Hang, Reply, ScriptedModel, call
 from support.spec import proves
 
 
@@ -63,7 +64,7 @@ async def test_fault_inside_the_coordinator_ends_the_job_as_failed_and_says_so(t
         assert (await chat.show())["state"] == "idle"
 
 
-@proves("JOB-5")
+@proves("JOB-5/5")
 async def test_limit_is_reserved_before_each_request_and_shared_by_all_tasks_of_the_job(tmp_path: Path) -> None:
     used = {"prompt_tokens": 1_000, "completion_tokens": 10}
     done = Reply(report("looked"), usage=used)
@@ -80,12 +81,39 @@ async def test_limit_is_reserved_before_each_request_and_shared_by_all_tasks_of_
         assert job["usage"]["tokens"] <= 3_500
 
 
-async def test_model_that_never_ends_is_stopped_at_the_jobs_time_limit(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[Hang(headers=False)]) as client:
+@proves("JOB-5/4")
+async def test_model_that_never_ends_is_stopped_at_the_time_limit_of_the_job_or_the_task(tmp_path: Path) -> None:
+    steps = plan({"id": "a", "action": "look"})
+    async with live_server(tmp_path) as client:
         chat = await client.chat()
-        steps = plan({"id": "a", "action": "look"})
-        job = await approved(client, chat, plan=steps, limits={"job": {"seconds": 0.2}})
-        job = await until(client, chat, job["id"], "failed", "completed")
-        [task] = job["tasks"]
-        assert task["status"] == "failed" and task["attempt"] == 1
-        assert task["error"]["code"] == "limit_reached"
+        for limited in ("job", "task"):
+            client.model.replies[:] = [Hang(headers=False)]
+            job = await approved(client, chat, plan=steps, limits={limited: {"seconds": 0.2}})
+            job = await until(client, chat, job["id"], "failed", "completed")
+            [task] = job["tasks"]
+            assert task["status"] == "failed" and task["attempt"] == 1
+            assert task["error"]["code"] == "limit_reached"
+
+
+@proves("JOB-5/6")
+async def test_cost_of_a_job_and_of_a_task_is_limited(tmp_path: Path) -> None:
+    used = {"prompt_tokens": 100_000, "completion_tokens": 10}  # thirty cents
+    steps = plan({"id": "a", "action": "look"}, {"id": "b", "action": "look", "dependencies": ["a"]})
+    async with ScriptedModel() as model:
+        prices = {"scripted": PriceEntry(input=3, output=15)}
+        provider = ProviderEntry(name="scripted", base_url=model.base_url, models=("scripted",), prices=prices)
+        async with live_server(tmp_path, providers=(provider,)) as client:
+            chat = await client.chat()
+            model.replies[:] = [Reply(report("looked"), usage=used)] * 2
+            job = await approved(client, chat, plan=steps, limits={"job": {"cost": 0.25}})
+            job = await until(client, chat, job["id"], "failed", "completed")
+            first, second = job["tasks"]
+            assert first["status"] == "completed" and second["error"]["code"] == "limit_reached"
+            assert len(model.requests) == 1, "the second task would have gone beyond the job's limit"
+            model.replies[:] = [
+                Reply(call("list_directory", path="."), usage=used),
+                Reply(report("looked"), usage=used),
+            ]
+            job = await approved(client, chat, plan=plan(steps["steps"][0]), limits={"task": {"cost": 0.25}})
+            job = await until(client, chat, job["id"], "failed", "completed")
+            assert job["tasks"][0]["error"]["code"] == "limit_reached" and len(model.requests) == 2

@@ -15,7 +15,7 @@ def file(name: str) -> str:
     return call("create_file", path=f"{name}.txt", content=f"{name}\n")
 
 
-@proves("JOB-1", "JOB-4", "JOB-9", "EVT-1")
+@proves("JOB-1", "JOB-4/1", "JOB-4/2", "JOB-9/2", "EVT-1")
 async def test_request_is_planned_approved_worked_on_and_answered(tmp_path: Path) -> None:
     proposed = plan(writing("a", check="grep -q a a.txt"), writing("b", "a"))
     replies = [
@@ -71,7 +71,7 @@ async def test_request_is_planned_approved_worked_on_and_answered(tmp_path: Path
         ]
 
 
-@proves("JOB-4")
+@proves("JOB-4/1", "JOB-4/3")
 async def test_worker_sees_its_task_and_not_the_chat(tmp_path: Path) -> None:
     replies = ["A secret of the chat: 4711.", report("looked"), "Done."]
     async with live_server(tmp_path, replies=replies) as client:
@@ -100,7 +100,7 @@ async def test_plan_that_the_primary_agent_writes_at_the_end_is_the_final_respon
         assert (last["message_type"], last["content"]) == ("text", job["final_response"])
 
 
-@proves("JOB-2", "JOB-5")
+@proves("JOB-2", "JOB-4/5", "JOB-5/1")
 async def test_failed_task_is_retried_twice_then_its_dependants_are_skipped_and_no_others(tmp_path: Path) -> None:
     replies = [*[report("no luck", "failure")] * 3, file("c"), report("c is there")]
     steps = plan(writing("a"), writing("b", "a"), writing("c"))
@@ -120,7 +120,7 @@ async def test_failed_task_is_retried_twice_then_its_dependants_are_skipped_and_
         assert "This is attempt 2" in third and "no luck" in third
 
 
-@proves("JOB-5")
+@proves("JOB-5/2")
 async def test_failed_task_asks_the_person_who_lets_the_job_go_on_without_it(tmp_path: Path) -> None:
     replies = [report("no luck", "failure"), file("b"), report("b is there")]
     async with live_server(tmp_path, replies=replies) as client:
@@ -147,7 +147,7 @@ async def test_worker_without_a_report_is_asked_once_and_then_failed(tmp_path: P
         assert len(client.model.requests) == 6
 
 
-@proves("JOB-9")
+@proves("JOB-9/1")
 async def test_failing_check_keeps_a_claimed_success_from_completing(tmp_path: Path) -> None:
     lie = report("a.txt is right")
     replies = [file("a"), lie, lie, lie, lie, lie, lie, lie, lie, lie]
@@ -218,7 +218,7 @@ async def test_job_is_cancelled_paused_and_resumed(tmp_path: Path) -> None:
         assert [one["status"] for one in listed["jobs"]] == ["cancelled"]
 
 
-@proves("JOB-5")
+@proves("JOB-5/5")
 async def test_task_that_used_up_its_tokens_fails_without_another_attempt(tmp_path: Path) -> None:
     looks = Reply(call("list_directory", path="."), usage={"prompt_tokens": 3_500, "completion_tokens": 10})
     replies = [looks, *[report("x")] * 9]

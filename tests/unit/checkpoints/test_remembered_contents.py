@@ -114,7 +114,8 @@ async def test_what_changed_after_a_preview_is_kept_as_it_is_now(tmp_path: Path)
         for path in FILES:
             (server.root / path).parent.mkdir(exist_ok=True)
             (server.root / path).write_text("left by a command")
-        undos = [Undo(absent(path), None) for path in FILES]
+        with ImageReader(folder) as reader:
+            undos = [Undo(absent(path), reader.image(path_of(path))) for path in FILES]
         seen = previewed_when_old(folder, pack, undos, most_remembered=1 << 20)
         (server.root / "d/b.txt").write_text("a person's own, newer")
         before = await server.snapshots.before_restore(Restore("r1", CHAT, "s1"), folder, seen)

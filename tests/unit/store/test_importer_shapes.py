@@ -116,6 +116,28 @@ async def test_old_fields_with_calls_and_results_become_cards(tmp_path: Path, st
 
 
 @proves("MIG-1")
+@pytest.mark.parametrize(
+    ("message", "result", "call_id"),
+    [
+        ({"tool_call_id": "k"}, {"result": "hello"}, "k"),
+        ({"tool_call_id": "k"}, {"id": "result-1", "result": "hello"}, "k"),
+        ({"tool_call_id": "other"}, {"tool_call_id": "k", "result": "hello"}, "k"),
+        ({}, {"id": "k", "result": "hello"}, "k"),
+        ({"tool_call_id": 7}, {"result": "hello"}, "7"),
+        ({"tool_call_id": ["k"]}, {"result": "hello"}, None),
+    ],
+)
+async def test_a_result_belongs_to_the_call_that_it_or_its_message_names(
+    tmp_path: Path, message: dict[str, object], result: dict[str, object], call_id: str | None
+) -> None:
+    old = {"id": "n", "role": "tool", "content": "hello", "tool_result": result, **message}
+    async with opened(tmp_path) as database:
+        await load(database, {"id": "c", "messages": [old]})
+        (card,) = await database.store.history("c")
+        assert card.payload is not None and card.payload["tool_call_id"] == call_id
+
+
+@proves("MIG-1")
 @pytest.mark.parametrize("junk", [None, 5, "x", {}, [], [5, {}, {"tool": 7}, {"function": {}}]])
 async def test_fields_that_hold_no_call_leave_the_message_as_it_was(tmp_path: Path, junk: JsonValue) -> None:
     async with opened(tmp_path) as database:

@@ -217,6 +217,24 @@ it("denies with a word to the agent", async () => {
   expect(onDecide).toHaveBeenCalledWith([{ id: "a", decision: "deny", note: "use notes.md" }]);
 });
 
+it("shows the rule of a lasting denial before it is saved, for one call alone", async () => {
+  const rule = { tool: "create_file", resource: "/hello.txt", effect: "deny", scope: "workspace" };
+  const one = approval({ id: "a", proposed_deny_rule: rule as never });
+  const { onDecide, container } = dock(one);
+  press("n");
+  expect(screen.getByText(/saves a rule: .*create_file.*hello\.txt/)).toBeTruthy();
+  await expectAccessible(container);
+  await userEvent.type(screen.getByLabelText("Message to the agent"), "never");
+  await userEvent.click(screen.getByRole("button", { name: "Always deny" }));
+  expect(onDecide).toHaveBeenCalledWith([{ id: "a", decision: "deny_always", note: "never" }]);
+});
+
+it("offers no lasting denial of several calls, or where no rule can name the call", () => {
+  dock(approval({ id: "a" }));
+  press("n");
+  expect(screen.queryByRole("button", { name: "Always deny" })).toBeNull();
+});
+
 it("decides nothing while someone writes", () => {
   const { onDecide } = dock(TWO[0]);
   for (const key of ["y", "Enter", "n", "Escape"]) press(key, screen.getByLabelText("elsewhere"));

@@ -114,8 +114,9 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
         {denying ? (
           <DenyForm
             count={denying.length}
+            rule={denyRuleWords(denying)}
             onCancel={() => setDenying(null)}
-            onDeny={(note) => void decide(denying, "deny", note)}
+            onDeny={(decision, note) => void decide(denying, decision, note)}
           />
         ) : (
           <Answers
@@ -274,6 +275,12 @@ function useDecisionKeys(approvals: readonly Approval[], onChoice: (choice: Choi
 const UNREAD = t.scrollToTheEndTo;
 const NOTHING_SHOWN: ReadonlySet<string> = new Set();
 const NO_MORE = () => Promise.resolve([]);
+
+/** The rule that denying this one call always saves; several calls have none in common. */
+function denyRuleWords(denying: readonly Approval[]): string | null {
+  const rule = denying.length === 1 ? denying[0]?.proposed_deny_rule : null;
+  return rule ? ruleWords(rule) : null;
+}
 
 function clamp(at: number, count: number): number {
   return Math.max(0, Math.min(at, count - 1));

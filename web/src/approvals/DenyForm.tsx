@@ -4,19 +4,22 @@ import { Button } from "../ui/Button";
 
 interface Props {
   count: number;
-  onDeny: (note: string | undefined) => void;
+  /** The rule that denying always saves, in words; null where there is none. */
+  rule: string | null;
+  onDeny: (decision: "deny" | "deny_always", note: string | undefined) => void;
   onCancel: () => void;
 }
 
 /** A denial may carry a word to the agent; it goes on with that. */
-export function DenyForm({ count, onDeny, onCancel }: Props) {
+export function DenyForm({ count, rule, onDeny, onCancel }: Props) {
   const [note, setNote] = useState("");
+  const deny = (decision: "deny" | "deny_always") => onDeny(decision, note.trim() || undefined);
   return (
     <form
       className="flex flex-wrap gap-2"
       onSubmit={(event) => {
         event.preventDefault();
-        onDeny(note.trim() || undefined);
+        deny("deny");
       }}
       onKeyDown={(event) => {
         if (event.key !== "Escape") return;
@@ -36,9 +39,15 @@ export function DenyForm({ count, onDeny, onCancel }: Props) {
       <Button look="danger" type="submit" hotkey="↵">
         {count > 1 ? t.denyAll2(count) : t.deny}
       </Button>
+      {rule && (
+        <Button title={t.inThisFolderFromNow(rule)} onClick={() => deny("deny_always")}>
+          {t.alwaysDeny}
+        </Button>
+      )}
       <Button look="quiet" onClick={onCancel}>
         {t.back}
       </Button>
+      {rule && <p className="w-full text-xs break-words text-ink-3 sm:text-right">{t.alwaysDenySavesARule(rule)}</p>}
     </form>
   );
 }

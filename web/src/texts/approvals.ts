@@ -33,6 +33,9 @@ export const en = {
   aWordToTheAgent: "Message to the agent",
   whyNotOrWhatInstead: "Why not, or what instead? (optional)",
   denyAll2: (count: string | number) => `Deny all ${count}`,
+  alwaysDeny: "Always deny",
+  alwaysDenySavesARule: (rule: string) =>
+    `“Always deny” saves a rule: ${rule}. You can remove it in Settings → Permissions.`,
   back: "Back",
   controlFile: "control file",
   lowRisk: "low risk",

@@ -24635,7 +24635,7 @@ export interface operations {
     verify_audit: {
         parameters: {
             query?: {
-                /** @description Read every record, also those that an earlier check has read. Happens by itself if the last full check is older than 7 days. */
+                /** @description Read every record, also those that an earlier check has read. Happens by itself up to 100,000 records, and every 7 days. */
                 full?: boolean;
             };
             header?: {

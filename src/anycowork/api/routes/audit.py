@@ -19,7 +19,7 @@ from anycowork.domain.errors import NotFound
 routes = Router(tags=["audit"])
 
 _PAGE = 200
-_FULL = "Read every record, also those that an earlier check has read. Happens by itself if the last full check is older than 7 days."
+_FULL = "Read every record, also those that an earlier check has read. Happens by itself up to 100,000 records, and every 7 days."
 _EXAMPLE = '{"seq": 1, "hash": "…", "record": "{…}"}\n{"chat_id": "…", "end": "…", "records": 1, "heads": {"count": 7, "head": "…"}}\n'
 
 

@@ -70,7 +70,7 @@ class PostgresConnection:
         """Raises: StorageFault if the database cannot be reached."""
         try:
             self._connect()
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        except self.dialect.errors as error:
             raise unreachable(self._address, error) from None
 
     # --- statements
@@ -235,6 +235,7 @@ LOST = (
     asyncpg.CrashShutdownError,
     asyncpg.CannotConnectNowError,
     asyncpg.TooManyConnectionsError,
+    asyncpg.InternalClientError,
 )
 
 
@@ -263,8 +264,8 @@ async def open_session(address: DatabaseAddress) -> asyncpg.Connection:
 
 
 def unreachable(address: DatabaseAddress, error: BaseException) -> StorageFault:
-    said = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-    reason = address.without_secrets(said) or type(error).__name__
+    text = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+    reason = address.without_secrets(text) or type(error).__name__
     return StorageFault(
         f"The database {address.shown} cannot be opened ({reason}). Check that PostgreSQL runs there, and the user, the password and"
         " the name of the database in ANYCOWORK_DATABASE_URL."

@@ -14,7 +14,12 @@ LAST_PLACE = 16_383  # PostgreSQL counts the places of words no further
 
 
 class PostgresDialect:
-    errors: tuple[type[BaseException], ...] = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
+    errors: tuple[type[BaseException], ...] = (
+        asyncpg.PostgresError,
+        asyncpg.InterfaceError,
+        asyncpg.InternalClientError,  # a session that ended in the middle of a statement
+        OSError,
+    )
     errors_of_work: tuple[type[BaseException], ...] = (
         asyncpg.IntegrityConstraintViolationError,
         asyncpg.DataError,

@@ -1,7 +1,7 @@
 """The other servers on the same database: which of them live, who holds which chat, and what they have written.
 
 A session of its own holds one advisory lock for this server and one for each of its chats. They end with the session, so nobody waits for
-a server that died. What others wrote is announced by NOTIFY, which is only a hint: whoever is told reads again.
+a server that died. What others wrote is announced by NOTIFY, which is only a hint: who gets it reads again.
 """
 
 import asyncio
@@ -90,7 +90,7 @@ class PostgresPeers:
         self._loop: asyncio.AbstractEventLoop | None = None
         self.fence = ChatFence(server_id, self._wake)
         self._held = self.fence.held
-        self._heard: Callable[[ForeignWrites], None] = lambda writes: None
+        self._on_writes: Callable[[ForeignWrites], None] = lambda writes: None
 
     async def join(self) -> bool:
         """Connects. Returns True if no other server uses the database; no other one joins then before `settled`. Raises: StorageFault."""
@@ -153,12 +153,12 @@ class PostgresPeers:
 
     # --- what others write
 
-    async def keep(self, heard: Callable[[ForeignWrites], None]) -> None:
-        """Tells `heard` what others write, until it is cancelled. Connects again if the session is lost, and takes its locks again.
+    async def keep(self, on_writes: Callable[[ForeignWrites], None]) -> None:
+        """Calls `on_writes` with what others write, until it is cancelled. Connects again if the session is lost, and takes its locks again.
 
         Raises: StorageFault in a worker whose session is lost, TakenOver in a server whose chats others took meanwhile: it has to stop.
         """
-        self._heard = heard
+        self._on_writes = on_writes
         if self._is_worker:
             await self._until_lost()
         while not self.fence.is_taken_over:
@@ -225,7 +225,7 @@ class PostgresPeers:
                 return
         self._has_answered()
         self._joined_again_at = asyncio.get_running_loop().time()
-        self._heard(ForeignWrites(None))
+        self._on_writes(ForeignWrites(None))
 
     async def _took_chats_again(self, session: asyncpg.Connection) -> bool:
         """Returns False if another process has, or had meanwhile, a chat of this one."""
@@ -257,7 +257,7 @@ class PostgresPeers:
     def _on_note(self, session: object, pid: int, channel: str, note: object) -> None:
         server_id, mark, *chat_ids = str(note).split(" ")
         if server_id != self.server_id:
-            self._heard(ForeignWrites(tuple(chat_ids), list_changed=mark == "!"))
+            self._on_writes(ForeignWrites(tuple(chat_ids), list_changed=mark == "!"))
 
 
 def _of_chat(chat_id: str) -> str:

@@ -58,8 +58,8 @@ class Peers(Protocol):
     async def held_by_worker(self, chat_id: str) -> bool: ...
     def holds(self, chat_id: str) -> bool: ...
     async def lives(self, server_id: str) -> bool: ...
-    async def keep(self, heard: Callable[["ForeignWrites"], None]) -> None:
-        """Tell `heard` what others write, until it is cancelled. Raises: StorageFault if others take over what this process does."""
+    async def keep(self, on_writes: Callable[["ForeignWrites"], None]) -> None:
+        """Call `on_writes` with what others write, until it is cancelled. Raises: StorageFault if others take over what this process does."""
 
     def joined_lately(self) -> bool:
         """Whether this process connected again a moment ago, so that the others may still be about to."""

@@ -10,12 +10,13 @@ from anycowork.domain.values import replace
 
 _NAMES = ("tool", "tool_name", "name")
 _ARGUMENTS = ("parameters", "arguments", "input")
+_CALL_IDS = ("tool_call_id", "call_id")
 _OUTPUTS = ("result", "content", "output")
 
 
 def with_cards(message: Message, raw: Json, new_id: Callable[[], str]) -> Iterator[tuple[Message, Json]]:
     """Yields the message and a card for each call or result in it. The text keeps the message id; without text, the first card gets it."""
-    cards = [*_calls(message, raw.get("tool_calls")), *_results(message, raw.get("tool_result"))]
+    cards = [*_calls(message, raw.get("tool_calls")), *_results(message, raw)]
     if message.message_type is not MessageType.TEXT or not cards:
         yield message, raw
         return
@@ -50,7 +51,8 @@ def _calls(message: Message, found: JsonValue) -> Iterator[Message]:
         yield _card(message, MessageType.TOOL_CALL, Speaker.ASSISTANT, msgspec.json.encode(strict).decode(), payload)
 
 
-def _results(message: Message, found: JsonValue) -> Iterator[Message]:
+def _results(message: Message, raw: Json) -> Iterator[Message]:
+    found = raw.get("tool_result")
     if not isinstance(found, dict):
         return
     error = found.get("error")
@@ -59,11 +61,17 @@ def _results(message: Message, found: JsonValue) -> Iterator[Message]:
     )
     words = text_of(_first(found, _OUTPUTS)) or text_of(error) or message.content
     payload: Json = {
-        "tool_call_id": _first(found, ("tool_call_id", "call_id", "id")),
+        "tool_call_id": _call_id(found, raw),
         "tool": str(_first(found, _NAMES) or ""),
         "status": "error" if failed else "ok",
     }
     yield _card(message, MessageType.TOOL_RESULT, Speaker.TOOL, words, payload)
+
+
+def _call_id(result: Json, raw: Json) -> str | None:
+    """The id of the call that this result answers: its own word, else that of its message. A plain `id` may be the result's own."""
+    named = [_first(result, _CALL_IDS), _first(raw, _CALL_IDS), result.get("id")]
+    return next((str(one) for one in named if type(one) in (str, int) and one != ""), None)
 
 
 def _card(message: Message, kind: MessageType, speaker: Speaker, content: str, payload: Json) -> Message:

@@ -33,6 +33,9 @@ export const approvals: Texts = {
   aWordToTheAgent: "Nachricht an den Agenten",
   whyNotOrWhatInstead: "Warum nicht, oder was stattdessen? (optional)",
   denyAll2: (count: string | number) => `Alle ${count} ablehnen`,
+  alwaysDeny: "Immer ablehnen",
+  alwaysDenySavesARule: (rule: string) =>
+    `„Immer ablehnen“ speichert eine Regel: ${rule}. Entfernen Sie sie unter Einstellungen → Berechtigungen.`,
   back: "Zurück",
   controlFile: "Steuerdatei",
   lowRisk: "geringes Risiko",
