@@ -29,7 +29,7 @@ MESSAGES = 10
 _AT_ONCE = 200
 _TEXT = "The report is written as JSON now; `station/report.py` writes one object per hour. " * 4
 _MEMORY = """import resource, runpy, sys
-sys.argv = ["anycowork", "audit", "verify", "--all", "--data-dir", sys.argv[1]]
+sys.argv = ["anycowork", "audit", "verify", "--full", "--data-dir", sys.argv[1]]
 try:
     runpy.run_module("anycowork.cli.main", run_name="__main__")
 finally:
