@@ -171,7 +171,7 @@ class Settings(BaseModel):
     person_commands: Annotated[
         Literal["auto", "on", "off"],
         SettingSpec(
-            "whether people may run commands of their own in the page; auto = only if no other machine reaches this server"
+            "whether people may run commands of their own in the page: on, off, or auto = only if no other machine reaches this server"
         ),
     ] = "auto"
 
