@@ -36,6 +36,7 @@ _STEADY_SECONDS = 30.0
 _ATTEMPT_SECONDS = 3 * START_SECONDS
 _LOOK_EVERY = 60.0
 _SIGN_IN = "it wants you to sign in: use 'Sign in' in the settings, or `anycowork mcp sign-in`"
+_OWN_LINE = "AnyCowork:"  # begins what we add to the lines of the server
 log = logging.getLogger(__name__)
 
 
@@ -214,7 +215,7 @@ class McpConnection:
             yield
         except McpFailed:
             if session.is_lost:
-                self.log.add(b"AnyCowork: the connection to it was lost in a call")
+                self.log.add(f"{_OWN_LINE} the connection to it was lost in a call".encode())
             raise
 
     async def _main_session(self) -> McpSession:
@@ -263,12 +264,22 @@ class McpConnection:
             self._report()
             await self._until_closed(session)
             self._status, self._error = "failed", "the connection to it was lost; it is being restored"
-            self.log.add(b"AnyCowork: the connection to it was lost")
+            self.log.add(f"{_OWN_LINE} the connection to it was lost".encode())
         except (ToolFault, OSError) as error:
-            self._status, self._error = "failed", _SIGN_IN if self._sessions.wants_sign_in else str(error)
+            self._status, self._error = "failed", self._why_failed(session, error)
         finally:
             self._main = None
             await session.aclose()
+
+    def _why_failed(self, session: McpSession, error: Exception) -> str:
+        if self._sessions.wants_sign_in:
+            return _SIGN_IN
+        if self.config.command is None or not session.ended_early:
+            return str(error)
+        printed = [line for line in self.log.lines() if not line.startswith(_OWN_LINE)]
+        if not printed:
+            return f"the program '{self.config.command}' ended before it was ready and printed nothing; run it in a terminal to see why"
+        return f"the program '{self.config.command}' ended before it was ready; its last line was: {printed[-1]}"
 
     async def _until_closed(self, session: McpSession) -> None:
         """Meanwhile it relists when the server says that its tools changed, and ends sessions that nobody used for long."""

@@ -70,6 +70,7 @@ class McpSession:
         self._closing = asyncio.Event()
         self.closed = asyncio.Event()
         self._fault = ""
+        self.ended_early = False
         self._task: asyncio.Task[None] | None = None
 
     async def open(self, tasks: asyncio.TaskGroup) -> None:
@@ -203,6 +204,7 @@ class McpSession:
                     self._client = None
                     self.closed.set()
         except Exception as error:  # noqa: BLE001  # as above
+            self.ended_early = self._closing.is_set() and not self._ready.is_set()
             self._fault = _reason(error)
         finally:
             self._client = None

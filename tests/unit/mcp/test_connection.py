@@ -41,6 +41,16 @@ async def test_whoever_waits_for_a_connection_is_answered_when_it_is_given_up(tm
         assert (await waiting)["status"] == "disabled"
 
 
+async def test_program_that_ends_at_once_is_named_with_what_it_printed_last(tmp_path: Path) -> None:
+    script = "echo starting >&2; echo 'no module named server' >&2; exit 3"
+    async with started(tmp_path, "/bin/sh", "-c", script) as connection:
+        error = str((await connection.first_outcome())["error"])
+        assert "'/bin/sh' ended before it was ready" in error and error.endswith("no module named server")
+    async with started(tmp_path, "/bin/false") as connection:
+        error = str((await connection.first_outcome())["error"])
+        assert "'/bin/false' ended before it was ready and printed nothing" in error
+
+
 async def test_the_outcome_of_an_attempt_stays_what_it_was(tmp_path: Path) -> None:
     async with started(tmp_path, "no-such-program-here") as connection:
         outcome = await connection.first_outcome()
