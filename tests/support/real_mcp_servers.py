@@ -103,8 +103,9 @@ def _unread_bytes(pipe: str) -> int:
 
 
 def _processes(config: dict[str, Any]) -> Iterator[int]:
-    word = str(config["args"][0] if config["args"] else config["command"]).encode()
+    """Those whose command line ends as this server's does; the same program with another last word is another server's."""
+    end = str(config["args"][-1] if config["args"] else config["command"]).encode()
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            if word in place.read_bytes().split(b"\0"):
+            if place.read_bytes().removesuffix(b"\0").split(b"\0")[-1] == end:
                 yield int(place.parent.name)
