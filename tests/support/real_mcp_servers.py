@@ -79,7 +79,16 @@ def signal_programs(config: dict[str, Any], number: signal.Signals) -> int:
 
 def has_unread_input(config: dict[str, Any]) -> bool:
     """Whether something was written to the program that it has not read: sure to stay so while it is stopped."""
-    return any(_unread_bytes(f"/proc/{process}/fd/0") for process in _processes(config))
+    return any(_unread_bytes(pipe) for process in _processes(config) for pipe in _inputs(process))
+
+
+def _inputs(process: int) -> Iterator[str]:
+    """The pipes that it reads from: a program may keep its input under another number."""
+    for place in Path(f"/proc/{process}/fd").glob("*"):
+        with suppress(OSError):
+            flags = Path(f"/proc/{process}/fdinfo/{place.name}").read_text().split("flags:")[1].split()[0]
+            if place.readlink().name.startswith("pipe:") and int(flags, 8) & os.O_ACCMODE == os.O_RDONLY:
+                yield str(place)
 
 
 def _unread_bytes(pipe: str) -> int:
@@ -94,8 +103,9 @@ def _unread_bytes(pipe: str) -> int:
 
 
 def _processes(config: dict[str, Any]) -> Iterator[int]:
-    word = str(config["args"][0] if config["args"] else config["command"]).encode()
+    """Those whose command line ends as this server's does; the same program with another last word is another server's."""
+    end = str(config["args"][-1] if config["args"] else config["command"]).encode()
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            if word in place.read_bytes().split(b"\0"):
+            if place.read_bytes().removesuffix(b"\0").split(b"\0")[-1] == end:
                 yield int(place.parent.name)
