@@ -8,9 +8,11 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -32,6 +34,7 @@ from screen_replies import (
     THOUGHT,
 )
 
+from anycowork.config.settings import ProviderEntry
 from e2e.browsing import (
     DESKTOP,
     PHONE,
@@ -40,14 +43,9 @@ from e2e.browsing import (
     read_all,
     start_chat,
 )  # the lines above make these importable
-from support.scripted_model import Reply, Script, call
+from support.scripted_model import Reply, Script, ScriptedModel, call
 
 SCREENS = Path(__file__).resolve().parents[1] / "docs" / "screens"
-LET_IT_SEE = """async () => {
-  const { providers } = await (await fetch("/settings")).json();
-  const body = JSON.stringify({ providers: providers.map((one) => ({ ...one, images: ["*"] })) });
-  await fetch("/settings", { method: "PUT", body, headers: { "content-type": "application/json" } });
-}"""
 
 Walk = Callable[[Page], Awaitable[None]]
 
@@ -63,7 +61,7 @@ async def plan(page: Page) -> None:
 
 async def plan_edit(page: Page) -> None:
     await plan(page)
-    await page.get_by_role("button", name="Edit").click()
+    await page.get_by_role("button", name="Edit", exact=True).click()
     await page.get_by_label("What to do in step 1").focus()
 
 
@@ -173,6 +171,7 @@ async def rules(page: Page) -> None:
     await answer(page)
     await page.goto(page.url.split("#")[0] + "#/settings/permissions")
     form = page.get_by_role("form", name="Which rule decides?")
+    await form.get_by_label("Tool of the call").fill("update_file")
     await form.get_by_label("File, command, or parameters as JSON").fill("config.toml")
     await form.get_by_role("button", name="Explain").click()
     await expect(form.get_by_role("status")).to_be_visible()
@@ -197,8 +196,6 @@ async def key_limits(page: Page) -> None:
 
 
 async def images(page: Page) -> None:
-    await page.evaluate(LET_IT_SEE)
-    await page.reload()
     await start_chat(page, "Good morning")
     await expect(page.get_by_text("Good morning to you.")).to_be_visible()
     await page.locator("input[type=file]").set_input_files(SCREENS / "answer-light.png")
@@ -242,6 +239,18 @@ async def file_changes(page: Page) -> None:
     await files(page)
     await page.get_by_role("tab", name="Changes").click()
     await expect(page.get_by_role("button", name="Keep")).to_be_visible()
+
+
+async def terminal(page: Page) -> None:
+    await approval(page)
+    await page.get_by_role("button", name="Allow once").click()
+    await expect(page.get_by_text("Done.")).to_be_visible()
+    await page.keyboard.press("Alt+T")
+    line = page.get_by_label("Your command")
+    await expect(line).to_be_visible()
+    await line.fill("grep -n format config.toml")
+    await line.press("Enter")
+    await expect(page.get_by_role("region", name="Terminal").get_by_text("exit code 0")).to_be_visible()
 
 
 async def job(page: Page) -> None:
@@ -322,6 +331,7 @@ WALKS: dict[str, tuple[Walk, list[Script]]] = {
     "start-workflow": (start_workflow, []),
     "files": (files, [EDIT, "Done."]),
     "file-changes": (file_changes, [EDIT, "Done."]),
+    "terminal": (terminal, [EDIT, "Done."]),
     "job": (job, [json.dumps(PLAN), *JOB]),
     "commands": (commands, [ANSWER]),
     "connect": (connect, []),
@@ -333,22 +343,47 @@ WALKS: dict[str, tuple[Walk, list[Script]]] = {
 LOOKS = {"light": (DESKTOP, False), "dark": (DESKTOP, True), "phone": (PHONE, False)}
 
 
-async def main(wanted: list[str]) -> None:
+async def main(wanted: list[str]) -> int:
+    """Returns 1 if a walk no longer fits the page; the other pictures are taken all the same."""
     SCREENS.mkdir(parents=True, exist_ok=True)
-    for name, (walk, replies) in WALKS.items():
-        if wanted and name not in wanted:
-            continue
-        for look, (viewport, dark) in LOOKS.items():
-            with _empty(Path(tempfile.gettempdir(), "weather-station")) as folder:
-                guide = name in ("first-run", "connect")
-                async with at_the_page(
-                    folder, replies=replies, files=FILES, guide=guide, viewport=viewport, dark=dark
-                ) as (page, _):
-                    await walk(page)
-                    await page.evaluate("document.fonts.ready")
-                    await page.wait_for_timeout(300)  # colours of code come a moment later
-                    await page.screenshot(path=SCREENS / f"{name}-{look}.png")
-        print(f"{name}: {', '.join(LOOKS)}", flush=True)
+    failed = 0
+    for name in wanted or WALKS:
+        try:
+            for look in LOOKS:
+                await _take(name, look)
+        except Exception:  # noqa: BLE001  # whatever a walk meets, the next picture is taken
+            failed = 1
+            print(f"{name}: failed\n{traceback.format_exc()[-1500:]}", file=sys.stderr, flush=True)
+        else:
+            print(f"{name}: {', '.join(LOOKS)}", flush=True)
+    return failed
+
+
+async def _take(name: str, look: str) -> None:
+    walk, replies = WALKS[name]
+    viewport, dark = LOOKS[look]
+    with _empty(Path(tempfile.gettempdir(), "weather-station")) as folder:
+        async with (
+            _answering(name, replies) as more,
+            at_the_page(folder, files=FILES, viewport=viewport, dark=dark, **more) as (page, _),
+        ):
+            await walk(page)
+            await page.evaluate("document.fonts.ready")
+            await page.wait_for_timeout(300)  # colours of code come a moment later
+            await page.screenshot(path=SCREENS / f"{name}-{look}.png")
+
+
+@asynccontextmanager
+async def _answering(name: str, replies: list[Script]) -> AsyncIterator[dict[str, Any]]:
+    """Who answers: the guide, a model that is known to see, or the scripted one."""
+    if name in ("first-run", "connect"):
+        yield {"guide": True}
+    elif name == "images":
+        async with ScriptedModel(replies) as model:
+            seeing = ProviderEntry(name="openai", base_url=model.base_url, models=("gpt-4o",))
+            yield {"providers": (seeing,), "model": "openai/gpt-4o"}
+    else:
+        yield {"replies": replies}
 
 
 @contextmanager
@@ -363,4 +398,4 @@ def _empty(folder: Path) -> Iterator[Path]:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1:]))
+    sys.exit(asyncio.run(main(sys.argv[1:])))

@@ -142,7 +142,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
   );
 }
 
-function RoleChips({ role, onChoose }: { role: string; onChoose: (role: string) => void }) {
+export function RoleChips({ role, onChoose }: { role: string; onChoose: (role: string) => void }) {
   const roles = useRoles();
   return (
     <div
@@ -167,7 +167,8 @@ function RoleChips({ role, onChoose }: { role: string; onChoose: (role: string) 
             tabIndex={chosen ? 0 : -1}
             title={tooltip}
             data-colour={colour}
-            onClick={() => onChoose(name)}
+            onPointerDown={({ pointerType, button }) => pointerType === "mouse" && button === 0 && onChoose(name)}
+            onClick={() => onChoose(name)} // and already when it is pressed: what loads below may move it away before it is released
             className={clsx(
               "inline-flex min-h-9 thumb:min-h-11 items-center gap-1.5 rounded-full border px-3 text-sm font-medium",
               chosen ? "border-role/50 bg-role-soft text-role" : "border-transparent text-ink-2 hover:bg-sunken",

@@ -1,5 +1,6 @@
 // Who answers, said at the start. While it is only the guide, the ways to a real model stand here; it can be put away.
 
+import clsx from "clsx";
 import { Compass, KeyRound, Server } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { setPreference, usePreference } from "../browser/preferences";
@@ -13,7 +14,7 @@ export function Welcome({ providers }: { providers: readonly Provider[] }) {
   const welcomed = usePreference("welcomed");
   const [connecting, setConnecting] = useState(false);
   const answering = providers.find((one) => one.default);
-  if (!answering) return null;
+  if (!answering) return <Answering words="" />; // so that what is above it stays where it is
   if (answering.kind !== "guide")
     return <Answering words={`${answering.name}${answering.models[0] ? ` · ${answering.models[0]}` : ""}`} />;
   if (welcomed) return <Answering words={t.theBuiltInGuideNo} />;
@@ -63,7 +64,7 @@ function Way({ icon, title, children }: { icon: ReactNode; title: string; childr
 
 function Answering({ words }: { words: string }) {
   return (
-    <p className="mt-8 text-center text-xs text-ink-3">
+    <p className={clsx("mt-8 text-center text-xs text-ink-3", !words && "invisible")}>
       {words} ·{" "}
       <a href="#/settings/models" className="underline underline-offset-2 hover:text-ink">
         {t.whoAnswers}
