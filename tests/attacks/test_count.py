@@ -4,9 +4,12 @@ import subprocess
 import sys
 from collections import Counter
 
+import pytest
+
 from support.attempts import ATTACKS, holds_attempts
 
 
+@pytest.mark.timeout(360)
 def test_there_are_at_least_200_attempts_and_each_has_a_name_of_its_own() -> None:
     files = [str(file) for file in sorted(ATTACKS.glob("test_*.py")) if holds_attempts(file)]
     listed = subprocess.run(
@@ -14,7 +17,7 @@ def test_there_are_at_least_200_attempts_and_each_has_a_name_of_its_own() -> Non
         cwd=ATTACKS.parents[1],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     attempts = Counter(line for line in listed.stdout.splitlines() if "::test_" in line)
