@@ -1,6 +1,7 @@
 """A newcomer's first minutes in a real browser: a key in the clipboard, a model, a limit, and less asking."""
 
 import re
+from pathlib import Path
 
 from playwright.async_api import expect
 
@@ -8,32 +9,46 @@ from e2e.browsing import PHONE, at_the_page, start_chat, violations
 from support.scripted_model import HttpError, call
 from support.spec import proves
 
+README = Path(__file__).resolve().parents[2] / "README.md"
 KEY = "sk-pasted-0123456789abcdef"
 
 
 @proves("MOD-1", "MOD-2")
-async def test_a_newcomer_pastes_a_key_on_the_first_page_and_gets_an_answer(tmp_path):
-    async with at_the_page(tmp_path, guide=True, replies=[HttpError(401), "OK", "Hello, I am your model."]) as (
-        page,
-        client,
-    ):
-        await page.get_by_role("button", name="Connect a model").click()
-        form = page.get_by_role("dialog", name="Connect a model")
-        await form.get_by_role("combobox").select_option(label="Another OpenAI-compatible server")
-        await form.get_by_label(re.compile("^API key")).fill(KEY)
-        await form.get_by_label(re.compile("^Address")).fill(client.model.base_url)
-        await form.get_by_label(re.compile("^Name")).fill("office")
+async def test_a_newcomer_follows_the_readme_with_a_pasted_key(tmp_path):
+    """The words in bold are buttons, fields and choices; those in backticks are typed."""
+    walk = README.read_text("utf-8").partition("### With your own key")[2].partition("\n![")[0]
+    connect, other, address, name, key, test, role, allow, back = re.findall(r"\*\*(.+?)\*\*", walk)
+    _, hello, create = re.findall(r"`(.+?)`", walk)
+    replies = [HttpError(401), "OK", "Hello!", call("create_file", path="hello.txt", content="Good day.\n"), "Made."]
+    async with at_the_page(tmp_path, guide=True, replies=replies) as (page, client):
+        await page.get_by_role("button", name=connect).click()
+        form = page.get_by_role("dialog", name=connect)
+        await form.get_by_role("combobox").select_option(label=other)
+        await form.get_by_label(re.compile(f"^{key}")).fill(KEY)
+        await form.get_by_label(re.compile(f"^{address}")).fill(client.model.base_url)
+        await form.get_by_label(re.compile(f"^{name}")).fill("office")
         assert await violations(page) == []
-        await form.get_by_role("button", name="Connect and test").click()
+        await form.get_by_role("button", name=test).click()
         await expect(form.get_by_role("alert")).to_contain_text("refused the key")  # said in words, and nothing is kept
         assert [one["name"] for one in (await client.ask("GET", "/providers"))["providers"]] == ["guide"]
-        await form.get_by_role("button", name="Connect and test").click()
+        await form.get_by_role("button", name=test).click()
         await expect(page.get_by_text("office is connected and answered")).to_be_visible()
         await expect(form).not_to_be_visible()
-        await start_chat(page, "Say hello")
-        await expect(page.get_by_text("Hello, I am your model.")).to_be_visible()
+        await start_chat(page, hello, role=role)
+        await expect(page.get_by_text("Hello!", exact=True)).to_be_visible()
         assert client.model.headers[-1]["Authorization"] == f"Bearer {KEY}"
         assert KEY not in await page.content()
+
+        await page.get_by_label("Message", exact=True).fill(create)
+        await page.keyboard.press("Enter")
+        await page.get_by_role("button", name=allow).click()
+        await expect(page.get_by_text("Made.", exact=True)).to_be_visible()
+        assert (client.workspace / "hello.txt").read_text() == "Good day.\n"
+        await page.get_by_role("button", name=back).click()
+        await page.get_by_role("button", name="Go back to before this").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Go back", exact=True).click()
+        await expect(page.get_by_text("The files were restored.")).to_be_visible()
+        assert not (client.workspace / "hello.txt").exists()
 
 
 @proves("LOOP-11")
