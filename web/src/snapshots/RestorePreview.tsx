@@ -35,7 +35,7 @@ export function RestorePreview({
         <p className="mb-3 text-sm text-ink-2">{t.unkept(would.counts.unkept, would.unkept[0]!)}</p>
       )}
       {would.diff && <DiffView text={would.diff} label={t.whatWouldChange} />}
-      <footer className="sticky bottom-0 -mx-5 mt-2 -mb-5 flex justify-end gap-2 border-t border-line bg-surface px-5 py-3">
+      <footer className="sticky -bottom-5 -mx-5 mt-3 -mb-5 flex justify-end gap-2 border-t border-line bg-surface px-5 py-3">
         <Button onClick={onCancel}>{t.keepAsItIs}</Button>
         <Button
           look="primary"
