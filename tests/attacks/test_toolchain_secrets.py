@@ -74,7 +74,7 @@ async def test_a_credential_that_came_after_the_start_is_covered_too(home: Home)
 def test_what_only_looks_like_a_credential_is_left_and_databases_are_not(tmp_path: Path) -> None:
     kept = {
         ".git/config": "[remote]\n\turl = https://git@example.com/brew.git\n",
-        "etc/pip.conf": "[global]\ntimeout = 60\n",
+        "etc/pip.conf": "[global]\nproxy = http://proxy.example.com:3128\n",
         "etc/npmrc": "prefix=${HOME}\n",
         "maven/conf/settings.xml": "<settings><!-- <password>example</password> --></settings>",
         "lib/python3.12/test/certdata/keycert.pem": KEY,
