@@ -12,9 +12,9 @@ from starlette.types import ASGIApp
 
 from anycowork.api.application import create_api, create_worker_api
 from anycowork.api.middleware.held_chats import answer_here
-from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.chat_export import ChatExport
 from anycowork.chats.chat_service import ChatService
+from anycowork.chats.chat_writer import ChatWriter
 from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.distributed_chat_locks import SingleServerOwnership
@@ -243,12 +243,12 @@ async def _build_services(
         locks or SingleServerOwnership(),
         takes,
     )
-    chat_coordinator = ChatCoordinator(journal=journal, store=store, scheduler=turns, locks=locks)
+    chat_writer = ChatWriter(journal=journal, store=store, scheduler=turns, locks=locks)
     isolated = build_isolated_tasks(settings, shared, database, clock)
     coordinator = JobCoordinator(
         journal=journal,
         store=store,
-        turns=chat_coordinator,
+        turns=chat_writer,
         agents=shared.agents,
         isolated=isolated,
         clock=clock,
@@ -261,7 +261,7 @@ async def _build_services(
         files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles, prompts=mcp.workflows
     )
     chats = ChatService(
-        chat_coordinator=chat_coordinator,
+        chat_writer=chat_writer,
         store=store,
         roles=shared.roles,
         prompts=shared.prompts,
@@ -273,7 +273,7 @@ async def _build_services(
         removed=maintenance.soon,
         holds_commands=shared.sandbox_setup.sandbox is not None,
     )
-    queue = QueueService(chat_coordinator=chat_coordinator, chats=chats, store=store, clock=clock, tasks=tasks)
+    queue = QueueService(chat_writer=chat_writer, chats=chats, store=store, clock=clock, tasks=tasks)
 
     def on_rest(chat_id: str) -> None:
         coordinator.wake(chat_id)
@@ -294,9 +294,9 @@ async def _build_services(
     services = Services(
         chats=chats,
         queue=queue,
-        compaction=CompactionService(chat_coordinator=chat_coordinator, store=store, providers=providers, clock=clock),
+        compaction=CompactionService(chat_writer=chat_writer, store=store, providers=providers, clock=clock),
         forks=ForkService(
-            chat_coordinator=chat_coordinator,
+            chat_writer=chat_writer,
             chats=chats,
             rollback=rollback,
             copies=build_workspace_copies(settings, shared, database, rollback, clock),
@@ -311,14 +311,14 @@ async def _build_services(
         pdf_texts=file_services.pdf_texts,
         symbols=SymbolService(store=store, rules=database.rules, workspaces=workspaces, toolbox=shared.toolbox),
         decisions=DecisionService(
-            chat_coordinator=chat_coordinator,
+            chat_writer=chat_writer,
             store=store,
             toolbox=shared.toolbox,
             clock=clock,
             questions=shared.questions,
         ),
         jobs=JobService(
-            chat_coordinator=chat_coordinator,
+            chat_writer=chat_writer,
             store=store,
             agents=shared.agents,
             coordinator=coordinator,
@@ -328,9 +328,9 @@ async def _build_services(
             parallel_tasks=shared.live_settings.parallel_tasks,
         ),
         job_audit=JobAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
-        earlier_plans=EarlierPlans(chat_coordinator=chat_coordinator, store=store),
+        earlier_plans=EarlierPlans(chat_writer=chat_writer, store=store),
         job_commits=JobCommitService(
-            chat_coordinator=chat_coordinator,
+            chat_writer=chat_writer,
             store=store,
             isolated=isolated,
             rollback=rollback,
