@@ -10,7 +10,7 @@ from anycowork.domain.rules import EVERYTHING, Rule
 from anycowork.domain.values import value
 from anycowork.permissions.patterns import is_literal, loose_matcher, may_lie_below, names_something, path_regex, plain
 from anycowork.permissions.shell.parser import ParsedCommand, parse
-from anycowork.permissions.shell.wrappers import CommandPart, Transparency, launched, takes_orders, without_folder
+from anycowork.permissions.shell.wrappers import CommandPart, InnerExecution, launched, takes_orders, without_folder
 
 Words = tuple[str, ...]
 _TAIL = " *"
@@ -100,7 +100,7 @@ class RuleMatcher:
             rule = self._commands.tails.get(part.words[:length])
             if rule is not None and self._covers_rest(part, length):
                 return rule
-        if part.transparency is Transparency.YES and part.inside:
+        if part.inner_execution is InnerExecution.UNCHANGED and part.inside:
             covering = [self.covers(inner) for inner in part.inside]
             return covering[0] if all(covering) else None
         return None

@@ -15,11 +15,11 @@ from anycowork.permissions.shell.shellwords import Unanalyzable, Word
 from anycowork.permissions.shell.variables import doubts_about_variables
 
 
-class Transparency(Enum):
-    """Whether allowing the inner command allows the wrapper too."""
+class InnerExecution(Enum):
+    """How a wrapper runs its inner command. If UNCHANGED, a rule that allows the inner command allows the wrapper too."""
 
-    YES = "it runs the same command, only at another time or priority"
-    NO = "it runs it with other rights, variables or input"
+    UNCHANGED = "it runs the same command, only at another time or priority"
+    CHANGED = "it runs it with other rights, variables or input"
 
 
 @value
@@ -33,7 +33,7 @@ class CommandPart:
     known: int
     inside: tuple["CommandPart", ...] = ()
     at: int = 10**6
-    transparency: Transparency = Transparency.NO
+    inner_execution: InnerExecution = InnerExecution.CHANGED
     unanalyzable: str | None = None
     doubts: tuple[Doubt, ...] = ()
     whole_text_only: str | None = None
@@ -89,7 +89,7 @@ class _Options:
     flags: str
     valued: str = ""
     before: int = 0
-    transparency: Transparency = Transparency.YES
+    inner_execution: InnerExecution = InnerExecution.UNCHANGED
 
 
 _WRAPPERS = {
@@ -101,14 +101,16 @@ _WRAPPERS = {
     "time": _Options("-p"),
     "stdbuf": _Options("", "-i -o -e --input --output --error"),
     "command": _Options("-p"),
-    "busybox": _Options("", transparency=Transparency.NO),
+    "busybox": _Options("", inner_execution=InnerExecution.CHANGED),
     "env": _Options("", "-u --unset"),
     "xargs": _Options(
         "-0 -r -t -x --null --no-run-if-empty --verbose --exit",
         "-n -P -L -d -s -I --max-args --max-procs --max-lines --delimiter",
     ),
-    "sudo": _Options("-n -E -H -S -b -k", "-u -g -p -C --user --group --prompt", transparency=Transparency.NO),
-    "doas": _Options("-n", "-u -C", transparency=Transparency.NO),
+    "sudo": _Options(
+        "-n -E -H -S -b -k", "-u -g -p -C --user --group --prompt", inner_execution=InnerExecution.CHANGED
+    ),
+    "doas": _Options("-n", "-u -C", inner_execution=InnerExecution.CHANGED),
 }
 
 
@@ -121,7 +123,7 @@ def part_of(words: Sequence[Word], assigned: int, parse: Parse, depth: int = 0, 
             return replace(whole, doubts=doubts)
         if assigned:
             inner = part_of(words[assigned:], 0, parse, depth + 1, is_fed=is_fed)
-            return CommandPart(whole.words, whole.known, (inner,), assigned, Transparency.NO, doubts=doubts)
+            return CommandPart(whole.words, whole.known, (inner,), assigned, InnerExecution.CHANGED, doubts=doubts)
         return _unwrapped(whole, words, parse, depth, is_fed=is_fed)
     except Unanalyzable as fault:
         return CommandPart.plain(words, unanalyzable=fault.why)
@@ -206,13 +208,15 @@ def _wrapped(
     if base == "command" and len(words) > 1 and words[1].value in ("-v", "-V"):
         return whole
     at = _after_options(words, options)
-    transparency = options.transparency if whole.name == base else Transparency.NO  # ./timeout may be any program
+    inner_execution = (
+        options.inner_execution if whole.name == base else InnerExecution.CHANGED
+    )  # ./timeout may be any program
     doubts: tuple[Doubt, ...] = ()
     if base in ("env", "sudo"):
-        transparency = Transparency.NO if at > 1 else transparency
+        inner_execution = InnerExecution.CHANGED if at > 1 else inner_execution
         start = at
         while at < len(words) and "=" in words[at].value:
-            at, transparency = at + 1, Transparency.NO
+            at, inner_execution = at + 1, InnerExecution.CHANGED
         doubts = _shifted(doubts_about_variables(words[start:at]), start)
     if not all(word.certain for word in words[1:at]):
         raise Unanalyzable(f"which program '{whole.name}' runs is only known when it runs")
@@ -223,7 +227,7 @@ def _wrapped(
     only = None
     if base == "xargs" and any(doubt.until >= len(words) - at for doubt in part.doubts):
         only = "what xargs reads may become an option of the program that it runs"
-    return CommandPart(whole.words, whole.known, (part,), at, transparency, doubts=doubts, whole_text_only=only)
+    return CommandPart(whole.words, whole.known, (part,), at, inner_execution, doubts=doubts, whole_text_only=only)
 
 
 def _with_input(words: Sequence[Word], at: int) -> list[Word]:
@@ -294,9 +298,11 @@ def _shell_text(whole: CommandPart, words: Sequence[Word], at: int, parse: Parse
         return CommandPart(whole.words, whole.known, inner.parts, unanalyzable=inner.unanalyzable)
     if inner.writes or inner.reads:
         raise Unanalyzable("the shell inside it redirects to or from files")
-    transparency = Transparency.YES if whole.name in _SHELLS and len(words) == at + 1 else Transparency.NO
+    inner_execution = (
+        InnerExecution.UNCHANGED if whole.name in _SHELLS and len(words) == at + 1 else InnerExecution.CHANGED
+    )
     only = "the shell inside it is given input" if is_fed else None
-    return CommandPart(whole.words, whole.known, inner.parts, transparency=transparency, whole_text_only=only)
+    return CommandPart(whole.words, whole.known, inner.parts, inner_execution=inner_execution, whole_text_only=only)
 
 
 def _find(whole: CommandPart, words: Sequence[Word], parse: Parse, depth: int) -> CommandPart:
