@@ -107,7 +107,7 @@ class RuleMatcher:
 
     def _covers_rest(self, part: CommandPart, length: int) -> bool:
         """Whether ` *` may cover the words from here on, and every inner command is allowed or named."""
-        if any(doubt.until >= length for doubt in part.doubts):
+        if any(one.until >= length for one in part.uncovered):
             return False
         if length <= part.at:
             return all(self.covers(inner) for inner in part.inside)
@@ -147,7 +147,7 @@ class RuleMatcher:
         return next((rule for fixed, rule in named if _in_order(fixed[1:], words)), None)
 
     def _launched(self, part: CommandPart) -> Rule | None:
-        if takes_orders(part) or any(doubt.is_known for doubt in part.doubts):
+        if takes_orders(part) or any(one.is_known for one in part.uncovered):
             return self._commands.every[0][1]
         return next(filter(None, map(self._commands.by_program.get, launched(part))), None)
 
