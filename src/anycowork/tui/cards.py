@@ -13,7 +13,7 @@ from anycowork.client.console import shortened, strip_controls
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 from anycowork.tui.chat_state import noun
-from anycowork.tui.read_through import disclosed_lines
+from anycowork.tui.read_tracking_scroll import disclosed_lines
 
 SHORT_LINES = 8
 LINE_WIDTH = 160
