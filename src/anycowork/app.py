@@ -347,7 +347,7 @@ async def _build_services(
         workflows=workflows,
         workflow_editor=WorkflowEditor(files=shared.trusted_files, writer=definitions, toolbox=shared.toolbox),
         job_templates=JobTemplateService(shared.trusted_files.job_templates),
-        streams=Streams(store, hub),
+        streams=Streams(store, hub, database.journal),
         roles=shared.roles,
         role_editor=RoleService(roles=shared.roles, files=definitions, journal=journal, store=store, clock=clock),
         toolbox=shared.toolbox,
