@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from pathlib import Path
 
 from support.cli_process import CommandLine, ServeProcess
 from support.jobs import SHARED, by_task, bytes_of, plan, report, twelve_answers, twelve_tasks, writing
@@ -69,3 +70,14 @@ def test_twelve_tasks_with_a_conflict_and_a_review_run_from_the_command_line(
                 assert len(bytes_of(cli.workspace)) == len(before) + 10
     finally:
         models.mind = None
+
+
+def test_job_runs_to_its_end_without_any_model(tmp_path: Path) -> None:
+    cli = CommandLine(tmp_path)
+    planned = cli.type("run", "--job", 'create list.txt with "Tea" then append "Milk" to list.txt')
+    assert planned.returncode == 3, planned.stderr
+    job = re.search(r"jobs approve (\S+)", planned.stderr)
+    assert job is not None
+    done = cli.type("jobs", "approve", job.group(1))
+    assert done.returncode == 0 and "All tasks are done" in done.stdout, done.stderr
+    assert (cli.workspace / "list.txt").read_text() == "Tea\nMilk\n"
