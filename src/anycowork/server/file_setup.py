@@ -57,7 +57,10 @@ def build_file_services(shared: SharedComponents, database: Database, clock: Clo
         writer=writer,
     )
     repositories = LocalGitRepositories(
-        lambda: git_identity(home_folder(), os.environ), os.environ, home_folder() / "AnyCowork"
+        lambda: git_identity(home_folder(), os.environ),
+        os.environ,
+        home_folder() / "AnyCowork",
+        shared.workspaces.layers,
     )
     git = GitService(
         store=store,
