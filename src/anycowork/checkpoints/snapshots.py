@@ -22,7 +22,7 @@ from anycowork.checkpoints.restore_preview import MOST_REMEMBERED, preview_resto
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.checkpoints.workspace_images import KeptWorkspace, changed_images, images_now, keep, measure
 from anycowork.domain.errors import NotKept, OutsideWorkspace, ToolFault
-from anycowork.domain.ports import Clock, Workspace
+from anycowork.domain.ports import Clock, LayerVersions, Workspace
 from anycowork.domain.snapshot_ports import WorkspaceState
 from anycowork.domain.snapshots import (
     NOTHING_REPLACED,
@@ -39,6 +39,7 @@ from anycowork.domain.snapshots import (
     SnapshotMoment,
     TaskCommit,
     Undo,
+    removed_paths,
 )
 from anycowork.domain.tools import Call, PathIntent
 from anycowork.domain.values import replace
@@ -58,6 +59,8 @@ class PackedSnapshots:
     A commit keeps only hashes of what is in folders with one of the `unkept_folders` as name, if git ignores them.
 
     A change that would not fit even in an empty pack is refused, never left unrecorded.
+
+    `layers` keeps what tasks of jobs see of a workspace. Everything that is about to change passes here, so nobody else has to tell it.
     """
 
     def __init__(
@@ -67,10 +70,12 @@ class PackedSnapshots:
         clock: Clock,
         *,
         quota_bytes: int,
+        layers: LayerVersions,
         few_paths: int = FEW_PATHS,
         unkept_folders: Sequence[str] = (),
     ) -> None:
         self._pack = pack
+        self._layers = layers
         self._clock = clock
         self._quota = PackQuota(pack, retention, quota_bytes)
         self._few_paths = few_paths
@@ -80,14 +85,27 @@ class PackedSnapshots:
     # --- around a change
 
     async def before(
-        self, cause: Call | Restore | TaskCommit | PersonChange, workspace: Workspace, paths: Sequence[str]
+        self,
+        cause: Call | Restore | TaskCommit | PersonChange,
+        workspace: Workspace,
+        paths: Sequence[str],
+        *,
+        removed: Sequence[str] | None = None,
     ) -> Snapshot:
+        folder = _folder(workspace)
+        snapshot = await self._kept(cause, folder, lambda: self._keep(folder, paths))
+        await self._layers.hold(folder.root, paths, paths if removed is None else removed)
+        return snapshot
+
+    async def saved(self, cause: TaskCommit, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
         folder = _folder(workspace)
         return await self._kept(cause, folder, lambda: self._keep(folder, paths))
 
     async def before_restore(self, cause: Restore, workspace: Workspace, undos: Sequence[Undo]) -> Snapshot:
         folder = _folder(workspace)
-        return await self._kept(cause, folder, lambda: self._keep_expected(folder, undos))
+        snapshot = await self._kept(cause, folder, lambda: self._keep_expected(folder, undos))
+        await self._layers.hold(folder.root, [undo.path for undo in undos], removed_paths(undos))
+        return snapshot
 
     async def before_commit(
         self,
@@ -97,10 +115,17 @@ class PackedSnapshots:
         replaced: Mapping[str, ReplacedFile] = NOTHING_REPLACED,
     ) -> Snapshot:
         folder = _folder(workspace)
-        if len(intents) <= self._few_paths:
-            paths = [item.path for item in intents]
-            return await self._kept(cause, folder, lambda: self._keep(folder, paths, self._unkept_folders))
-        return await self._kept(cause, folder, lambda: self._keep_replaced(folder, intents, replaced))
+        paths = [item.path for item in intents]
+
+        def keep() -> list[PathImage]:
+            if len(intents) <= self._few_paths:
+                return self._keep(folder, paths, self._unkept_folders)
+            return self._keep_replaced(folder, intents, replaced)
+
+        snapshot = await self._kept(cause, folder, keep)
+        removed = [item.path for item in intents if item.after is None or item.kind != Kind.FOLDER.value]
+        await self._layers.hold(folder.root, paths, removed)
+        return snapshot
 
     async def _kept(
         self, cause: Call | Restore | TaskCommit | PersonChange, folder: Folder, keep: Callable[[], list[PathImage]]
@@ -130,9 +155,11 @@ class PackedSnapshots:
         found, unkept, size = await self._threads().run(lambda: measure(folder, self._unkept_folders))
         await self._quota.free_space(size)
         try:
-            return await self._threads().run(lambda: self._keep_all(folder, found, unkept, size))
+            kept = await self._threads().run(lambda: self._keep_all(folder, found, unkept, size))
         except (QuotaExceeded, ToolFault, OSError):
             raise NotKept("The workspace could not be kept before the command: there is no space for it.") from None
+        await self._layers.hold_all(folder.root)
+        return kept
 
     async def change_since(
         self, kept: WorkspaceState, cause: PersonChange, workspace: Workspace
@@ -141,6 +168,7 @@ class PackedSnapshots:
             raise TypeError("only what keep_workspace returned can be compared")
         folder = _folder(workspace)
         was = await self._threads().run(lambda: changed_images(kept))
+        await self._layers.hide(folder.root, [image.path for image in was if _is_new_at_the_top(image)])
         before = self._snapshot(cause, folder.root, was)
         after = await self._after(before, folder, lambda: images_now(folder, was)) if was else None
         if after is None or after.files == 0:
@@ -437,3 +465,8 @@ def _folder(workspace: Workspace) -> Folder:
     if not isinstance(workspace, Folder):
         raise TypeError("snapshots are taken in a workspace that LocalWorkspaces opened")
     return workspace
+
+
+def _is_new_at_the_top(image: PathImage) -> bool:
+    """What comes into a folder does not show in the layers, which have their own one by then; only their topmost folder is no own one."""
+    return image.kind is Kind.ABSENT and "/" not in image.path
