@@ -108,11 +108,12 @@ def of_turn(connection: SqlConnection, turn_id: str) -> list[Call]:
 def past(connection: SqlConnection, *, chat_id: str | None, workspace: str | None, limit: int) -> list[PastCall]:
     """Returns past calls, newest first, each with the resource of its approval."""
     fields = ", ".join(f"calls.{name}" for name in _FIELDS.split(", "))
+    of_chat = "" if chat_id is None else " AND calls.turn_id IN (SELECT id FROM turns WHERE chat_id = ?)"
+    in_workspace = "" if workspace is None else " AND chats.workspace = ?"
     rows = connection.execute(
         f"SELECT chats.workspace, (SELECT approvals.resource FROM approvals WHERE approvals.tool_call_id = calls.id LIMIT 1), {fields}"
-        " FROM calls JOIN chats ON chats.id = calls.chat_id"
-        " WHERE (? IS NULL OR calls.chat_id = ?) AND (? IS NULL OR chats.workspace = ?) ORDER BY calls.id DESC LIMIT ?",
-        (chat_id, chat_id, workspace, workspace, limit),
+        f" FROM calls JOIN chats ON chats.id = calls.chat_id WHERE 1 = 1{of_chat}{in_workspace} ORDER BY calls.id DESC LIMIT ?",
+        (*(each for each in (chat_id, workspace) if each is not None), limit),
     )
     return [PastCall(_call(row[2:]), workspace=row[0], resource=row[1]) for row in rows]
 

@@ -100,8 +100,9 @@ def changes_in(connection: SqlConnection, workspace: str) -> list[RecordedChange
 def changes_of_turns(connection: SqlConnection, turn_ids: Sequence[str], workspace: str) -> list[RecordedChange]:
     marks = ", ".join("?" for _ in turn_ids)
     rows = connection.execute(
-        f"SELECT change_id FROM snapshots WHERE workspace = ? AND moment = 'before' AND turn_id IN ({marks}) ORDER BY position",
-        (workspace, *turn_ids),
+        f"SELECT change_id FROM snapshots WHERE chat_id IN (SELECT chat_id FROM turns WHERE id IN ({marks}))"
+        f" AND workspace = ? AND moment = 'before' AND turn_id IN ({marks}) ORDER BY position",
+        (*turn_ids, workspace, *turn_ids),
     ).fetchall()
     found = (change(connection, change_id) for (change_id,) in rows)
     return [each for each in found if each is not None]

@@ -126,7 +126,8 @@ def task_states(connection: SqlConnection, chat_id: str | None = None) -> list[t
     """Returns each turn on a task that has not ended: its chat, its id, whether it waits for a person, and whether for an answer."""
     only, given = ("", ()) if chat_id is None else (" AND chat_id = ?", (chat_id,))
     rows = connection.execute(
-        "SELECT chat_id, id, state = 'parked', EXISTS (SELECT 1 FROM questions WHERE turn_id = turns.id AND questions.state = 'open')"
+        "SELECT chat_id, id, state = 'parked',"
+        " EXISTS (SELECT 1 FROM questions WHERE chat_id = turns.chat_id AND turn_id = turns.id AND questions.state = 'open')"
         f" FROM turns WHERE {_OPEN} AND task_id IS NOT NULL{only}",
         given,
     )
