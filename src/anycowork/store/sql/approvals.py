@@ -11,9 +11,9 @@ from anycowork.domain.disclosure import DisclosedItem
 from anycowork.domain.errors import AlreadyDecided, NotFound, RejectedByUser
 from anycowork.domain.journal import DecideApproval, RequireNoDenial
 from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.row_mapping import BOOLEAN, JSON_OBJECT, RowMapping, enum_of, json_of, nullable
+from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, RowMapper, enum_of, json_of, nullable
 
-_ROWS = RowMapping(
+_ROWS = RowMapper(
     Approval,
     "id, chat_id, turn_id, batch_id, tool_call_id, tool, parameters, resource, risk, reasons, binding, outside_plan, proposed_rule, diff,"
     " state, note, decided_by, created_at, network, held, items",

@@ -22,7 +22,7 @@ from anycowork.domain.tools import (
 )
 from anycowork.store.sql.columns import from_json_text, to_json_text, to_json_text_or_null
 from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.row_mapping import BOOLEAN, JSON_OBJECT, ColumnType, RowMapping, enum_of, nullable
+from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, ColumnType, RowMapper, enum_of, nullable
 
 
 @lru_cache(maxsize=64)
@@ -35,7 +35,7 @@ def _provenance_text(provenance: Provenance) -> str:
     return to_json_text(provenance)
 
 
-_ROWS = RowMapping(
+_ROWS = RowMapper(
     Call,
     "id, chat_id, turn_id, batch_id, ordinal, tool, parameters, terminate, role_at_issue, ceiling, provenance, plan_step, state, intent, result",
     types={

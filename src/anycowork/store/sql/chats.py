@@ -11,10 +11,10 @@ from anycowork.domain.journal import AddChat, RequireState, SetChat
 from anycowork.store.sql import calls, messages, records
 from anycowork.store.sql.columns import from_json_text, to_json_text
 from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.row_mapping import BOOLEAN, JSON_OBJECT, ColumnType, RowMapping, enum_of
+from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, ColumnType, RowMapper, enum_of
 
 _UNINDEXED = "COALESCE(updated_at, '')"
-_ROWS = RowMapping(
+_ROWS = RowMapper(
     Chat,
     "id, title, workspace, config, state, extra, created_at, updated_at, pinned, archived",
     types={

@@ -3,9 +3,9 @@
 from anycowork.domain.errors import NotFound
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.row_mapping import BOOLEAN, RowMapping
+from anycowork.store.sql.row_mapper import BOOLEAN, RowMapper
 
-_ROWS = RowMapping(QueuedMessage, "id, chat_id, content, principal, steer, created_at", types={"steer": BOOLEAN})
+_ROWS = RowMapper(QueuedMessage, "id, chat_id, content, principal, steer, created_at", types={"steer": BOOLEAN})
 _PUT = (
     f"{_ROWS.insert('queued_messages')}"
     " ON CONFLICT (id) DO UPDATE SET content = excluded.content, steer = excluded.steer"

@@ -5,14 +5,14 @@ from anycowork.domain.errors import AlreadyAnswered, NotFound, PlanAlreadyApprov
 from anycowork.domain.journal import ApprovePlan, SettleQuestion
 from anycowork.store.sql.columns import to_json_text, to_json_text_or_null
 from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.row_mapping import JSON_OBJECT, RowMapping, enum_of, nullable
+from anycowork.store.sql.row_mapper import JSON_OBJECT, RowMapper, enum_of, nullable
 
-_QUESTIONS = RowMapping(
+_QUESTIONS = RowMapper(
     QuestionRow,
     "message_id, chat_id, turn_id, state, answer, answered_by",
     types={"state": enum_of(QuestionState), "answer": nullable(JSON_OBJECT)},
 )
-_PLANS = RowMapping(
+_PLANS = RowMapper(
     PlanRow,
     "message_id, chat_id, state, approved, approved_by, turn_id",
     types={"state": enum_of(PlanState), "approved": nullable(JSON_OBJECT)},

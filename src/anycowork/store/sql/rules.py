@@ -7,10 +7,10 @@ from anycowork.domain.errors import NotFound
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.store.sql.connection import SqlConnection, SqlReader
-from anycowork.store.sql.row_mapping import RowMapping, enum_of
+from anycowork.store.sql.row_mapper import RowMapper, enum_of
 from anycowork.store.sql.writer import Work, Writer
 
-_ROWS = RowMapping(
+_ROWS = RowMapper(
     Rule,
     "id, tool, resource, effect, scope, chat_id, workspace, expires_at, created_by, created_at",
     types={"effect": enum_of(Effect), "scope": enum_of(RuleScope)},

@@ -8,9 +8,9 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.workflows import Run, RunStatus, RunStep
 from anycowork.store.sql.columns import to_json_text
 from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.row_mapping import JSON_OBJECT, ColumnType, RowMapping, enum_of, nullable
+from anycowork.store.sql.row_mapper import JSON_OBJECT, ColumnType, RowMapper, enum_of, nullable
 
-_ROWS = RowMapping(
+_ROWS = RowMapper(
     Run,
     "turn_id, chat_id, workflow, steps, needs, content_hash, at, begun, status, error",
     names={"turn_id": "id"},

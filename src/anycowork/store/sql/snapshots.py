@@ -6,16 +6,16 @@ from typing import Any
 from anycowork.domain.snapshots import Kind, PathImage, RecordedChange, Snapshot, SnapshotMoment
 from anycowork.store.sql.columns import from_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlResult
-from anycowork.store.sql.row_mapping import BOOLEAN, RowMapping, enum_of
+from anycowork.store.sql.row_mapper import BOOLEAN, RowMapper, enum_of
 from anycowork.store.sql.writer import Writer
 
-_ROWS = RowMapping(
+_ROWS = RowMapper(
     Snapshot,
     "id, chat_id, turn_id, call_id, change_id, workspace, moment, restores, files, additions, deletions, diff, diff_size, pruned, created_at",
     types={"moment": enum_of(SnapshotMoment), "pruned": BOOLEAN},
 )
 _ADD = _ROWS.insert("snapshots")
-# A commit has thousands of paths: their rows are written and read without a mapping.
+# A commit has thousands of paths: their rows are written and read without a mapper.
 _PATH = "path, kind, hash, mode, size, mtime, additions, deletions, kept"
 _ADD_PATH = f"INSERT INTO snapshot_paths (snapshot_id, {_PATH}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # A restore needs the state before, and the state it meant to bring back; the state after is only compared.

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from anycowork.domain.chats import ChatConfig, EndReason, Turn, TurnState
 from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.row_mapping import JSON_OBJECT, ColumnType, RowMapping, enum_of, nullable
+from anycowork.store.sql.row_mapper import JSON_OBJECT, ColumnType, RowMapper, enum_of, nullable
 
-_ROWS = RowMapping(
+_ROWS = RowMapper(
     Turn,
     "id, chat_id, role, principal, message_id, plan_id, state, steps, faults, seconds, steps_before, seconds_before,"
     " reason, error, created_at, job_id, task_id, workspace",

@@ -3,7 +3,7 @@
 from enum import Enum
 
 from anycowork.domain.values import value
-from anycowork.store.sql.row_mapping import BOOLEAN, JSON_OBJECT, RowMapping, enum_of, json_of, nullable
+from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, RowMapper, enum_of, json_of, nullable
 
 
 class Colour(Enum):
@@ -21,7 +21,7 @@ class Painted:
     owner: str = ""
 
 
-ROWS = RowMapping(
+ROWS = RowMapper(
     Painted,
     "name, colour, before, wet, facts, layers",
     names={"name": "id"},

@@ -35,7 +35,7 @@ def nullable(column: ColumnType) -> ColumnType:
     return ColumnType(_unless_none(column.encode), _unless_none(column.decode))
 
 
-class RowMapping(Generic[T]):
+class RowMapper(Generic[T]):
     """`columns` as in SQL. `names` are the fields whose name differs from their column's, by column; `types` belong to fields."""
 
     def __init__(
