@@ -17,7 +17,9 @@ _json = st.recursive(
     max_leaves=12,
 )
 _objects = st.dictionaries(_words, _json, max_size=4)
-_nouns = st.sampled_from([("message",), ("tool_call",), ("turn", "state", "reason"), ("message_id", "offset", "text")])
+_nouns = st.sampled_from(
+    [("message",), ("task",), ("tool_call",), ("turn", "state", "reason"), ("message_id", "offset", "text")]
+)
 
 
 @st.composite
