@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any  # Any: a row of texts and numbers
 
 from anycowork.domain.chats import Chat, ChatConfig, ChatState
 from anycowork.domain.errors import Conflict, Invalid
@@ -12,9 +11,20 @@ from anycowork.domain.values import leaf_value
 from anycowork.store.sql import calls, messages, records
 from anycowork.store.sql.columns import from_json_text, to_json_text
 from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, ColumnType, RowMapper, enum_of
 
 _UNINDEXED = "COALESCE(updated_at, '')"
-_FIELDS = "id, title, workspace, config, state, extra, created_at, updated_at, pinned, archived"
+_ROWS = RowMapper(
+    Chat,
+    "id, title, workspace, config, state, extra, created_at, updated_at, pinned, archived",
+    types={
+        "config": ColumnType(None, lambda text: ChatConfig.from_stored(from_json_text(text))),
+        "state": enum_of(ChatState),
+        "extra": JSON_OBJECT,
+        "pinned": BOOLEAN,
+        "archived": BOOLEAN,
+    },
+)
 
 
 def add(connection: SqlConnection, write: AddChat, *, import_hash: str | None = None) -> None:
@@ -154,8 +164,8 @@ def next_seq(connection: SqlConnection, chat_id: str) -> int:
 
 
 def find(connection: SqlConnection, chat_id: str) -> Chat | None:
-    row = connection.execute(f"SELECT {_FIELDS} FROM chats WHERE id = ?", (chat_id,)).fetchone()
-    return None if row is None else _chat(row)
+    row = connection.execute(f"SELECT {_ROWS.columns} FROM chats WHERE id = ?", (chat_id,)).fetchone()
+    return None if row is None else _ROWS.value(row)
 
 
 def config_of(connection: SqlConnection, chat_id: str) -> ChatConfig | None:
@@ -206,10 +216,10 @@ def page(
     if pinned or archived:
         order = _UNINDEXED
     rows = connection.execute(
-        f"SELECT {_FIELDS} FROM chats WHERE {' AND '.join(clauses)} ORDER BY {order} DESC, id DESC LIMIT ?",
+        f"SELECT {_ROWS.columns} FROM chats WHERE {' AND '.join(clauses)} ORDER BY {order} DESC, id DESC LIMIT ?",
         (*values, limit + 1),
     ).fetchall()
-    chats = [_chat(row) for row in rows[:limit]]
+    chats = [_ROWS.value(row) for row in rows[:limit]]
     return chats, f"{chats[-1].updated_at}~{chats[-1].id}" if len(rows) > limit else None
 
 
@@ -222,19 +232,3 @@ def _read_cursor(cursor: str) -> tuple[str, str]:
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-
-
-def _chat(row: tuple[Any, ...]) -> Chat:
-    id_, title, workspace, config, state, extra, created_at, updated_at, pinned, archived = row
-    return Chat(
-        id=id_,
-        title=title,
-        workspace=workspace,
-        config=ChatConfig.from_stored(from_json_text(config)),
-        state=ChatState(state),
-        created_at=created_at,
-        updated_at=updated_at,
-        extra=from_json_text(extra),
-        pinned=bool(pinned),
-        archived=bool(archived),
-    )
