@@ -3,11 +3,11 @@
 from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
 
 from anycowork.domain.chats import Chat, ChatConfig, ChatState
 from anycowork.domain.errors import Conflict, Invalid
 from anycowork.domain.journal import AddChat, RequireState, SetChat
+from anycowork.domain.values import leaf_value
 from anycowork.store.sql import calls, messages, records
 from anycowork.store.sql.columns import from_json_text, to_json_text
 from anycowork.store.sql.connection import SqlConnection
@@ -115,7 +115,8 @@ def chain(connection: SqlConnection, chat_id: str) -> str | None:
     return None if row is None else str(row[0])
 
 
-class End(NamedTuple):
+@leaf_value
+class End:
     """A chat's new next number and chain end, and the chain end it had before. With `at` None, `updated_at` stays."""
 
     next_seq: int
@@ -127,8 +128,8 @@ class End(NamedTuple):
 
 def advance(connection: SqlConnection, ends: Collection[End]) -> None:
     """Stores the new ends. Raises: Conflict if a chain ends elsewhere than expected, or a chat was deleted."""
-    moved = [end for end in ends if end.at is not None]
-    still = [(next_seq, chain, chat_id, before) for next_seq, chain, at, chat_id, before in ends if at is None]
+    moved = [(end.next_seq, end.chain, end.at, end.chat_id, end.before) for end in ends if end.at is not None]
+    still = [(end.next_seq, end.chain, end.chat_id, end.before) for end in ends if end.at is None]
     advanced = 0
     if moved:
         statement = "UPDATE chats SET next_seq = ?, chain = ?, updated_at = ? WHERE id = ? AND chain = ?"
