@@ -9,7 +9,6 @@ from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.domain.chats import Turn
 from anycowork.domain.forwarded_requests import ForwardedAnswer, ForwardedRequest
-from anycowork.domain.store_ports import ReadStore
 from anycowork.events.hub import Hub
 from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.jobs.job_placement import JobPlacement
@@ -27,8 +26,9 @@ from anycowork.server.shared_components import SharedComponents
 from anycowork.store.sql.database import Database, Peers
 
 
-async def join_peers(peers: Peers, shared: SharedComponents, store: ReadStore, *, is_worker: bool) -> JobPlacement:
+async def join_peers(peers: Peers, shared: SharedComponents) -> JobPlacement:
     """Tells the others that this process is there. Returns which jobs it runs."""
+    is_worker, store = shared.is_worker, shared.database.store
     await peers.table.announce(partial(describe, shared, is_worker=is_worker))
     return WorkerPlacement(peers.table, store, shared) if is_worker else ServerPlacement(peers.table, store)
 
