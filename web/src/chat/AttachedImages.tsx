@@ -8,7 +8,7 @@ import type { Attached } from "./attached";
 export function AttachedImages({ images, onRemove }: { images: readonly Attached[]; onRemove: (key: string) => void }) {
   if (images.length === 0) return null;
   return (
-    <ul aria-label={t.imagesToSend} className="flex flex-wrap gap-2 px-1 pb-2">
+    <ul aria-label={t.imagesToSend} className="flex flex-wrap gap-2 px-1 pb-2 thumb:gap-4 thumb:pt-2.5">
       {images.map(({ key, name, file }) => (
         <li key={key} className="relative">
           <Thumbnail file={file} label={name || t.pastedImage} />
@@ -16,7 +16,7 @@ export function AttachedImages({ images, onRemove }: { images: readonly Attached
             type="button"
             aria-label={t.removeImage(name)}
             onClick={() => onRemove(key)}
-            className="absolute -top-1.5 -right-1.5 inline-flex size-6 items-center justify-center rounded-full border border-line-strong bg-surface text-ink-2 shadow-sm hover:text-bad"
+            className="absolute -top-1.5 -right-1.5 inline-flex size-6 thumb:-top-2.5 thumb:-right-2.5 thumb:size-11 items-center justify-center rounded-full border border-line-strong bg-surface text-ink-2 shadow-sm hover:text-bad"
           >
             <X size={13} aria-hidden />
           </button>

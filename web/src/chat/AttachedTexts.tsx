@@ -26,7 +26,7 @@ export function AttachedTexts({ texts, onRemove }: Props) {
             type="button"
             aria-label={t.removeFile(name)}
             onClick={() => onRemove(key)}
-            className="inline-flex size-6 thumb:size-10 shrink-0 items-center justify-center rounded-md text-ink-2 hover:text-bad"
+            className="inline-flex size-6 thumb:size-11 shrink-0 items-center justify-center rounded-md text-ink-2 hover:text-bad"
           >
             <X size={13} aria-hidden />
           </button>

@@ -141,6 +141,10 @@ export function Composer(props: Props) {
     else field.current?.focus();
   };
   useTyping(field, state);
+  const remove = (key: string) => {
+    attached.remove(key);
+    if (!isThumb()) field.current?.focus(); // the button that had it is gone
+  };
   const onKey = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     if (event.nativeEvent.isComposing) return;
     if (completing.onKey(event)) return event.preventDefault();
@@ -173,8 +177,8 @@ export function Composer(props: Props) {
             <PencilLine size={14} aria-hidden className="shrink-0" /> {note}
           </p>
         )}
-        <AttachedImages images={attached.images} onRemove={attached.remove} />
-        <AttachedTexts texts={attached.texts} onRemove={attached.remove} />
+        <AttachedImages images={attached.images} onRemove={remove} />
+        <AttachedTexts texts={attached.texts} onRemove={remove} />
         <div className="flex items-end gap-2">
           <ChooseFiles onChoose={attached.add} />
           <button

@@ -71,10 +71,13 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
       <div className="p-2">
         <SidebarButton onClick={onSidebar} />
       </div>
-      <div className="m-auto w-full max-w-[43rem] px-4 pb-16 sm:px-6">
+      {/* From the top, the roles above all that changes: nothing that is chosen or arrives later moves what one is about to press. */}
+      <div className="mx-auto w-full max-w-[43rem] px-4 pt-[clamp(0.5rem,15vh,10rem)] pb-16 sm:px-6">
         <h1 className="text-center text-2xl font-semibold tracking-tight sm:text-[28px]">{t.whatShouldBeDone}</h1>
-        <p className="mt-2 mb-7 min-h-6 text-center text-ink-2">{look.tooltip}</p>
-        <RoleChips role={role} onChoose={setRole} />
+        <div className="mt-5">
+          <RoleChips role={role} onChoose={setRole} />
+        </div>
+        <p className="mt-2 min-h-12 text-center text-ink-2">{look.tooltip}</p>
         <div className="mt-4 -mb-2">
           <Completion shown={completing.shown} at={completing.at} />
         </div>
@@ -168,7 +171,7 @@ export function RoleChips({ role, onChoose }: { role: string; onChoose: (role: s
             title={tooltip}
             data-colour={colour}
             onPointerDown={({ pointerType, button }) => pointerType === "mouse" && button === 0 && onChoose(name)}
-            onClick={() => onChoose(name)} // and already when it is pressed: what loads below may move it away before it is released
+            onClick={() => onChoose(name)} // and already when it is pressed: a banner may move it away before it is released
             className={clsx(
               "inline-flex min-h-9 thumb:min-h-11 items-center gap-1.5 rounded-full border px-3 text-sm font-medium",
               chosen ? "border-role/50 bg-role-soft text-role" : "border-transparent text-ink-2 hover:bg-sunken",

@@ -33,7 +33,11 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
     <nav aria-label={t.chats} className="flex h-full w-full flex-col bg-sunken/55">
       <div className="flex h-14 shrink-0 items-center gap-2.5 px-4">
         <Logo />
-        <a href="#/" onClick={onLeave} className="text-[15px] font-semibold tracking-tight">
+        <a
+          href="#/"
+          onClick={onLeave}
+          className="inline-flex items-center text-[15px] font-semibold tracking-tight thumb:min-h-11"
+        >
           {t.anycowork}
         </a>
         <button

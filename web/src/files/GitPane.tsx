@@ -2,7 +2,7 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import { FolderGit2, GitBranch, GitCommitHorizontal, Plus, Upload } from "lucide-react";
-import { type FormEvent, useEffect, useState } from "react";
+import { type FormEvent, useState } from "react";
 import { DiffView } from "../content/DiffView";
 import { PathButton } from "../content/PathLink";
 import { newChat } from "../state/acts";
@@ -110,25 +110,24 @@ function Branch({ chatId, state }: { chatId: string; state: GitState }) {
 }
 
 /** Everything is chosen but what may hold secrets: that a person adds by hand. */
-function CommitForm({ chatId, state }: { chatId: string; state: GitState }) {
-  const [left, setLeft] = useState<ReadonlySet<string>>(
-    () => new Set(state.files.filter(({ protected: why }) => why).map(({ path }) => path)),
-  );
-  const [words, setWords] = useState<string | null>(null);
+export function CommitForm({ chatId, state }: { chatId: string; state: GitState }) {
+  const [turned, setTurned] = useState<Readonly<Record<string, boolean>>>({}); // what the person chose, by path
+  const [words, setWords] = useState<string | null>(null); // what the person typed: a newer proposal does not replace it
   const [sending, setSending] = useState(false);
   const readAgain = useReadAgain();
   const message = words ?? state.proposed_message;
-  const chosen = state.files.map(({ path }) => path).filter((path) => !left.has(path));
-  useEffect(() => setWords(null), [state.proposed_message]);
-  const turn = (path: string) =>
-    setLeft((now) => new Set(now.has(path) ? [...now].filter((one) => one !== path) : [...now, path]));
+  const isChosen = ({ path, protected: why }: GitFile) => turned[path] ?? !why;
+  const chosen = state.files.filter(isChosen).map(({ path }) => path);
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     setSending(true);
     const done = await attempt(commit(chatId, message, chosen, state.head));
     setSending(false);
     readAgain();
-    if (done) say(t.committed(chosen.length));
+    if (!done) return;
+    setWords(null);
+    setTurned({});
+    say(t.committed(chosen.length));
   };
   return (
     <form onSubmit={(event) => void submit(event)} className="space-y-3">
@@ -138,8 +137,8 @@ function CommitForm({ chatId, state }: { chatId: string; state: GitState }) {
             key={file.path}
             chatId={chatId}
             file={file}
-            chosen={!left.has(file.path)}
-            onTurn={() => turn(file.path)}
+            chosen={isChosen(file)}
+            onTurn={() => setTurned((now) => ({ ...now, [file.path]: !isChosen(file) }))}
           />
         ))}
       </ul>

@@ -137,7 +137,7 @@ function ServerLine({ server, busy, signInPage, onTest, onSignIn, onRemove, onCh
         <p className="text-xs text-ink-3">{t.samplingHint}</p>
       </div>
       <details>
-        <summary className="cursor-pointer text-ink-2">{t.logOf(server.name)}</summary>
+        <summary className="cursor-pointer text-ink-2 thumb:py-2.5">{t.logOf(server.name)}</summary>
         <pre className="mt-1 max-h-60 overflow-auto rounded-lg bg-sunken p-2 text-xs whitespace-pre-wrap">
           {server.log.join("\n") || t.emptyLog}
         </pre>

@@ -26,7 +26,9 @@ export function readOnlyChanges(server: Pick<Server, "read_only">, tool: string,
 export function ServerTools({ server, onChange }: { server: Server; onChange: (changes: ToolChanges) => void }) {
   return (
     <details>
-      <summary className="cursor-pointer text-ink-2">{t.toolsOf(server.name, server.tools.length)}</summary>
+      <summary className="cursor-pointer text-ink-2 thumb:py-2.5">
+        {t.toolsOf(server.name, server.tools.length)}
+      </summary>
       <p className="my-1 text-xs text-ink-3">{t.readOnlyHint}</p>
       <ul className="space-y-2">
         {server.tools.map((tool) => (

@@ -25,8 +25,12 @@ export default function ModelPicker({ model, onChoose, onClose }: Props) {
     providers.filter(({ kind }) => kind === "openai" || kind === "anthropic").map(({ name }) => name),
   );
   const [words, setWords] = useState("");
-  const [at, setAt] = useState(0);
+  const [marked, setMarked] = useState<string | null>(null); // by its name: lists that arrive later move its place
   const found = foundBy(words, choicesOf(providers, listed)).slice(0, SHOWN);
+  const at = Math.max(
+    0,
+    found.findIndex(({ id }) => id === marked),
+  );
   const choose = (id: string | undefined) => {
     if (!id) return;
     onChoose(id);
@@ -34,7 +38,7 @@ export default function ModelPicker({ model, onChoose, onClose }: Props) {
   };
   const onKey = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step) setAt(Math.min(Math.max(0, at + step), found.length - 1));
+    if (step) setMarked(found[Math.min(Math.max(0, at + step), found.length - 1)]?.id ?? null);
     else if (event.key === "Enter") choose(found[at]?.id);
     else return;
     event.preventDefault();
@@ -53,7 +57,7 @@ export default function ModelPicker({ model, onChoose, onClose }: Props) {
         onKeyDown={onKey}
         onChange={({ target }) => {
           setWords(target.value);
-          setAt(0);
+          setMarked(null);
         }}
         className={INPUT}
       />

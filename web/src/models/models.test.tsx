@@ -1,6 +1,11 @@
-import { expect, it } from "vitest";
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { act, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it, vi } from "vitest";
+import { show } from "../testing/render";
 import type { Provider } from "../wire/nouns";
 import { choicesOf, defaultModel, factsText, foundBy } from "./choices";
+import ModelPicker from "./ModelPicker";
 
 const providers = [
   { name: "office", kind: "openai", models: ["small"], default: true },
@@ -27,4 +32,23 @@ it("says what is known of a model, and what is not", () => {
   const price = { input: 2.5, output: 10, cached: null };
   expect(factsText({ context_tokens: 128_000, price })).toBe("128,000 tokens · $2.5 in, $10 out per million");
   expect(factsText(undefined)).toBe("context unknown · price unknown");
+});
+
+it("keeps the marked model when a list that stands before it arrives", async () => {
+  const queries = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity, retry: false } } });
+  const provider = (name: string, models: string[]) => ({ name, kind: "openai", models, images: [] });
+  queries.setQueryData(["providers"], [provider("first", ["a"]), provider("second", ["b"])]);
+  queries.setQueryData(["models of", "second"], { models: ["b"], facts: {} });
+  queries.setQueryData(["models of", "first"], { models: [], facts: {} });
+  const onChoose = vi.fn();
+  show(
+    <QueryClientProvider client={queries}>
+      <ModelPicker model="first/a" onChoose={onChoose} onClose={() => {}} />
+    </QueryClientProvider>,
+  );
+  await userEvent.type(screen.getByRole("combobox"), "{ArrowDown}");
+  act(() => queries.setQueryData(["models of", "first"], { models: ["a", "c", "d"], facts: {} }));
+  await screen.findByRole("option", { name: /first\/d/ });
+  await userEvent.type(screen.getByRole("combobox"), "{Enter}");
+  expect(onChoose).toHaveBeenLastCalledWith("second/b");
 });

@@ -20,13 +20,7 @@ export function Limits() {
   return (
     <dl className="divide-y divide-line rounded-2xl border border-line bg-surface">
       {KNOBS.filter(({ name }) => name in settings).map(({ name, label, unit }) => (
-        <Knob
-          key={`${name}:${String(settings[name])}`}
-          name={name}
-          label={label}
-          unit={unit}
-          value={String(settings[name])}
-        />
+        <Knob key={name} name={name} label={label} unit={unit} value={String(settings[name])} />
       ))}
     </dl>
   );
@@ -35,11 +29,13 @@ export function Limits() {
 /** Kept when the field is left, or with Enter. */
 function Knob({ name, label, unit, value }: { name: string; label: string; unit: string; value: string }) {
   const queries = useQueryClient();
-  const [text, setText] = useState(value);
+  const [typed, setTyped] = useState<string | null>(null); // what comes from the server does not replace it
   const keep = async () => {
-    if (text === value || !Number.isFinite(Number(text))) return setText(value);
-    if (!(await attempt(acts.changeSettings({ [name]: Number(text) })))) setText(value);
-    await queries.invalidateQueries({ queryKey: ["settings"] });
+    if (typed?.trim() && typed !== value && Number.isFinite(Number(typed))) {
+      await attempt(acts.changeSettings({ [name]: Number(typed) }));
+      await queries.invalidateQueries({ queryKey: ["settings"] });
+    }
+    setTyped(null);
   };
   return (
     <div className="flex items-center gap-3 px-4 py-2.5 text-sm">
@@ -50,11 +46,11 @@ function Knob({ name, label, unit, value }: { name: string; label: string; unit:
         <input
           id={name}
           inputMode="decimal"
-          value={text}
-          onChange={({ target }) => setText(target.value)}
+          value={typed ?? value}
+          onChange={({ target }) => setTyped(target.value)}
           onBlur={() => void keep()}
           onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()}
-          className="min-h-9 w-24 rounded-lg border border-line-strong bg-paper px-3 text-right text-ink tabular-nums"
+          className="min-h-9 thumb:min-h-11 w-24 rounded-lg border border-line-strong bg-paper px-3 text-right text-ink tabular-nums"
         />
         <span className="w-14">{unit}</span>
       </dd>

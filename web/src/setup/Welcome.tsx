@@ -11,8 +11,22 @@ import type { Provider } from "../wire/nouns";
 const ConnectDialog = lazy(() => import("./ConnectDialog"));
 
 export function Welcome({ providers }: { providers: readonly Provider[] }) {
-  const welcomed = usePreference("welcomed");
   const [connecting, setConnecting] = useState(false);
+  return (
+    <>
+      <Answerer providers={providers} onConnect={() => setConnecting(true)} />
+      {/* It stays while it is filled in, whoever answers meanwhile. */}
+      {connecting && (
+        <Suspense fallback={null}>
+          <ConnectDialog onClose={() => setConnecting(false)} />
+        </Suspense>
+      )}
+    </>
+  );
+}
+
+function Answerer({ providers, onConnect }: { providers: readonly Provider[]; onConnect: () => void }) {
+  const welcomed = usePreference("welcomed");
   const answering = providers.find((one) => one.default);
   if (!answering) return <Answering words="" />; // so that what is above it stays where it is
   if (answering.kind !== "guide")
@@ -36,16 +50,11 @@ export function Welcome({ providers }: { providers: readonly Provider[] }) {
         </Way>
       </ul>
       <div className="mt-5 flex flex-wrap gap-2">
-        <Button look="primary" onClick={() => setConnecting(true)}>
+        <Button look="primary" onClick={onConnect}>
           {t.connectAModel}
         </Button>
         <Button onClick={() => setPreference("welcomed", "yes")}>{t.goOnWithTheGuide}</Button>
       </div>
-      {connecting && (
-        <Suspense fallback={null}>
-          <ConnectDialog onClose={() => setConnecting(false)} />
-        </Suspense>
-      )}
     </section>
   );
 }

@@ -2,7 +2,7 @@
 
 import clsx from "clsx";
 import { X } from "lucide-react";
-import { type ReactNode, useId, useLayoutEffect, useRef } from "react";
+import { type ReactNode, type SyntheticEvent, useId, useLayoutEffect, useRef } from "react";
 import { createPortal } from "react-dom";
 import { t } from "../texts/ui";
 import { IconButton } from "./Button";
@@ -26,18 +26,30 @@ export function Dialog({ open, ...rest }: Props) {
 function OpenDialog({ title, onClose, children, wide = false, page = false, bare = false }: Omit<Props, "open">) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
+  const left = useRef(false);
   useLayoutEffect(() => {
     const dialog = ref.current;
+    left.current = false;
     dialog?.showModal();
-    return () => dialog?.close(); // one that is only taken away gives no focus back
+    return () => {
+      left.current = true; // what the browser says of it later is not about one that was opened meanwhile
+      dialog?.close(); // one that is only taken away gives no focus back
+    };
   }, []);
+  // At once: the browser would hide it and give the focus back before it tells, and an Enter in between would be lost.
+  const onCancel = (event: SyntheticEvent) => {
+    if (event.target !== event.currentTarget) return; // of a file field in it
+    event.preventDefault();
+    onClose();
+  };
   // At the end of the page: a form in it must not stand inside another form, nor what it sends reach that one.
   return createPortal(
     <dialog
       ref={ref}
       onSubmit={(event) => event.stopPropagation()}
       aria-labelledby={titleId}
-      onClose={onClose}
+      onCancel={onCancel}
+      onClose={() => left.current || onClose()}
       onClick={(event) => event.target === event.currentTarget && onClose()}
       className={clsx(
         "m-auto w-[calc(100vw-2rem)] overflow-hidden rounded-2xl border border-line bg-surface p-0 text-ink shadow-2xl",

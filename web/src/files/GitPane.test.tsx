@@ -1,0 +1,36 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it } from "vitest";
+import { show } from "../testing/render";
+import { CommitForm } from "./GitPane";
+import type { GitState } from "./gitActs";
+
+const state = (proposed_message: string, files: [string, string | null][]) =>
+  ({
+    proposed_message,
+    head: "h",
+    complete: true,
+    files: files.map(([path, why]) => ({ path, shown: path, status: "modified", protected: why })),
+  }) as unknown as GitState;
+
+it("keeps a typed message and what was chosen when the files change, and chooses no new file with secrets", async () => {
+  const user = userEvent.setup();
+  const { rerender } = show(<CommitForm chatId="c" state={state("Change a", [["a", null]])} />);
+  const message = screen.getByRole("textbox") as HTMLTextAreaElement;
+  expect(message.value).toBe("Change a");
+  await user.clear(message);
+  await user.type(message, "My own words");
+  await user.click(screen.getByRole("checkbox"));
+  rerender(
+    <CommitForm
+      chatId="c"
+      state={state("Change 3", [
+        ["a", null],
+        ["b", null],
+        [".env", "may hold secrets"],
+      ])}
+    />,
+  );
+  expect(message.value).toBe("My own words");
+  expect(screen.getAllByRole<HTMLInputElement>("checkbox").map(({ checked }) => checked)).toEqual([false, true, false]);
+});
