@@ -88,6 +88,7 @@ test-large: install ## kill a commit and a restore of 5,000 files, compare 200,0
 	@ANYCOWORK_LARGE_TREE_FOLDERS=10000 $(BIN)/python -m pytest -n 0 --timeout=3600 tests/faults/test_large_growth.py
 	@ANYCOWORK_LARGE_PAGE_FILES=20000 $(BIN)/python -m pytest -n 0 --timeout=3600 tests/e2e/test_web_large.py
 	@ANYCOWORK_LARGE_MESSAGES=100000 $(BIN)/python -m pytest -n 0 --timeout=3600 tests/faults/test_record_memory.py tests/faults/test_large_imports.py
+	@ANYCOWORK_LARGE_ROWS=100000 $(BIN)/python -m pytest -n 0 --timeout=3600 tests/faults/test_statement_plans.py
 	@ANYCOWORK_LARGE_EMPTY_FILES=1000000 $(BIN)/python -m pytest -n 0 --timeout=3600 tests/faults/test_large_bad_input.py
 
 bench: install ## measure, beside peers (ARGS names one benchmark)

@@ -1,9 +1,11 @@
 """Every statement of the store reads through an index, on both databases: none goes through a table that grows without end.
 
 The statements are read from the source, so that a new one is covered at once. Each exception says why it may read everything.
+`make test-large` puts ANYCOWORK_LARGE_ROWS rows into each table of PostgreSQL.
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,7 +24,7 @@ from support.spec import proves
 from support.store_statements import StoreStatement, store_statements
 from support.stored import put_fresh_database
 
-ROWS = 12_000
+ROWS = int(os.environ.get("ANYCOWORK_LARGE_ROWS", "12000"))
 # What people make one by one, or what has one row for each person, key, folder or process.
 SMALL = {"house", "principals", "workspaces", "leases", "rules", "system_prompts", "key_usage", "queued_messages"}
 SMALL |= {"peers", "pack_folders", "workspace_markers", "refused_jobs", "forwarded_requests", "schema_migrations"}

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from pathlib import Path
 
@@ -55,15 +55,13 @@ class WorkspaceLayers:
         if not self._known():
             return
         base = self._jail_of(root).layers[-1]
-        if not await asyncio.to_thread(_is_small, base):
+        names = await asyncio.to_thread(_names_in, base)
+        above = list(self._above(root, names, names))
+        if above and not await asyncio.to_thread(_is_small, base):
             log.warning("A person's command runs in a workspace that is too large to be held for the tasks of a job.")
             return
-        try:
-            async with asyncio.timeout(WAITS):
-                names = await asyncio.to_thread(_names_in, base)
-                await self.hold(root, names, names)
-        except (TimeoutError, OSError) as error:
-            log.warning("A person's command runs before all layers of tasks could keep what they see: %r", error)
+        for layer, mine in above:
+            await self._hold(layer, *mine, waits=WAITS)
 
     async def hide(self, root: str, new: Sequence[str]) -> None:
         for layer, (paths, _) in self._above(root, new, ()):
@@ -72,12 +70,17 @@ class WorkspaceLayers:
             except (OSError, AnyCoworkError) as error:
                 _warn(error)
 
-    async def _hold(self, layer: str, paths: Sequence[str], gone: Sequence[str]) -> None:
+    async def _hold(self, layer: str, paths: Sequence[str], gone: Sequence[str], *, waits: float | None = None) -> None:
+        """`waits` are seconds for a command of the task that runs; None is as long as it takes."""
         try:
             jail = await asyncio.to_thread(self._jail_of, layer)
             folders = await asyncio.to_thread(folders_beneath, jail, gone) if gone else []
             if folders:
-                async with self._writing(layer):  # a command of the task that runs ends first
+                async with AsyncExitStack() as lease:
+                    async with asyncio.timeout(waits):
+                        await lease.enter_async_context(
+                            self._writing(layer)
+                        )  # a command of the task that runs ends first
                     for folder in folders:
                         await run_uncancellable(partial(take_folder, jail, folder))
             await run_uncancellable(partial(hold_versions, jail, paths))
@@ -100,10 +103,16 @@ class WorkspaceLayers:
 
     def _known(self) -> dict[str, tuple[str, ...]]:
         if self._lower is None:
-            staging = self._staging
-            found = [(copy, staging.lower_of(copy)) for copy in staging.copies()] if staging is not None else []
+            copies = self._staging.copies() if self._staging is not None else []
+            found = ((copy, self._lower_of(copy)) for copy in copies)
             self._lower = {layer: lower for layer, lower in found if lower is not None}
         return self._lower
+
+    def _lower_of(self, copy: str) -> tuple[str, ...] | None:
+        try:
+            return self._staging.lower_of(copy) if self._staging is not None else None
+        except OSError:
+            return None  # a killed server left it half removed
 
 
 def _as_seen(base: str, beneath: str, paths: Iterable[str]) -> Iterator[str]:
@@ -130,20 +139,24 @@ def _names_in(folder: str) -> list[str]:
 
 
 def _is_small(folder: str) -> bool:
+    """Returns whether a whole workspace can be kept for each layer; False also if a part of it cannot be read."""
     count, size, waiting = 0, 0, [folder]
-    while waiting:
-        with os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                count += 1
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-                else:
-                    size += entry.stat(follow_symlinks=False).st_size
-                if count > MOST_PATHS or size > MOST_BYTES:
-                    return False
+    try:
+        while waiting:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    count += 1
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    else:
+                        size += entry.stat(follow_symlinks=False).st_size
+                    if count > MOST_PATHS or size > MOST_BYTES:
+                        return False
+    except OSError:
+        return False
     return True
 
 
 def _warn(error: Exception) -> None:
     # It sees the new version: that cannot be lost, because merging compares with what the task had read.
-    log.warning("A task's layer could not keep what it sees: %s", error)
+    log.warning("A task's layer could not keep what it sees: %s", str(error) or "its command runs")

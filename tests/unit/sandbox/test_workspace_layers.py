@@ -61,8 +61,10 @@ async def test_a_change_costs_nothing_where_no_layer_lies(places: TaskPlaces) ->
 @proves("JOB-10", "JOB-6")
 async def test_layers_that_an_earlier_server_left_keep_what_they_show(places: TaskPlaces) -> None:
     before = dict(tree(places.root))
-    task = await places.create()
-    places.workspaces.mounts.end(task)  # as the end of the process does
+    task, half_removed = await places.create(), await places.create()
+    for each in (task, half_removed):
+        places.workspaces.mounts.end(each)  # as the end of the process does
+    (Path(half_removed).parent / "lower").unlink()
     places.start_server()
     for _ in range(2):  # a server that dies in the middle does it again
         await places.workspaces.layers.hold(str(places.root), ["a.txt", "new.txt", "sub"], ["sub"])
