@@ -72,7 +72,7 @@ async def test_names_of_the_greatest_length_are_committed_and_restored(tmp_path:
         assert whole(server.root) == was and not answer.done.conflicts
 
 
-@proves("SNAP-5")
+@proves("SNAP-5/3")
 async def test_a_person_who_edits_while_a_command_runs_loses_nothing(bench: ToolWorkspace) -> None:
     for number in range(40):
         bench.write(f"src/{number}.txt", "old\n")
