@@ -24,6 +24,8 @@ from anycowork.sandbox.orphans import end_orphans
 from anycowork.workspace.packfile import opened, sync_folder
 from anycowork.workspace.remove_folder import remove_folder
 
+KERNEL_MARKS = "work/incompat"  # below the work folder of an overlay; the kernel makes it
+VOLATILE_MARK = "work/incompat/volatile"
 _SHORTEST_SLEEP = 0.0005
 _FILE_CLOCK = 5  # CLOCK_REALTIME_COARSE of Linux, where there are sandboxes; it ticks every 1 to 10 ms
 _KEPT = "kept"
@@ -350,7 +352,7 @@ def remove_stage(folder: Path) -> None:
         (folder / "upper").rmdir()
         if (folder / "mount").is_dir():
             (folder / "work/work").chmod(0o700)  # the kernel closed it
-            for name in ("work/work/incompat/volatile", "work/work/incompat", "mount"):
+            for name in (f"work/{VOLATILE_MARK}", f"work/{KERNEL_MARKS}", "mount"):
                 (folder / name).rmdir()
         for name in ("work/work", "work", ""):
             (folder / name).rmdir()

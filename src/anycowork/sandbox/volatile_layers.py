@@ -15,7 +15,7 @@ from secrets import token_hex
 
 from anycowork.domain.values import replace
 from anycowork.sandbox.mounts import UNMOUNTED, Overlay
-from anycowork.sandbox.stage import Runner, Stage, remove_tree
+from anycowork.sandbox.stage import VOLATILE_MARK, Runner, Stage, remove_tree
 
 _SECONDS = 10.0
 _LONGEST_PATHS = 250  # bytes; newer kernels take no more in one option
@@ -79,7 +79,7 @@ def _works(folder: Path, as_runner: Sequence[str]) -> bool:
         lower, upper, work, mount = (str(trial / name) for name in names)
         words = mount_words(Overlay((lower,), "/", upper=upper, work=work, mounted_at=mount))
         done = subprocess.run(
-            [*as_runner, *words, "/bin/sh", "-c", '[ -d "$1" ]', "sh", f"{work}/work/incompat/volatile"],
+            [*as_runner, *words, "/bin/sh", "-c", '[ -d "$1" ]', "sh", f"{work}/{VOLATILE_MARK}"],
             cwd="/",
             env={},
             stdin=subprocess.DEVNULL,
