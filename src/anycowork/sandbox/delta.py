@@ -56,13 +56,14 @@ class PathChange:
 class Delta:
     """Folders come before their content. `skipped` are pipes, sockets and devices; `split` had other names (hard links) and lose them.
 
-    `replaced` are contents of the workspace's files that the scan has read anyway.
+    `replaced` are contents of the workspace's files that the scan has read anyway. `named` belongs to `named_changes.py`.
     """
 
     changes: list[PathChange] = field(default_factory=list)
     skipped: list[WorkspacePath] = field(default_factory=list)
     split: list[WorkspacePath] = field(default_factory=list)
     replaced: ReplacedFiles = field(default_factory=ReplacedFiles)
+    named: tuple[list[PathChange], list[PathChange]] | None = None
 
     def __bool__(self) -> bool:
         return bool(self.changes)

@@ -65,16 +65,18 @@ class Scanner:
         if below is not None:
             for name in self.vanished(place, names, below, opaque=opaque):
                 self._removed(name, below, place.child(name))
+        parts = place.parts
         for name in names:
-            self.entry(name, above, below, place.child(name), opaque=opaque)
+            self.entry(name, above, below, WorkspacePath((*parts, name)), opaque=opaque)
 
     def vanished(self, place: WorkspacePath, names: list[str], below: int, *, opaque: bool) -> list[str]:
         """Returns entries of the workspace's folder that the layer no longer shows, besides those with a whiteout."""
         return sorted(set(names_in(below)) - set(names)) if opaque else []
 
     def entry(self, name: str, above: int, below: int | None, place: WorkspacePath, *, opaque: bool) -> None:
-        self._count(place)
-        if below is not None and self._file_on_both_sides(name, above, below, place):
+        path = place.path
+        self._count(path)
+        if below is not None and self._file_on_both_sides(name, above, below, place, path):
             return
         found = os.stat(name, dir_fd=above, follow_symlinks=False)
         lower = None if below is None else look(name, below)
@@ -88,7 +90,7 @@ class Scanner:
         else:
             self.delta.skipped.append(place)
 
-    def _file_on_both_sides(self, name: str, above: int, below: int, place: WorkspacePath) -> bool:
+    def _file_on_both_sides(self, name: str, above: int, below: int, place: WorkspacePath, path: str) -> bool:
         """Compares two regular files, each opened once: what a command changes by the thousand. Returns False for everything else."""
         try:
             beneath = os.stat(name, dir_fd=below, follow_symlinks=False)
@@ -103,13 +105,13 @@ class Scanner:
             os.close(staged)
             return False
         try:
-            return self._compared(os.fstat(staged), beneath, staged, lower, place)
+            return self._compared(os.fstat(staged), beneath, staged, lower, place, path)
         finally:
             os.close(staged)
             os.close(lower)
 
     def _compared(
-        self, found: os.stat_result, beneath: os.stat_result, staged: int, lower: int, place: WorkspacePath
+        self, found: os.stat_result, beneath: os.stat_result, staged: int, lower: int, place: WorkspacePath, path: str
     ) -> bool:
         if not stat.S_ISREG(found.st_mode):
             return False
@@ -120,7 +122,7 @@ class Scanner:
         mark, content = read_small(lower, old_size) or (hash_of(lower, old_size), None)
         if mark == new_mark and old_mode == mode:
             return True  # copied up without being changed
-        self.delta.replaced.add(place.path, beneath, mark, content)
+        self.delta.replaced.add(path, beneath, mark, content)
         changed, links = beneath.st_ctime_ns, beneath.st_nlink
         before = State(FILE, old_mode, old_size, mark, beneath.st_ino, changed, links)
         after = State(FILE, mode, size, new_mark, 0, 0, found.st_nlink, plain)
@@ -189,7 +191,7 @@ class Scanner:
         self.delta.changes.append(change)
 
     def _removed(self, name: str, below: int, place: WorkspacePath) -> None:
-        self._count(place)
+        self._count(place.path)
         lower = os.stat(name, dir_fd=below, follow_symlinks=False)
         self.delta.changes.append(self._removal(name, below, place, lower))
 
@@ -202,7 +204,7 @@ class Scanner:
             return PathChange(place, _lower_state(lower, mark), None, newest=lower.st_ctime_ns)
         listing = []
         for inner, found in entries_below(name, below, place):
-            self._count(inner)
+            self._count(inner.path)
             listing.append((inner, found))
         mark = listing_mark(listing, depth=len(place.parts))
         newest = max([lower.st_ctime_ns, *(found.st_ctime_ns for _, found in listing)])
@@ -220,23 +222,22 @@ class Scanner:
                 "Let it do less at a time."
             )
 
-    def _count(self, place: WorkspacePath) -> None:
+    def _count(self, path: str) -> None:
         self._seen += 1
         if self._seen > MOST_PATHS:
             raise UnusableDelta(
                 f"The command changed more than {MOST_PATHS:,} paths; none of its changes was kept. Let it do less at a time."
             )
         try:
-            path = place.path
             size = len(path) if path.isascii() else len(path.encode())
         except UnicodeEncodeError:
             raise UnusableDelta(
-                f"The command made the name '{shown(place.path)}', which is not valid UTF-8 and cannot be recorded; "
+                f"The command made the name '{shown(path)}', which is not valid UTF-8 and cannot be recorded; "
                 "none of its changes was kept."
             ) from None
         if size > LONGEST_PATH:
             raise UnusableDelta(
-                f"The command made a path of more than {LONGEST_PATH} bytes ('{shown(place.path, 60)}'); "
+                f"The command made a path of more than {LONGEST_PATH} bytes ('{shown(path, 60)}'); "
                 "none of its changes was kept."
             )
 

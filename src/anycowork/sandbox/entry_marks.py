@@ -9,6 +9,7 @@ from anycowork.sandbox.delta import UnusableDelta
 from anycowork.workspace.paths import DEEPEST, WorkspacePath
 
 _CHUNK = 1 << 20
+_EMPTY = sha256()
 TO_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -27,7 +28,8 @@ def mark_of(name: str, folder: int, found: os.stat_result) -> str:
 def hash_of(fd: int, size: int) -> str:
     """Reads to the end. A file that still has its `size` takes one call: asking for one byte more returned exactly that many."""
     chunk = os.pread(fd, min(size + 1, _CHUNK), 0)
-    digest = sha256(chunk)
+    digest = _EMPTY.copy()  # cheaper than a new one
+    digest.update(chunk)
     if len(chunk) == size:
         return digest.hexdigest()
     at = len(chunk)
