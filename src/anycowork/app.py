@@ -45,6 +45,7 @@ from anycowork.domain.engine import Engine
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
+from anycowork.engine.dbos_engine import DbosEngine
 from anycowork.engine.local import InProcessEngine
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
@@ -71,7 +72,15 @@ from anycowork.server.file_setup import build_file_services, build_person_comman
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
 from anycowork.server.model_connections import ModelConnections
-from anycowork.server.peer_setup import join_peers, peer_watches, rest_later, takes_turn
+from anycowork.server.peer_setup import (
+    build_job_engine,
+    join_peers,
+    rest_later,
+    server_watches,
+    takes_none,
+    takes_turn,
+    worker_watches,
+)
 from anycowork.server.provider_keys import ProviderKeys
 from anycowork.server.server_peers import build_locks
 from anycowork.server.shared_components import (
@@ -102,6 +111,8 @@ class RunningServer:
     providers: ProviderRegistry
     scheduler: TurnScheduler
     engine: Engine
+    job_engine: DbosEngine | None
+    """Hands jobs to workers, if the database is shared."""
     coordinator: JobCoordinator
     chats: ChatService
     local: LocalModels
@@ -174,6 +185,8 @@ async def start_services(
                 await server.services.person_commands.aclose()
                 await _interrupt_turns(server)
                 await server.engine.aclose()
+                if server.job_engine is not None:
+                    await server.job_engine.aclose()
                 await server.local.aclose()
                 await server.mcp.aclose()
     finally:
@@ -231,8 +244,10 @@ async def _build_services(
     engine = InProcessEngine(tasks)
     turns = TaskTurns(engine=engine, scheduler=scheduler, store=store, clock=clock, tasks=tasks)
     locks = build_locks(database, database.peers, turns, waits=not is_worker) if database.peers is not None else None
+    job_engine = None
     if database.peers is not None:
-        turns.placement = await join_peers(database.peers, shared, store, is_worker=is_worker)
+        job_engine = build_job_engine(settings, database.peers, shared, worker_jobs=worker_jobs)
+        turns.placement = await join_peers(database.peers, shared, store, job_engine, is_worker=is_worker)
     takes = partial(takes_turn, turns, is_worker)
     await recover_after_crash(
         shared.sandbox_setup.staging,
@@ -241,7 +256,7 @@ async def _build_services(
         recovery,
         turns,
         locks or SingleServerOwnership(),
-        takes,
+        takes_none if is_worker else takes,
     )
     chat_coordinator = ChatCoordinator(journal=journal, store=store, scheduler=turns, locks=locks)
     isolated = build_isolated_tasks(settings, shared, database, clock)
@@ -283,7 +298,7 @@ async def _build_services(
     if locks is not None:
         locks.is_due = coordinator.is_woken
         coordinator.on_done = partial(rest_later, tasks, locks)
-    await coordinator.resume_all()
+    await coordinator.resume_all(wakes=not is_worker)
     if not is_worker:
         await queue.resume_all()
     local = build_local_models(settings, providers, tasks)
@@ -393,13 +408,18 @@ async def _build_services(
         ),
     )
     app = create_worker_api(services) if is_worker else create_api(services)
-    lost = asyncio.Event()
+    lost, stopping = asyncio.Event(), services.server.stopping
+    watches: tuple[Coroutine[None, None, None], ...] = ()
+    if locks is not None and job_engine is not None:
+        known = (database, hub, locks, recovery, turns, on_rest, takes, coordinator, job_engine, lost)
+        watches = worker_watches(*known, partial(answer_here, app)) if is_worker else server_watches(*known, stopping)
     return RunningServer(
         shared.live_settings,
         database,
         providers,
         scheduler,
         engine,
+        job_engine,
         coordinator,
         chats,
         local,
@@ -407,22 +427,9 @@ async def _build_services(
         mcp,
         services,
         app,
-        services.server.stopping,
+        stopping,
         lost,
-        peer_watches(
-            database,
-            hub,
-            locks,
-            recovery,
-            turns,
-            on_rest,
-            takes,
-            coordinator,
-            worker_jobs,
-            lost,
-            services.server.stopping,
-            partial(answer_here, app),
-        ),
+        watches,
     )
 
 
@@ -481,12 +488,16 @@ async def work(
         while not stopping.is_set():
             try:
                 async with start_services(settings, token=secrets.token_urlsafe(32), worker_jobs=most_jobs) as services:
-                    joined = True
+                    joined, engine = True, services.job_engine
+                    assert engine is not None
                     tune_gc()
-                    ready()
+                    await _first_of(stopping, services.lost, engine.started)
+                    if engine.started.is_set():
+                        ready()
                     await _first_of(stopping, services.lost)
                     if not services.lost.is_set():
                         services.coordinator.close()
+                        engine.take_no_more()
                         await services.scheduler.finish(settings.shutdown_seconds)
             except* StorageFault:
                 if not joined:

@@ -65,7 +65,7 @@ async def until_true(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
-@proves("JOB-6/1", "JOB-6/2", "JOB-7", "OPS-2")
+@proves("JOB-6/1", "JOB-6/2", "JOB-7/4", "OPS-2")
 @pytest.mark.timeout(300)  # a database and a worker start
 async def test_jobs_of_server_and_worker_go_on_after_an_outage_and_people_are_told_why_they_wait(
     tmp_path: Path,
