@@ -62,7 +62,7 @@ async def test_hostile_pdfs_give_a_clear_error() -> None:
 
 
 def test_the_reader_of_pdfs_limits_itself(tmp_path: Path) -> None:
-    """In a child, as the reader runs: memory, processor time and, with Landlock, writing, starting and connecting are refused."""
+    """In a child, as the reader runs: memory, processor time and, with Landlock, reading, writing, starting and connecting are refused."""
     script = (
         f"import os, resource, socket, subprocess, sys\nsys.path[:] = {[*filter(None, sys.path)]!r}\n"
         "from anycowork.files.pdf_worker import limit_this_process, MEMORY, CPU_SECONDS\n"
@@ -72,6 +72,12 @@ def test_the_reader_of_pdfs_limits_itself(tmp_path: Path) -> None:
         "try: bytearray(MEMORY); print('memory')\n"
         "except MemoryError: pass\n"
         "if landlock_abi():\n"
+        "  for path in ('secret', '/etc/passwd', '/proc/self/environ', '/proc/1/status'):\n"
+        "    try: open(path).close(); print('read', path)\n"
+        "    except OSError: pass\n"
+        "  try: print('listed', os.listdir('.'))\n"
+        "  except OSError: pass\n"
+        "  import xml.dom.minidom, sqlite3\n"
         "  try: open('written', 'w'); print('wrote')\n"
         "  except OSError: pass\n"
         "  try: subprocess.run(['/bin/true']); print('started')\n"
@@ -81,6 +87,7 @@ def test_the_reader_of_pdfs_limits_itself(tmp_path: Path) -> None:
         "  except PermissionError: pass\n"
         "  except OSError as error: print('tried to connect', error)\n"
     )
+    (tmp_path / "secret").write_text("key")
     done = subprocess.run(
         [sys.executable, "-I", "-c", script], cwd=tmp_path, capture_output=True, timeout=60, check=True
     )

@@ -1,6 +1,6 @@
 """Any store: the usage of client keys per day."""
 
-from anycowork.domain.metering import DailyUse, KeyLimits
+from anycowork.domain.metering import DailyUsage, KeyLimits
 from anycowork.domain.principals import Principal, PrincipalKind
 from support.store_factories import OpenStore
 
@@ -10,8 +10,8 @@ KEY = Principal("k1", PrincipalKind.CLIENT_KEY, "editor")
 DATE = "2026-11-15"
 
 
-def used(prompt: int) -> DailyUse:
-    return DailyUse("k1", DATE, requests=1, prompt=prompt, last_used_at=f"{DATE}T08:00:00Z")
+def used(prompt: int) -> DailyUsage:
+    return DailyUsage("k1", DATE, requests=1, prompt=prompt, last_used_at=f"{DATE}T08:00:00Z")
 
 
 async def test_a_day_is_found_again_with_the_limits_of_its_key(open_store: OpenStore) -> None:
@@ -22,5 +22,5 @@ async def test_a_day_is_found_again_with_the_limits_of_its_key(open_store: OpenS
     async with open_store() as database:
         account = await database.ledger.account("k1", DATE)
         assert (account.limits, account.today) == (limits, used(5))
-        assert (await database.ledger.account("k1", "2026-11-16")).today == DailyUse("k1", "2026-11-16")
+        assert (await database.ledger.account("k1", "2026-11-16")).today == DailyUsage("k1", "2026-11-16")
         assert (await database.principals.all())[0].limits == limits

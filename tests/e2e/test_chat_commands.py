@@ -1,4 +1,4 @@
-"""`anycowork search` and `anycowork export`, as people type them; what is exported is imported again elsewhere."""
+"""`anycowork chats`, `search` and `export`, as people type them; what is exported is imported again elsewhere."""
 
 import json
 from pathlib import Path
@@ -20,6 +20,9 @@ def test_a_chat_is_found_exported_and_imported_from_the_command_line(
     [result] = json.loads(found.stdout)["results"]
     assert "The otter swims." in cli.type("search", "otter").stdout
     assert cli.type("search", "no-such-word").returncode == 1
+    listed = [line for line in cli.type("chats").stdout.splitlines() if line.startswith(result["context_id"])]
+    assert len(listed) == 1 and "What does the animal do?" in listed[0] and "  idle " in listed[0]
+    assert "No archived chats." in cli.type("chats", "--archived").stderr
     file = tmp_path / "chat.json"
     done = cli.type("export", result["context_id"], "--format", "json", "--output", str(file))
     assert done.returncode == 0, done.stderr

@@ -39,7 +39,11 @@ def test_a_model_is_connected_used_and_removed_from_the_terminal(cli: CommandLin
 @proves("MOD-1")
 @pytest.mark.parametrize(
     ("words", "said"),
-    [(("model", "connect", "opnai"), "known server"), (("model", "connect", "openai"), "--key-stdin")],
+    [
+        (("model", "connect"), "openai, anthropic"),
+        (("model", "connect", "opnai"), "known server"),
+        (("model", "connect", "openai"), "--key-stdin"),
+    ],
 )
 def test_what_cannot_be_connected_is_a_usage_error(cli: CommandLine, words: tuple[str, ...], said: str) -> None:
     done = cli.type(*words, piped="")

@@ -86,8 +86,8 @@ def terminal(cli: CommandLine, *words: str, **environ: str) -> Iterator[Terminal
         os.close(ours)
 
 
-@proves("CLI-2", "NEW-1")
-def test_a_newcomer_talks_to_the_guide_in_a_terminal_and_leaves(tmp_path: Path) -> None:
+@proves("CLI-2", "NEW-1", "UI-10")
+def test_a_newcomer_talks_to_the_guide_runs_a_command_of_their_own_and_leaves(tmp_path: Path) -> None:
     cli = CommandLine(tmp_path)
     (cli.workspace / "notes.txt").write_text("buy milk\n")
     with terminal(cli, "chat") as at:
@@ -95,6 +95,10 @@ def test_a_newcomer_talks_to_the_guide_in_a_terminal_and_leaves(tmp_path: Path) 
         at.type(b"list the files\r")
         at.read_until("notes.txt")
         at.read_until("These are the files")
+        at.type(b"!tr a-z A-Z < notes.txt; sleep 600\r")
+        at.read_until("BUY MILK")  # while it runs
+        at.type(b"\x03")
+        at.read_until("stopped")
         at.type(b"\x11")  # Ctrl+Q
         at.read_to_the_end()
         assert at.process.wait(WHOLE_PROCESS) == 0

@@ -52,6 +52,13 @@ def test_no_setting_stands_in_the_page_that_is_none() -> None:
     assert re.findall(r"^\| `(\w+)` \|", SETTINGS, re.MULTILINE) == list(KNOBS)
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_every_test_that_a_page_names_is_there(page: Path) -> None:
+    names = set(re.findall(r"`([\w./-]*(?:test_\w+\.py|\.test\.tsx?))`", page.read_text("utf-8")))
+    places = (ROOT, ROOT / "tests", ROOT / "web" / "src")
+    assert sorted(name for name in names if not any((place / name).is_file() for place in places)) == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_leads_to_a_file_that_is_there(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)", page.read_text("utf-8"))

@@ -55,6 +55,7 @@ class UpdateBuilder:
         self.usage = Usage(total_tokens=0, input_tokens=0, output_tokens=0)
         self._sent: dict[tuple[str, bool], int] = {}
         self._printed: dict[str, str] = {}
+        self._output_lengths: dict[str, int] = {}
         self._calls: set[str] = set()
         self._shown_terminals: set[str] = set()
         self._steps: dict[str, Json] = {}
@@ -87,12 +88,18 @@ class UpdateBuilder:
         where, text, offset = str(event.get("message_id")), str(event.get("text")), event.get("offset")
         at = offset if isinstance(offset, int) else 0
         if (call_id := event.get("call_id")) is not None:
-            return self._output(str(call_id), text)
+            return self._output(str(call_id), at, text)
         new = text[max(0, self._sent.get((where, thinking), 0) - at) :]
         self._sent[where, thinking] = max(self._sent.get((where, thinking), 0), at + len(text))
         return [_chunk(new, thinking=thinking)] if new else []
 
-    def _output(self, call_id: str, text: str) -> Sequence[SessionUpdate]:
+    def _output(self, call_id: str, offset: int, text: str) -> Sequence[SessionUpdate]:
+        """Also after a reconnect, when all that was printed so far comes again."""
+        seen = self._output_lengths.get(call_id, 0)
+        self._output_lengths[call_id] = max(seen, offset + len(text))
+        text = text[max(0, seen - offset) :]
+        if not text:
+            return []
         self._printed[call_id] = (self._printed.get(call_id, "") + text)[-LONGEST_OUTPUT:]
         if call_id in self._shown_terminals:
             return [self._print(call_id, text)]
@@ -161,6 +168,7 @@ class UpdateBuilder:
         status: ToolCallStatus = "completed" if payload.get("status") == "ok" else "failed"
         known: Json = {name: payload[name] for name in ("status", "error", "facts") if name in payload}
         was_printed = self._printed.pop(call_id, None) is not None
+        self._output_lengths.pop(call_id, None)
         if call_id not in self._shown_terminals:
             return [_progress(call_id, status=status, content=[*drawn, *shown], raw_output=known)]
         self._shown_terminals.discard(call_id)

@@ -142,6 +142,7 @@ class PersonCommandService:
             if not begun.done():
                 begun.cancel()
             del self._running[running.id]
+            self._journal.drop_output(running.chat.id, running.message_id)
             running.done.set()
 
     def _fail(self, running: _RunningCommand, begun: asyncio.Future[None], error: AnyCoworkError) -> None:

@@ -8,7 +8,7 @@ from pydantic import JsonValue, SecretStr
 from anycowork.domain.events import StreamItem
 from anycowork.domain.mcp_servers import McpServerChanges, McpServerConfig
 from anycowork.domain.messages import Json
-from anycowork.domain.metering import Price, TokenUse
+from anycowork.domain.metering import Price, TokenUsage
 from anycowork.domain.model import ContextSize, ModelFacts
 from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.usage import ModelUsage
@@ -190,7 +190,7 @@ class LiveAnswerPort(Protocol):
     def pieces(self) -> AsyncGenerator[bytes, None]:
         """Yield the body's bytes as they arrive. Raises: ProviderFault."""
 
-    def used(self, expected: TokenUse, *, in_full: bool = False) -> TokenUse:
+    def used(self, expected: TokenUsage, *, in_full: bool = False) -> TokenUsage:
         """Return the use so far, as reported or estimated; with `in_full`, an unreported use counts as all that was expected."""
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""The container of all services that every face (API, ACP, MCP) uses; `app.py` fills it. Adapters appear here only as Protocols."""
+"""The container of all services that every face (API, ACP, MCP) uses; `server/service_setup.py` fills it. Adapters appear here only as Protocols."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -20,12 +20,15 @@ from anycowork.providers.presets import PRESETS, Preset, find_preset
 TEST_SECONDS = 90.0  # the server itself gives up after 60
 
 
-def connect(invocation: Invocation, *, server: str, name: str | None, models: list[str], key_from_stdin: bool) -> int:
-    """Stores the server and its key, then tests it. Returns 0 if a model answered."""
+def connect(
+    invocation: Invocation, *, server: str | None, name: str | None, models: list[str], key_from_stdin: bool
+) -> int:
+    """Stores the server and its key, then tests it. Without `server` a person is asked for it. Returns 0 if a model answered."""
     try:
         invocation.settings()  # a wrong setting is reported before a key is asked for
-        entry, needs_key = _entry(server, name, models)
-        key = _read_key(str(entry["name"]), needs_key=needs_key, from_stdin=key_from_stdin)
+        preset = _find_server(server or _read_server(from_stdin=key_from_stdin))
+        entry = _entry(preset, name, models)
+        key = _read_key(str(entry["name"]), preset.key_url, from_stdin=key_from_stdin)
     except AnyCoworkError as error:
         return print_error("model connect", error)
     return _run("connect", invocation, lambda client: _connect(client, entry, key))
@@ -70,37 +73,54 @@ def _named(models: tuple[str, ...]) -> str:
     return f" ({', '.join(models)})" if models else ""
 
 
-def _entry(server: str, name: str | None, models: list[str]) -> tuple[dict[str, JsonValue], bool]:
-    """Returns the entry to store, and whether it needs a key. Raises: Invalid."""
-    preset = find_preset(server) or _custom(server)
-    entry: dict[str, JsonValue] = {
+def _read_server(*, from_stdin: bool) -> str:
+    """Raises: Invalid if nobody can be asked, or nothing was typed."""
+    if not from_stdin and sys.stdin.isatty():
+        for preset in PRESETS:
+            stderr().line(f"  {preset.name:<12} {preset.title}")
+        stderr().line("  https://…    any other OpenAI-compatible server")
+        if typed := input("Which server? ").strip():
+            return typed
+    raise Invalid(f"Name the model server: {_known()}, or its address.")
+
+
+def _find_server(server: str) -> Preset:
+    """Raises: Invalid if it is neither a known name nor an address."""
+    if preset := find_preset(server):
+        return preset
+    address = urlsplit(server)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise Invalid(
+            f"'{server}' is neither a known server ({_known()}) nor an address that begins with http:// or https://."
+        )
+    return Preset(address.hostname.replace(":", "-"), address.hostname, server)
+
+
+def _known() -> str:
+    return ", ".join(preset.name for preset in PRESETS)
+
+
+def _entry(preset: Preset, name: str | None, models: list[str]) -> dict[str, JsonValue]:
+    """Returns the entry to store."""
+    return {
         "name": name or preset.name,
         "kind": preset.kind,
         "base_url": preset.base_url,
         **({"models": [*models]} if models else {}),
     }
-    return entry, preset.key_url is not None
 
 
-def _custom(server: str) -> Preset:
-    address = urlsplit(server)
-    if address.scheme not in ("http", "https") or not address.hostname:
-        known = ", ".join(preset.name for preset in PRESETS)
-        raise Invalid(
-            f"'{server}' is neither a known server ({known}) nor an address that begins with http:// or https://."
-        )
-    return Preset(address.hostname.replace(":", "-"), address.hostname, server)
-
-
-def _read_key(name: str, *, needs_key: bool, from_stdin: bool) -> str | None:
+def _read_key(name: str, key_url: str | None, *, from_stdin: bool) -> str | None:
     """Never reads it from an argument: other users of the machine can see those. Raises: Invalid."""
     if from_stdin:
         return sys.stdin.readline().strip() or None
     if not sys.stdin.isatty():
-        if needs_key:
+        if key_url is not None:
             raise Invalid(f"{name} needs a key, and there is no terminal to ask for it: pipe it in, with --key-stdin.")
         return None
-    return getpass.getpass(f"Key for {name}{'' if needs_key else ' (empty if it needs none)'}: ").strip() or None
+    if key_url is not None:
+        stderr().line(f"You get a key at {key_url}")
+    return getpass.getpass(f"Key for {name}{' (empty if it needs none)' if key_url is None else ''}: ").strip() or None
 
 
 async def _connect(client: ServerClient, entry: dict[str, JsonValue], key: str | None) -> int:

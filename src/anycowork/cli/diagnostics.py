@@ -217,7 +217,9 @@ def _keys(settings: Settings, environ: Mapping[str, str]) -> Diagnosis:
     found = [name for name in dict.fromkeys(wanted) if environ.get(name)]
     named = [f"provider {entry.name}" for entry in settings.providers]
     detail = ", ".join([*found, *named]) or "none; the guide answers"
-    way_out = "export OPENAI_API_KEY=… or ANTHROPIC_API_KEY=…, or add a [[providers]] entry to config.toml."
+    way_out = (
+        "anycowork model connect openai (or another server) asks for a key and tests it; or export OPENAI_API_KEY=…"
+    )
     return Diagnosis("keys and providers", bool(found or named), False, detail, way_out)
 
 

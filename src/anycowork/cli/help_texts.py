@@ -78,6 +78,18 @@ Example:
     anycowork import old-chats.json more-chats.jsonl
 """
 
+CHATS_HELP = """List the chats, newest first: id, last change (UTC), state, title, folder.
+
+`anycowork chat CHAT_ID` opens one, `anycowork export CHAT_ID` writes it to a file.
+
+Examples:
+
+\b
+    anycowork chats
+    anycowork chats --archived
+    anycowork chats --json | jq -r '.contexts[].id'
+"""
+
 SEARCH_HELP = """Search what people and agents wrote, in all chats, newest first.
 
 All words must occur; "words in quotes" must follow each other. The last word may be unfinished. Exit code 1 if nothing is found.
@@ -92,7 +104,7 @@ Examples:
 
 EXPORT_HELP = """Export a chat: its messages, plans against what was done, diffs, and the end of its audit chain.
 
-It goes to stdout, or to a file. `json` can be imported again; `html` is one page that needs nothing else.
+It goes to stdout, or to a file; `anycowork chats` lists the ids. `json` can be imported again; `html` is one page that needs nothing else.
 
 Examples:
 

@@ -1,9 +1,15 @@
 """`anycowork import`: imports chats that were stored elsewhere, while no server uses the data folder."""
 
 import asyncio
+import mmap
+import os
+import shutil
+import stat
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO
 
 from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation
@@ -15,7 +21,9 @@ from anycowork.sandbox.workspaces import check_root, home_folder, under_a_root
 from anycowork.server.clock import SystemClock
 from anycowork.server.data_folder import lock_data_folder
 from anycowork.server.database_setup import open_database
-from anycowork.store.sql.importer import Importer, ImportProblem, ImportReport
+from anycowork.store.sql.import_report import ImportReport
+from anycowork.store.sql.importer import Importer
+from anycowork.store.sql.json_spans import JsonText
 
 
 def import_files(invocation: Invocation, files: Sequence[Path]) -> int:
@@ -44,11 +52,29 @@ async def _import(settings: Settings, files: Sequence[Path], *, workspace: Path)
 
 
 async def _import_file(importer: Importer, path: Path) -> ImportReport:
+    report = ImportReport()
     try:
-        source = await asyncio.to_thread(path.read_bytes)
+        with path.open("rb") as file:
+            text = await asyncio.to_thread(_mapped, file)
     except OSError as error:
-        return ImportReport(problems=[ImportProblem("file", f"cannot be read ({error.strerror})")])
-    return await importer.load(source)
+        report.problem("file", f"cannot be read ({error.strerror})")
+        return report
+    return await importer.load(text)
+
+
+def _mapped(file: BinaryIO) -> JsonText:
+    """Maps the file, so that its size does not matter. What cannot be mapped, such as a pipe, is copied to disk first."""
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return _map(file)
+    with TemporaryFile() as copy:
+        shutil.copyfileobj(file, copy)
+        copy.flush()
+        return _map(copy)
+
+
+def _map(file: BinaryIO) -> JsonText:
+    empty = os.fstat(file.fileno()).st_size == 0
+    return b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _may_work_in(folder: str, *, roots: Sequence[str], data_dir: Path) -> bool:
@@ -63,6 +89,8 @@ def _print_report(path: Path, report: ImportReport) -> None:
     stdout().line(f"{path}: {_count(report.chats, 'chat')} with {_count(report.messages, 'message')}{known}")
     for problem in (*report.problems, *report.notes):
         stderr().line(strip_controls(f"{path}, {problem.where}: {problem.reason}"))
+    if report.not_listed:
+        stderr().line(f"{path}: {report.not_listed} more of them are not listed")
 
 
 def _count(number: int, noun: str) -> str:

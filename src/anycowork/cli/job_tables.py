@@ -9,6 +9,15 @@ from anycowork.domain.messages import Json
 _WIDTHS = (16, 12, 9, 7, 9, 9)
 
 
+def job_lines(found: Json) -> Iterator[str]:
+    """One row for each job."""
+    jobs = list(_objects(found.get("jobs")))
+    if not jobs:
+        yield 'No jobs yet. `anycowork run --job "…"` plans one.'
+    for job in jobs:
+        yield f"{job['id']}  {job['status']!s:<18} {str(job['request'])[:80]}"
+
+
 def template_lines(found: Json) -> Iterator[str]:
     """One row for each template, under it its parameters; then the files that give none."""
     for template in _objects(found.get("templates")):

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from anycowork.cli.command_errors import print_error
 from anycowork.cli.job_outcome import JobTracker
-from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines, template_lines, worker_lines
+from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines, job_lines, template_lines, worker_lines
 from anycowork.cli.options import Invocation
 from anycowork.cli.run_advice import advice_for
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding, RunOutcome
@@ -115,16 +115,10 @@ def _print(found: Json, *, as_json: bool) -> None:
         stdout().line(strip_controls(line))
 
 
-_TABLES = {"templates": template_lines, "workers": worker_lines, "agents": agent_lines}
+_TABLES = {"templates": template_lines, "workers": worker_lines, "agents": agent_lines, "jobs": job_lines}
 
 
 def _lines(found: Json) -> Iterator[str]:
-    jobs = found.get("jobs")
-    if isinstance(jobs, list):
-        for job in jobs:
-            if isinstance(job, dict):
-                yield f"{job['id']}  {job['status']!s:<18} {str(job['request'])[:80]}"
-        return
     for name, lines in _TABLES.items():
         if name in found:
             yield from lines(found)

@@ -23,6 +23,7 @@ from anycowork.cli import (
 from anycowork.cli.help_texts import (
     ACP_HELP,
     CHAT_HELP,
+    CHATS_HELP,
     EXPORT_HELP,
     IMPORT_HELP,
     INSTRUCTIONS_HELP,
@@ -233,7 +234,7 @@ def import_chats(
 @app.command("export", help=EXPORT_HELP, short_help="Export a chat as Markdown, JSON or HTML.")
 def export_chat(
     context: typer.Context,
-    chat_id: Annotated[str, typer.Argument(help="The chat's id.", metavar="CHAT_ID")],
+    chat_id: Annotated[str, typer.Argument(help="The chat's id; `anycowork chats` lists them.", metavar="CHAT_ID")],
     wanted: Annotated[ExportChoice, typer.Option("--format", "-f", help="How it is written.")] = ExportChoice.markdown,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The file. [stdout]", metavar="FILE")] = None,
     data_dir: DataDir = None,
@@ -242,6 +243,20 @@ def export_chat(
 
     code = export(invoked(context, data_dir=data_dir), chat_id, wanted=wanted.value, output=output)
     raise typer.Exit(code)
+
+
+@app.command("chats", help=CHATS_HELP, short_help="List the chats, newest first.")
+def list_chats(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=500, help="At most so many chats.")] = 20,
+    archived: Annotated[bool, typer.Option("--archived", help="The archived ones instead.")] = False,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.cli.chats import list_chats
+
+    invocation = invoked(context, data_dir=data_dir)
+    raise typer.Exit(list_chats(invocation, limit=limit, archived=archived, as_json=as_json))
 
 
 @app.command("search", help=SEARCH_HELP, short_help="Search in all chats.")

@@ -37,7 +37,9 @@ app = typer.Typer(help="Connect models, or download one for this machine.", no_a
 @app.command("connect", help=CONNECT_HELP, short_help="Connect a model server, with its key.")
 def connect_model(
     context: typer.Context,
-    server: Annotated[str, typer.Argument(help="A known name, or an address.")],
+    server: Annotated[
+        str | None, typer.Argument(help="A known name, or an address. [you are asked]", metavar="SERVER")
+    ] = None,
     name: Annotated[str | None, typer.Option("--name", help="Its name here.", metavar="NAME")] = None,
     models: Annotated[
         list[str] | None, typer.Option("--models", help="A model to use; may be repeated.", metavar="MODEL")

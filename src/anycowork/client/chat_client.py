@@ -74,6 +74,17 @@ class ChatClient:
     async def stop(self) -> None:
         await self._post("stop", {})
 
+    async def run_own_command(self, command: str) -> None:
+        """Start a command of the person's own. Its output and its end come as events."""
+        await self._post("person-commands", {"command": command})
+
+    async def own_commands(self) -> list[Json]:
+        """Return the person's own commands that run in this chat now."""
+        return objects(await self._client.get(f"/context/{self.chat_id}/person-commands"), "running")
+
+    async def stop_own_command(self, command_id: str) -> None:
+        await self._post(f"person-commands/{command_id}/stop", {})
+
     async def continue_turn(self) -> None:
         await self._post("continue", {})
 

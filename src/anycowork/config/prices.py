@@ -22,5 +22,5 @@ def entry_of(price: metering.Price | None) -> PriceEntry | None:
 
 def cost_of(price: PriceEntry, *, prompt: int, completion: int, cached: int) -> float:
     """Returns US dollars. `cached` is the part of the prompt that the provider had cached."""
-    used = metering.TokenUse(prompt, completion, cached)
+    used = metering.TokenUsage(prompt, completion, cached)
     return metering.Price(price.input, price.output, price.cached).of(used) / metering.NANOS

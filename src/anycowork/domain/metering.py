@@ -36,7 +36,7 @@ class KeyLimits:
 
 
 @value
-class TokenUse:
+class TokenUsage:
     """Tokens of one request. Cached tokens are part of the prompt, reasoning tokens are part of the completion."""
 
     prompt: int = 0
@@ -71,7 +71,7 @@ class Price:
     cached: float | None = None
     exact: bool = True
 
-    def of(self, used: TokenUse) -> int:
+    def of(self, used: TokenUsage) -> int:
         """Return the cost in billionths of a dollar, rounded up."""
         cached = min(used.cached, used.prompt)
         kept = self.input if self.cached is None else self.cached
@@ -95,7 +95,7 @@ def price_of(model: str | None, prices: Mapping[str, Price]) -> Price | None:
 
 
 @dataclass(slots=True)
-class DailyUse:
+class DailyUsage:
     """The use of one key on one day. `estimated` are tokens that the provider did not report; `unpriced` are requests without a known price.
 
     Reserved amounts belong to running requests. They count until the request is settled, and for good if the server dies first.
@@ -129,12 +129,12 @@ class DailyUse:
 class Reservation:
     """The amount reserved for one request, on the day it began."""
 
-    day: DailyUse
-    granted: TokenUse
+    day: DailyUsage
+    granted: TokenUsage
     price: Price | None
     cost: int
 
-    def settle(self, used: TokenUse) -> None:
+    def settle(self, used: TokenUsage) -> None:
         """Release the reservation and count the actual use. Call it once."""
         day = self.day
         day.reserved_prompt -= self.granted.prompt
@@ -171,7 +171,7 @@ class Account:
     """The limits of one key, and its use today and in the last minute."""
 
     limits: KeyLimits
-    today: DailyUse
+    today: DailyUsage
     _recent: deque[float] = field(default_factory=deque)
 
     def reserve(
@@ -179,7 +179,7 @@ class Account:
     ) -> Reservation | ExceededLimit:
         """Reserve the maximum use of the request, or return the limit that forbids it. `at` is a monotonic time in seconds."""
         if self.today.date != date:
-            self.today = DailyUse(self.today.key_id, date)
+            self.today = DailyUsage(self.today.key_id, date)
         granted = self._granted(expected, price)
         cost = price.of(granted) if price else 0
         exceeded = self._too_often(at) or self._too_much(granted.tokens, cost if price else None)
@@ -195,17 +195,17 @@ class Account:
         day.reserved_spend += cost
         return Reservation(day, granted, price, cost)
 
-    def _granted(self, expected: ExpectedUse, price: Price | None) -> TokenUse:
+    def _granted(self, expected: ExpectedUse, price: Price | None) -> TokenUsage:
         """Return what to reserve. A request without a bound gets the guess, or the rest of the day if that is less, but at least one token."""
         if expected.bounded:
-            return TokenUse(expected.prompt, expected.completion, estimated=True)
+            return TokenUsage(expected.prompt, expected.completion, estimated=True)
         day, limits, completion = self.today, self.limits, expected.completion
         if limits.tokens_per_day is not None:
             completion = min(completion, limits.tokens_per_day - day.tokens - day.reserved - expected.prompt)
         if limits.spend_per_day is not None and price is not None and price.output > 0:
-            left = limits.spend_per_day - day.spend - day.reserved_spend - price.of(TokenUse(expected.prompt))
+            left = limits.spend_per_day - day.spend - day.reserved_spend - price.of(TokenUsage(expected.prompt))
             completion = min(completion, int(left / (price.output * 1000)))
-        return TokenUse(expected.prompt, max(1, completion), estimated=True)
+        return TokenUsage(expected.prompt, max(1, completion), estimated=True)
 
     def _too_often(self, at: float) -> ExceededLimit | None:
         allowed, recent = self.limits.requests_per_minute, self._recent

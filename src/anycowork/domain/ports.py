@@ -86,8 +86,12 @@ class Journal(Protocol):
     def show(self, chat_id: str, turn_id: str | None, call_id: str, message_id: str, offset: int, text: str) -> None:
         """Publish a delta of a call's output, or of a person's own command, which has no turn; it is not stored.
 
-        The message that follows contains the whole output, unless the call is stopped.
+        The message that follows contains the whole output, unless the call is stopped. Readers that join before it get what was
+        published so far.
         """
+
+    def drop_output(self, chat_id: str, message_id: str) -> None:
+        """Forget published output whose message will not follow."""
 
     def show_event(self, chat_id: str, event: NewEvent) -> None:
         """Publish an event that is not stored."""

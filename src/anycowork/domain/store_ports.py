@@ -10,7 +10,7 @@ from anycowork.domain.audit import ChainEnd, ChainHead, Link
 from anycowork.domain.chats import Chat, ChatState, Turn
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
-from anycowork.domain.metering import Account, DailyUse, KeyLimits
+from anycowork.domain.metering import Account, DailyUsage, KeyLimits
 from anycowork.domain.ports import Journal, MessagePage, Rules, Store, SystemPrompts
 from anycowork.domain.principals import Principal
 from anycowork.domain.snapshot_ports import SnapshotRows
@@ -90,14 +90,14 @@ class KeyLedger(Protocol):
     async def account(self, key_id: str, date: str) -> Account:
         """Return the key's account. It is read once; from then on the account in memory is authoritative."""
 
-    async def refresh(self, day: DailyUse) -> None:
+    async def refresh(self, day: DailyUsage) -> None:
         """Add to the day in memory what other servers have counted of it since."""
 
-    def changed(self, day: DailyUse) -> None:
+    def changed(self, day: DailyUsage) -> None:
         """Schedule the day for writing, in a batch. The caller does not wait."""
 
-    async def day(self, key_id: str, date: str) -> DailyUse: ...
-    async def totals(self) -> Mapping[str, DailyUse]:
+    async def day(self, key_id: str, date: str) -> DailyUsage: ...
+    async def totals(self) -> Mapping[str, DailyUsage]:
         """Return the sum of all days of each key. Pending changes are durable when this returns."""
 
 

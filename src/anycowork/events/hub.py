@@ -155,32 +155,42 @@ class _EventLog:
 class Reader:
     """One reader's cursor."""
 
-    __slots__ = ("_beats", "_cursor", "_hints", "_log", "_waiter")
+    __slots__ = ("_beats", "_cursor", "_delivered", "_hints", "_log", "_waiter")
 
     def __init__(self, log: _EventLog) -> None:
         self._log = log
         self._cursor = log.end
         self._beats = log.beats
         self._hints = log.hints
+        self._delivered: list[tuple[int, Record]] = []
         self._waiter: asyncio.Future[None] | None = None
+
+    def deliver(self, record: Record) -> None:
+        """Give a record to this reader alone, in its place among those that are published."""
+        self._delivered.append((self._log.end, record))
+        self.wake()
 
     def take(self) -> list[Record] | None:
         """Return all new records; None if some are no longer in the log: then call `catch_up` and replay."""
         log = self._log
         if self._cursor < log.first:
             return None
-        if self._cursor == log.end:
+        if self._cursor == log.end and not self._delivered:
             return []
         taken = list(islice(log.records, self._cursor - log.first, None))
+        for place, record in reversed(self._delivered):
+            taken.insert(place - self._cursor, record)
+        self._delivered.clear()
         self._cursor = log.end
         return taken
 
     def catch_up(self) -> None:
+        self._delivered.clear()
         self._cursor = self._log.end
 
     async def wait(self) -> StreamSignal | None:
         """Wait for new records and return None, or return a signal that is due. Several pending hints become one."""
-        while self._cursor == self._log.end:
+        while self._cursor == self._log.end and not self._delivered:
             if self._hints != self._log.hints:
                 self._hints = self._log.hints
                 return StreamSignal.CHATS_CHANGED

@@ -23,15 +23,21 @@ class Records(Protocol):
     async def last_position(self) -> int: ...
 
 
+class Outputs(Protocol):
+    def show_outputs(self, chat_id: str, deliver: Callable[[Record], None]) -> None:
+        """Deliver what running calls and commands have printed so far: it is published as it comes, and not stored."""
+
+
 class Streams:
     """Combines the journal and the hub into streams of records."""
 
-    def __init__(self, records: Records, hub: Hub) -> None:
+    def __init__(self, records: Records, hub: Hub, outputs: Outputs | None = None) -> None:
         self._records = records
         self._hub = hub
+        self._outputs = outputs
 
     async def follow(self, chat_id: str, *, after: int) -> AsyncGenerator[StreamItem, None]:
-        """Yield every record of the chat after this number, once and in order, batched where possible.
+        """Yield every record of the chat after this number, once and in order, batched where possible; then what runs has printed so far.
 
         A number beyond the last one (after a backup was restored) does not suppress future records.
         """
@@ -40,8 +46,13 @@ class Streams:
             return await self._records.records_after(chat_id, number, PAGE)
 
         with self._hub.reading(chat_id) as reader:
+
+            def show_outputs() -> None:
+                if self._outputs is not None:
+                    self._outputs.show_outputs(chat_id, reader.deliver)
+
             start = min(after, await self._records.last_number(chat_id))
-            async with aclosing(_joined(reader, start, replay, attrgetter("seq"))) as stream:
+            async with aclosing(_joined(reader, start, replay, attrgetter("seq"), show_outputs)) as stream:
                 async for item in stream:
                     yield item
 
@@ -59,8 +70,13 @@ class Streams:
                     yield item
 
 
-async def _joined(reader: Reader, after: int, replay: Replay, number_of: NumberOf) -> AsyncGenerator[StreamItem, None]:
-    """Replay, then follow live. The reader exists before the first replay, so nothing is missed; duplicates are sent once."""
+async def _joined(
+    reader: Reader, after: int, replay: Replay, number_of: NumberOf, show_outputs: Callable[[], None] = lambda: None
+) -> AsyncGenerator[StreamItem, None]:
+    """Replay, then follow live. The reader exists before the first replay, so nothing is missed; duplicates are sent once.
+
+    What is not stored is delivered after each replay, so that it is numbered after it.
+    """
     last = after
     while True:
         reader.catch_up()
@@ -71,6 +87,7 @@ async def _joined(reader: Reader, after: int, replay: Replay, number_of: NumberO
                 last = number_of(missed[-1])
                 yield missed
             more = len(missed) == PAGE
+        show_outputs()
         while (records := reader.take()) is not None:
             fresh = [record for record in records if number_of(record) > last]
             if fresh:

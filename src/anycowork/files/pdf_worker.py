@@ -1,7 +1,7 @@
 """The child process that reads a PDF: its standard input is the file, its standard output one JSON object. It trusts nothing in the file.
 
-It limits itself before it reads: processor time, memory and size of the answer; and, where the kernel has Landlock, it writes and starts
-nothing and connects nowhere. Run with `-I` and one argument: how much text is wanted at most.
+It limits itself before it reads: processor time, memory and size of the answer; and, where the kernel has Landlock, it reads
+only Python's own files, writes and starts nothing and connects nowhere. Run with `-I` and one argument: how much text is wanted at most.
 """
 
 import json
@@ -9,7 +9,7 @@ import os
 import resource
 import sys
 
-from anycowork.workspace.landlock import NOTHING, Ruleset, landlock_abi
+from anycowork.workspace.landlock import NOTHING, Ruleset, landlock_abi, read_only_in
 
 CPU_SECONDS = 20
 MEMORY = 768 << 20
@@ -51,6 +51,13 @@ def limit_this_process() -> None:
         here = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         Ruleset(NOTHING, here).restrict_this_thread()
         os.close(here)
+        read_only_in(_libraries())
+
+
+def _libraries() -> list[str]:
+    """Where modules and shared libraries lie that may be loaded late."""
+    own = [place for place in sys.path if place]
+    return [*own, f"{sys.base_prefix}/lib", "/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache"]
 
 
 def read_pdf(reader_type: type, most_bytes: int) -> dict[str, object]:

@@ -10,7 +10,7 @@ from anycowork.domain.rules import EVERYTHING, Rule
 from anycowork.domain.values import value
 from anycowork.permissions.patterns import is_literal, loose_matcher, may_lie_below, names_something, path_regex, plain
 from anycowork.permissions.shell.parser import ParsedCommand, parse
-from anycowork.permissions.shell.wrappers import CommandPart, Transparency, launched, takes_orders, without_folder
+from anycowork.permissions.shell.wrappers import CommandPart, InnerExecution, launched, takes_orders, without_folder
 
 Words = tuple[str, ...]
 _TAIL = " *"
@@ -100,14 +100,14 @@ class RuleMatcher:
             rule = self._commands.tails.get(part.words[:length])
             if rule is not None and self._covers_rest(part, length):
                 return rule
-        if part.transparency is Transparency.YES and part.inside:
+        if part.inner_execution is InnerExecution.UNCHANGED and part.inside:
             covering = [self.covers(inner) for inner in part.inside]
             return covering[0] if all(covering) else None
         return None
 
     def _covers_rest(self, part: CommandPart, length: int) -> bool:
         """Whether ` *` may cover the words from here on, and every inner command is allowed or named."""
-        if any(doubt.until >= length for doubt in part.doubts):
+        if any(one.until >= length for one in part.uncovered):
             return False
         if length <= part.at:
             return all(self.covers(inner) for inner in part.inside)
@@ -147,7 +147,7 @@ class RuleMatcher:
         return next((rule for fixed, rule in named if _in_order(fixed[1:], words)), None)
 
     def _launched(self, part: CommandPart) -> Rule | None:
-        if takes_orders(part) or any(doubt.is_known for doubt in part.doubts):
+        if takes_orders(part) or any(one.is_known for one in part.uncovered):
             return self._commands.every[0][1]
         return next(filter(None, map(self._commands.by_program.get, launched(part))), None)
 

@@ -108,8 +108,8 @@ def decide(touched: AccessedResources, index: RuleIndex, *, default: RuleDecisio
                 key_file=path,
             )
         return RuleDecision(Effect.ALLOW, rule, f"The rule '{rule.title()}' allows it.")
-    if touched.command is not None and default.effect is Effect.ASK and (doubt := touched.command.doubt):
-        return replace(default, why=f"{default.why} Only a rule with exactly these words can allow it: {doubt}.")
+    if touched.command is not None and default.effect is Effect.ASK and (reason := touched.command.uncovered_reason):
+        return replace(default, why=f"{default.why} Only a rule with exactly these words can allow it: {reason}.")
     return default
 
 

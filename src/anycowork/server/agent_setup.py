@@ -1,6 +1,5 @@
 """Builds the agent and what runs its turns."""
 
-import asyncio
 from collections.abc import Callable
 
 from anycowork.agent.live_questions import LiveQuestions
@@ -26,33 +25,26 @@ from anycowork.permissions.budgets import CostOf
 from anycowork.permissions.gate import Gate
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
-from anycowork.providers.registry import ProviderRegistry
 from anycowork.server.shared_components import SharedComponents
 from anycowork.store.sql.database import Database
 from anycowork.tools.toolbox import ToolRegistry
 from anycowork.workflows.runner import WorkflowRunner
 
 
-def build_scheduler(
-    shared: SharedComponents,
-    clock: Clock,
-    database: Database,
-    providers: ProviderRegistry,
-    recovery: TurnRecovery,
-    tasks: asyncio.TaskGroup,
-) -> TurnScheduler:
+def build_scheduler(shared: SharedComponents, recovery: TurnRecovery) -> TurnScheduler:
+    database, clock, settings = shared.database, shared.clock, shared.live_settings
     agent = build_agent(
         database,
-        providers=providers,
+        providers=shared.providers,
         toolbox=shared.toolbox,
         workspaces=shared.workspaces,
         snapshots=shared.snapshots,
         roles=shared.roles,
         prompts=shared.prompts,
         clock=clock,
-        limits=shared.live_settings.limits,
-        ask_when=shared.live_settings.ask_when,
-        cost_of=shared.live_settings.cost,
+        limits=settings.limits,
+        ask_when=settings.ask_when,
+        cost_of=settings.cost,
         questions=shared.questions,
     )
     plans = ApprovedPlans(database.store)
@@ -63,8 +55,8 @@ def build_scheduler(
         agents=shared.agents,
         plans=plans,
         clock=clock,
-        limits=shared.live_settings.limits,
-        cost_of=shared.live_settings.cost,
+        limits=settings.limits,
+        cost_of=settings.cost,
     )
     runner = WorkflowRunner(
         journal=database.journal,
@@ -74,7 +66,7 @@ def build_scheduler(
         toolrunner=agent.toolrunner,
         agent=agent,
         clock=clock,
-        limits=shared.live_settings.limits,
+        limits=settings.limits,
     )
     return TurnScheduler(
         agent=agent,
@@ -87,13 +79,13 @@ def build_scheduler(
         workflows=runner,
         jobs=jobs,
         plans=plans,
-        tasks=tasks,
+        tasks=shared.tasks,
         find_workspace=shared.workspace_roots.find,
     )
 
 
-def build_rule_service(shared: SharedComponents, clock: Clock, database: Database) -> RuleService:
-    toolbox, store, rules = shared.toolbox, database.store, database.rules
+def build_rule_service(shared: SharedComponents) -> RuleService:
+    toolbox, store, rules, clock = shared.toolbox, shared.database.store, shared.database.rules, shared.clock
     return RuleService(
         rules=rules,
         store=store,

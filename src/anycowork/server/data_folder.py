@@ -23,6 +23,8 @@ TOKEN_FILE = "token"
 
 # A call of `running_server` holds the lock briefly; a server that starts at that time retries for this long.
 _LOCK_WAIT_SECONDS = 0.5
+# A server that was killed while it started a program leaves its lock to that program's process, until it is loaded.
+_DEAD_HOLDER_WAIT_SECONDS = 20.0
 _PAUSE_SECONDS = 0.01
 
 
@@ -61,8 +63,11 @@ def lock_data_folder(data_dir: Path) -> Iterator[DataFolderLock]:
     lock = _open_lock(data_dir)
     server_file = data_dir / SERVER_FILE
     try:
-        if not _try_lock(lock, wait_seconds=_LOCK_WAIT_SECONDS):
+        if not _try_lock(lock, wait_seconds=_LOCK_WAIT_SECONDS) and (
+            _holder_lives(lock) or not _try_lock(lock, wait_seconds=_DEAD_HOLDER_WAIT_SECONDS)
+        ):
             raise AlreadyRunning(_describe_holder(data_dir))
+        os.pwrite(lock, b"%-20d\n" % os.getpid(), 0)
         server_file.unlink(missing_ok=True)  # left by a server that was killed
         try:
             yield DataFolderLock(data_dir)
@@ -138,6 +143,17 @@ def _try_lock(lock: int, *, wait_seconds: float) -> bool:
             time.sleep(_PAUSE_SECONDS)
         else:
             return True
+
+
+def _holder_lives(lock: int) -> bool:
+    """Tells whether the process that took the lock is still there; yes if nobody can say."""
+    try:
+        os.kill(int(os.pread(lock, 20, 0)), 0)
+    except ProcessLookupError:
+        return False
+    except (ValueError, OverflowError, OSError):
+        pass
+    return True
 
 
 def _describe_holder(data_dir: Path) -> str:

@@ -1,6 +1,5 @@
 """Builds the services with which a person browses and changes the files of a chat's workspace."""
 
-import asyncio
 import os
 from collections.abc import Awaitable, Callable
 
@@ -16,7 +15,6 @@ from anycowork.chats.worktree_service import WorktreeService
 from anycowork.config.settings import Settings
 from anycowork.domain.attached_files import PdfTexts
 from anycowork.domain.network import is_loopback
-from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.files.browser import LocalFileBrowser
 from anycowork.files.pdf_text import LocalPdfTexts
@@ -27,7 +25,6 @@ from anycowork.sandbox.workspace_copies import LocalWorkspaceCopier
 from anycowork.sandbox.workspaces import home_folder
 from anycowork.server.machine import find_bubblewrap
 from anycowork.server.shared_components import SharedComponents
-from anycowork.store.sql.database import Database
 from anycowork.tools.person_shell import LocalPersonShell
 
 PERSON_COMMAND_SECONDS = 600.0
@@ -42,11 +39,12 @@ class FileServices:
     pdf_texts: PdfTexts
 
 
-def build_file_services(shared: SharedComponents, database: Database, clock: Clock) -> FileServices:
+def build_file_services(shared: SharedComponents) -> FileServices:
+    database, clock = shared.database, shared.clock
     store, rules, browser = database.store, database.rules, LocalFileBrowser()
     recorded = RecordedPathsCache(store)
     files = FileService(store=store, rules=rules, workspaces=shared.workspaces, browser=browser, recorded=recorded)
-    writer = _change_writer(shared, database, clock)
+    writer = _change_writer(shared)
     edits = FileEditService(
         store=store,
         rules=rules,
@@ -81,9 +79,8 @@ def build_file_services(shared: SharedComponents, database: Database, clock: Clo
     return FileServices(files, edits, git, worktrees, LocalPdfTexts())
 
 
-def build_person_commands(
-    settings: Settings, shared: SharedComponents, database: Database, clock: Clock, tasks: asyncio.TaskGroup
-) -> PersonCommandService:
+def build_person_commands(shared: SharedComponents) -> PersonCommandService:
+    settings, database = shared.settings, shared.database
     found = find_bubblewrap()
     shell = LocalPersonShell(
         bubblewrap=found.path if found is not None and found.works else None,
@@ -94,11 +91,11 @@ def build_person_commands(
     return PersonCommandService(
         store=database.store,
         journal=database.journal,
-        writer=_change_writer(shared, database, clock),
+        writer=_change_writer(shared),
         snapshots=shared.snapshots,
         shell=shell,
-        clock=clock,
-        tasks=tasks,
+        clock=shared.clock,
+        tasks=shared.tasks,
         refused=_why_no_commands(settings),
     )
 
@@ -114,28 +111,29 @@ def _why_no_commands(settings: Settings) -> str | None:
     return None
 
 
-def build_workspace_copies(
-    settings: Settings, shared: SharedComponents, database: Database, rollback: RollbackService, clock: Clock
-) -> WorkspaceCopyService:
+def build_workspace_copies(shared: SharedComponents, rollback: RollbackService) -> WorkspaceCopyService:
     return WorkspaceCopyService(
         copier=LocalWorkspaceCopier(
-            most_bytes=settings.command_copy_bytes,
+            most_bytes=shared.settings.command_copy_bytes,
             spare=CommandLimits().free_space,
             elsewhere=home_folder() / "AnyCowork",
         ),
         rollback=rollback,
         workspaces=shared.workspaces,
-        writer=_change_writer(shared, database, clock),
+        writer=_change_writer(shared),
         snapshots=shared.snapshots,
-        rules=database.rules,
-        clock=clock,
+        rules=shared.database.rules,
+        clock=shared.clock,
         register=_register(shared),
     )
 
 
-def _change_writer(shared: SharedComponents, database: Database, clock: Clock) -> PersonChangeWriter:
+def _change_writer(shared: SharedComponents) -> PersonChangeWriter:
     return PersonChangeWriter(
-        journal=database.journal, workspaces=shared.workspaces, snapshots=shared.snapshots, clock=clock
+        journal=shared.database.journal,
+        workspaces=shared.workspaces,
+        snapshots=shared.snapshots,
+        clock=shared.clock,
     )
 
 

@@ -3,14 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
+from importlib import import_module
 
 from anycowork.chats.distributed_chat_locks import DistributedChatLocks
 from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.turn_recovery import TurnRecovery
-from anycowork.config.settings import Settings
 from anycowork.domain.chats import Turn
 from anycowork.domain.forwarded_requests import ForwardedAnswer, ForwardedRequest
-from anycowork.domain.store_ports import ReadStore
 from anycowork.engine.dbos_engine import DbosEngine
 from anycowork.events.hub import Hub
 from anycowork.jobs.coordinator import JobCoordinator
@@ -32,27 +31,24 @@ from anycowork.store.sql.database import Database, Peers
 Takes = Callable[[Turn], Awaitable[bool]]
 
 
-def build_job_engine(
-    settings: Settings, peers: Peers, shared: SharedComponents, *, worker_jobs: int | None
-) -> DbosEngine:
+def build_job_engine(shared: SharedComponents, peers: Peers, *, worker_jobs: int | None) -> DbosEngine:
     """Returns the engine that hands jobs to workers. A worker tells the others that it is there when its engine can take runs; only
     there DBOS is loaded."""
-    assert settings.database_url is not None
+    assert shared.settings.database_url is not None
     return DbosEngine(
-        settings.database_url.get_secret_value(),
+        shared.settings.database_url.get_secret_value(),
         peers,
         schema=peers.schema,
         session_name=peers.session_name,
         most_runs=worker_jobs,
-        announce=partial(peers.table.announce, partial(describe, shared, is_worker=worker_jobs is not None)),
+        announce=partial(peers.table.announce, partial(describe, shared, is_worker=shared.is_worker)),
     )
 
 
-async def join_peers(
-    peers: Peers, shared: SharedComponents, store: ReadStore, engine: DbosEngine, *, is_worker: bool
-) -> JobPlacement:
+async def join_peers(peers: Peers, shared: SharedComponents, engine: DbosEngine) -> JobPlacement:
     """Returns which jobs this process runs. A server tells the others that it is there; a worker does so later."""
-    if is_worker:
+    store = shared.database.store
+    if shared.is_worker:
         return WorkerPlacement(peers.table, store, shared)
     engine.register(KIND, _never)
     await engine.start()
@@ -139,7 +135,9 @@ def worker_watches(
 
 
 async def _take_jobs(engine: DbosEngine, sweep: Coroutine[None, None, None]) -> None:
+    """Joins the workers when nothing is left to import: an import that takes seconds would cost a worker at work its session."""
     try:
+        await asyncio.to_thread(import_module, "aiohttp")  # the first request to a model would
         await start_engine(engine)
         await sweep
     finally:

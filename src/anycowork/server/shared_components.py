@@ -47,8 +47,15 @@ from anycowork.tools.toolbox import ToolRegistry, built_in_tools
 
 @value
 class SharedComponents:
-    """The parts that several services use, built before any of them."""
+    """The parts that several services use, built before any of them. `tasks` owns what runs beside the requests."""
 
+    settings: Settings
+    clock: Clock
+    database: Database
+    providers: ProviderRegistry
+    egress: Egress
+    tasks: asyncio.TaskGroup
+    is_worker: bool
     roles: RoleRegistry
     workspace_roots: WorkspaceRoots
     sandbox_setup: SandboxSetup
@@ -68,8 +75,9 @@ async def build_shared_components(
     database: Database,
     providers: ProviderRegistry,
     egress: Egress,
+    tasks: asyncio.TaskGroup,
     *,
-    is_worker: bool = False,
+    is_worker: bool,
 ) -> SharedComponents:
     """Builds them. A worker registers no folder: people register the servers' ones."""
     workspace_roots = WorkspaceRoots(database.roots, settings)
@@ -87,6 +95,13 @@ async def build_shared_components(
     roles = RoleRegistry(DefinitionFiles(settings.data_dir).read_roles())
     live_settings = LiveSettings(settings, providers, sandbox_setup, plugins)
     return SharedComponents(
+        settings=settings,
+        clock=clock,
+        database=database,
+        providers=providers,
+        egress=egress,
+        tasks=tasks,
+        is_worker=is_worker,
         roles=roles,
         agents=AgentRegistry(live_settings.agents, roles),
         workspace_roots=workspace_roots,
@@ -118,12 +133,10 @@ async def _other_packs(settings: Settings, database: Database, *, is_worker: boo
     return OtherPacks(lambda: [PackFolder(*row) for row in database.pack_folders(besides=own)])
 
 
-def build_isolated_tasks(
-    settings: Settings, shared: "SharedComponents", database: Database, clock: Clock
-) -> IsolatedTasks:
-    setup, workspaces = shared.sandbox_setup, shared.workspaces
+def build_isolated_tasks(shared: SharedComponents) -> IsolatedTasks:
+    setup, workspaces, database = shared.sandbox_setup, shared.workspaces, shared.database
     places: TaskWorkspaces = PrivateCopies(
-        setup.staging, workspaces, most_bytes=settings.command_copy_bytes, spare=CommandLimits().free_space
+        setup.staging, workspaces, most_bytes=shared.settings.command_copy_bytes, spare=CommandLimits().free_space
     )
     if setup.layer is Layer.OVERLAY:
         places = TaskLayers(setup.staging, workspaces, places)
@@ -133,36 +146,36 @@ def build_isolated_tasks(
         workspaces=workspaces,
         task_workspaces=places,
         snapshots=shared.snapshots,
-        clock=clock,
+        clock=shared.clock,
     )
     return IsolatedTasks(places, committer)
 
 
-def build_mcp_manager(
-    settings: Settings, shared: SharedComponents, egress: Egress, tasks: asyncio.TaskGroup
-) -> McpManager:
+def build_mcp_manager(shared: SharedComponents) -> McpManager:
     """Builds the MCP manager. Servers connect in the background; the SDK is not imported without any. Raises: StorageFault."""
+    settings = shared.settings
     store = McpServerStore(settings.data_dir)
-    launcher = ServerLauncher(shared.sandbox_setup.sandbox, egress, settings.data_dir)
+    launcher = ServerLauncher(shared.sandbox_setup.sandbox, shared.egress, settings.data_dir)
     modules = ModuleLoader(settings.plugins_folder, frozenset(map(plain_name, settings.mcp_modules)))
-    manager = McpManager(shared.toolbox, launcher, tasks, store.save, McpTokenStore(settings.data_dir), modules)
+    manager = McpManager(shared.toolbox, launcher, shared.tasks, store.save, McpTokenStore(settings.data_dir), modules)
     manager.start(store.load())
     return manager
 
 
-def add_delegates(shared: SharedComponents, settings: Settings, egress: Egress, providers: ProviderRegistry) -> None:
+def add_delegates(shared: SharedComponents) -> None:
     """Offers the agents of other vendors as tools, and as what answers a chat. Their protocol is imported with the first task."""
-    launcher = ServerLauncher(shared.sandbox_setup.sandbox, egress, settings.data_dir)
+    launcher = ServerLauncher(shared.sandbox_setup.sandbox, shared.egress, shared.settings.data_dir)
     source = DelegateSource(shared.live_settings.delegates(), launcher)
     shared.toolbox.refresh(source)
-    providers.put_delegates([tool.spec.delegate for tool in source.tools() if tool.spec.delegate])
+    shared.providers.put_delegates([tool.spec.delegate for tool in source.tools() if tool.spec.delegate])
 
 
-def build_local_models(settings: Settings, providers: ProviderRegistry, tasks: asyncio.TaskGroup) -> LocalModels:
+def build_local_models(shared: SharedComponents) -> LocalModels:
+    settings, providers = shared.settings, shared.providers
     folder = ModelFolder(settings.models_folder)
     supervisor = Supervisor(
         log=settings.data_dir / "local-model.log",
         idle_seconds=settings.local_idle_seconds,
         threads=settings.local_threads,
     )
-    return LocalModels(folder, ModelDownload(folder, providers.pool), supervisor, providers, tasks)
+    return LocalModels(folder, ModelDownload(folder, providers.pool), supervisor, providers, shared.tasks)

@@ -11,11 +11,13 @@ from rich.text import Text
 
 from anycowork.client.console import shortened, strip_controls
 from anycowork.domain.messages import Json
+from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd
 from anycowork.domain.values import value
 from anycowork.tui.chat_state import noun
-from anycowork.tui.read_through import disclosed_lines
+from anycowork.tui.read_tracking_scroll import disclosed_lines
 
 SHORT_LINES = 8
+OUTPUT_LINES = 24  # of a command that a person ran
 LINE_WIDTH = 160
 _SUBJECTS = ("command", "path", "to", "pattern", "query", "name")
 _TEXTS = ("content", "edits")
@@ -47,6 +49,8 @@ def card_of(message: Json) -> Card | None:
             return Card("plan", _review_text(payload))
         case "role_change":
             return Card("note", Text(strip_controls(content)))
+        case "text" if message.get("role") == "system" and payload.get(PERSON_COMMAND):
+            return _own_command_card(noun(payload, PERSON_COMMAND))
         case "text" if message.get("role") == "user" and payload.get("plan_id"):
             return Card("note", Text("You approved the plan."))  # its text is the plan above, for the model to read
         case _:
@@ -90,6 +94,36 @@ def _result_card(result: Json, content: str) -> Card:
     if isinstance(diff, str):
         return _folded("result", head, list(diff_lines(diff)))
     return _folded("result", head, [Text(f"  {line}", style="dim") for line in rest])
+
+
+def _own_command_card(command: Json) -> Card:
+    """Shows the person's own command: when it starts its words, when it has ended the last lines that it printed and how it ended."""
+    words = strip_controls(str(command.get("command")))
+    if "ended" not in command:
+        return Card("user", Text(f"$ {words}"))
+    output, no_undo = str(command.get("output") or ""), command.get("no_undo")
+    lines = [Text(f"  {line}") for line in _tail(output).splitlines()]
+    fine = command.get("ended") == CommandEnd.EXITED and command.get("exit_code") == 0
+    end = Text("✓ " if fine else "✗ ", style="green" if fine else "bold red")
+    end.append(f"{shortened(words, LINE_WIDTH // 2)}: {_own_command_end(command)}", style="default")
+    last = [end, *([Text(f"  It cannot be undone: {strip_controls(str(no_undo))}", style="yellow")] if no_undo else [])]
+    if len(lines) <= OUTPUT_LINES:
+        return Card("result", Group(*lines, *last))
+    more = Text(f"  … {len(lines) - OUTPUT_LINES} earlier lines", style="dim italic")
+    return Card("result", Group(more, *lines[-OUTPUT_LINES:], *last), Group(*lines, *last))
+
+
+def _own_command_end(command: Json) -> str:
+    code, files = command.get("exit_code"), command.get("files")
+    how = f"exit code {code}" if code is not None else str(command.get("ended")).replace("_", " ")
+    changed = f", {files} {'file' if files == 1 else 'files'} changed" if isinstance(files, int) and files else ""
+    return f"{strip_controls(how)}{changed}"
+
+
+def _tail(output: str) -> str:
+    """Of a long output the end is shown: there stands what went wrong."""
+    shown = strip_controls(output[-LONGEST:])
+    return shown if len(output) <= LONGEST else f"… {len(output) - LONGEST:,} earlier characters\n{shown}"
 
 
 def _folded(look: str, head: Text, lines: list[Text]) -> Card:

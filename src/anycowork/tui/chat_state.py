@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from anycowork.domain.chats import CONTINUABLE
 from anycowork.domain.disclosure import disclose_plan
 from anycowork.domain.messages import Json
+from anycowork.domain.person_commands import PERSON_COMMAND
 from anycowork.domain.plan import read_plan
 
 
@@ -21,6 +22,7 @@ class ChatStatus:
     tokens: int = 0
     stopped: str | None = None  # why the last turn can be continued
     autonomy: str = "ask"
+    own_command: str | None = None  # the id of the person's own command that runs
 
     def see(self, event: Json) -> None:
         state = event.get("state")
@@ -36,7 +38,7 @@ class ChatStatus:
                 error = noun(noun(event, "turn"), "error").get("message")
                 self.stopped = str(error or event["reason"]) if event.get("reason") in CONTINUABLE else None
             case "message":
-                self.autonomy = str(noun(noun(event, "message"), "payload").get("new_autonomy") or self.autonomy)
+                self._read_payload(noun(noun(event, "message"), "payload"))
             case "role-changed":
                 self.role = str(noun(event, "role").get("new_role") or self.role)
                 self.stopped = None
@@ -61,6 +63,12 @@ class ChatStatus:
     @property
     def busy(self) -> bool:
         return self.state == "running"
+
+    def _read_payload(self, payload: Json) -> None:
+        self.autonomy = str(payload.get("new_autonomy") or self.autonomy)
+        command = noun(payload, PERSON_COMMAND)
+        if command:
+            self.own_command = None if "ended" in command else str(command.get("id"))
 
     def _decided(self, approval_id: str) -> None:
         self.approvals.pop(approval_id, None)

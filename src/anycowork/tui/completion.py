@@ -1,5 +1,6 @@
-"""What the input line can complete: `/` names a command or a workflow, `@` a file or a folder. Knows no screen."""
+"""What the input line can complete: `/` names a command or a workflow, `@` a file or a folder, as does each word after `!`. Knows no screen."""
 
+import shlex
 from collections.abc import Iterable
 from typing import Literal
 
@@ -15,15 +16,21 @@ _ENDS_A_SENTENCE = (".", "-")  # the server does not count these to a path witho
 
 @value
 class CompletionTrigger:
-    """The word before the cursor: `query` stands after its `/` or `@`, which is at `start`."""
+    """The word before the cursor: `query` stands after its `/` or `@`, which is at `start`.
 
-    kind: Literal["command", "path"]
+    A word of the person's own command has no such sign, and is completed only when Tab asks for it: Enter runs the command.
+    """
+
+    kind: Literal["command", "path", "shell_path"]
     query: str
     start: int
 
     @property
     def typed(self) -> str:
-        return f"{'/' if self.kind == 'command' else '@'}{self.query}"
+        return f"{_SIGNS[self.kind]}{self.query}"
+
+
+_SIGNS = {"command": "/", "path": "@", "shell_path": ""}
 
 
 @value
@@ -39,6 +46,9 @@ def trigger_in(before: str, after: str = "") -> CompletionTrigger | None:
         plain = "/" not in name and not any(letter.isspace() for letter in name)
         if plain and len(name) <= LONGEST_WORD:
             return CompletionTrigger("command", name, 0)
+    if before.startswith("!"):
+        word = "" if before[-1].isspace() else " ".join(before[1:].split()[-1:])
+        return CompletionTrigger("shell_path", word, len(before) - len(word)) if len(word) <= LONGEST_WORD else None
     start = before.rfind("@")
     if start < 0 or not (start == 0 or before[start - 1].isspace() or before[start - 1] == "("):
         return None
@@ -59,8 +69,9 @@ class CompletionSource:
 
     async def options(self, client: ChatClient, trigger: CompletionTrigger) -> list[CompletionOption]:
         """Raises: ServerRefused, ServerUnreachable."""
-        if trigger.kind == "path":
-            return path_options(await client.find_files(trigger.query, limit=MOST_OPTIONS))
+        if trigger.kind != "command":
+            found = await client.find_files(trigger.query, limit=MOST_OPTIONS)
+            return path_options(found) if trigger.kind == "path" else shell_path_options(found)
         if not trigger.query or self._chat_id != client.chat_id:
             self._workflows = await client.workflows()
             self._chat_id = client.chat_id
@@ -87,6 +98,15 @@ def path_options(found: Iterable[Json]) -> list[CompletionOption]:
             path = f"{path}/" if one.get("kind") == "folder" else path
             options.append(CompletionOption(_mention(path), "" if shown == one.get("path") else shown))
     return options
+
+
+def shell_path_options(found: Iterable[Json]) -> list[CompletionOption]:
+    """Return each path as a shell reads it back."""
+    return [
+        CompletionOption(shlex.quote(f"{one.get('path')}{'/' if one.get('kind') == 'folder' else ''}"))
+        for one in found
+        if "\n" not in str(one.get("path"))
+    ]
 
 
 def _mention(path: str) -> str:

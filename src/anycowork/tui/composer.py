@@ -1,4 +1,4 @@
-"""The input line: Enter sends, Ctrl+J inserts a new line, the arrows recall earlier messages, `/` and `@` complete."""
+"""The input line: Enter sends, Ctrl+J inserts a new line, the arrows recall earlier messages, `/` and `@` complete, and Tab after `!`."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ class Composer(TextArea):
             tab_behavior="focus",
             show_line_numbers=False,
             compact=True,
-            placeholder="Type your request. Enter sends, Ctrl+J inserts a new line, / and @ complete.",
+            placeholder="Type your request. Enter sends, Ctrl+J inserts a new line, / and @ complete, ! runs a command.",
         )
         self.cursor_blink = False  # it would redraw twice a second
         self._sent: list[str] = []
@@ -69,7 +69,7 @@ class Composer(TextArea):
             self._declined = None
         if trigger is None:
             self._completions.close()
-        elif self._declined is None:
+        elif self._declined is None and (trigger.kind != "shell_path" or self._completions.display):
             self.post_message(self.CompletionWanted(trigger))
 
     def on_blur(self) -> None:
@@ -78,6 +78,10 @@ class Composer(TextArea):
     async def _on_key(self, event: events.Key) -> None:
         if self._completions.display and await self._is_completion_key(event.key):
             self._handled(event)
+        elif event.key == "tab" and (trigger := self._trigger()) and trigger.kind == "shell_path":
+            self._handled(event)
+            self._declined = None
+            self.post_message(self.CompletionWanted(trigger))
         elif event.key == "enter":
             self._handled(event)
             self._send(self.text.strip())

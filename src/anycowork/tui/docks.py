@@ -23,7 +23,7 @@ from anycowork.client.console import strip_controls
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 from anycowork.tui.cards import approval_text
-from anycowork.tui.read_through import ReadThrough, disclosed_lines
+from anycowork.tui.read_tracking_scroll import ReadTrackingScroll, disclosed_lines
 
 GUARD_SECONDS = 0.4
 SOMETHING_ELSE = "\0something else"  # cannot be an option's value: those are text
@@ -104,7 +104,7 @@ class ApprovalDock(Dock):
 
     def compose(self) -> ComposeResult:
         yield Label(id="approval-head", markup=False)
-        yield ReadThrough()
+        yield ReadTrackingScroll()
         yield Label(id="approval-keys", classes="keys", markup=False)
 
     def show(self, approvals: Sequence[Json]) -> None:
@@ -121,9 +121,9 @@ class ApprovalDock(Dock):
             self._draw()
 
     def action_page(self, by: int) -> None:
-        self.query_one(ReadThrough).page(by)
+        self.query_one(ReadTrackingScroll).page(by)
 
-    def on_read_through_scrolled(self, event: ReadThrough.Scrolled) -> None:
+    def on_read_tracking_scroll_scrolled(self, event: ReadTrackingScroll.Scrolled) -> None:
         event.stop()
         self._draw_keys()
 
@@ -132,14 +132,14 @@ class ApprovalDock(Dock):
         if not self._open or not self.accepts_keys:
             return
         current = self._open[self._at]
-        if decision == "deny" or (self.query_one(ReadThrough).read_on() and _is_complete(current)):
+        if decision == "deny" or (self.query_one(ReadTrackingScroll).read_on() and _is_complete(current)):
             self._decide([current], decision)
 
     def action_allow_all(self) -> None:
         """Goes to the first unread call, and allows all once there is none."""
         if not self._open or not self.accepts_keys:
             return
-        place = self.query_one(ReadThrough)
+        place = self.query_one(ReadTrackingScroll)
         if not place.read_on():
             return
         unread = [at for at, one in enumerate(self._open) if not place.has_read(_key(one)) or not _is_complete(one)]
@@ -167,14 +167,14 @@ class ApprovalDock(Dock):
             else f"May the agent do this?  {self._at + 1} of {many}, ← → for the others"
         )
         self.query_one("#approval-head", Label).update(head)
-        self.query_one(ReadThrough).show(_key(current), approval_text(current))
+        self.query_one(ReadTrackingScroll).show(_key(current), approval_text(current))
         self._draw_keys()
 
     def _draw_keys(self) -> None:
         if not self._open:
             return
         current, many = self._open[self._at], len(self._open)
-        if not self.query_one(ReadThrough).has_read(_key(current)):
+        if not self.query_one(ReadTrackingScroll).has_read(_key(current)):
             words = (
                 "there is more below: y scrolls on to its end, then it can be allowed   n deny   N deny with a reason"
             )
@@ -251,27 +251,27 @@ class PlanDock(Dock):
 
     def compose(self) -> ComposeResult:
         yield Label("The plan above waits for you. Approving it switches to the actor and allows:", markup=False)
-        yield ReadThrough()
+        yield ReadTrackingScroll()
         yield Label(id="plan-keys", classes="keys", markup=False)
 
     def show(self, plan: Json) -> None:
         """`disclosure` in it lists what approving allows."""
         disclosure = plan.get("disclosure")
         lines = disclosed_lines(disclosure if isinstance(disclosure, dict) else {})
-        self.query_one(ReadThrough).show(str(plan.get("message_id")), Group(*lines))
+        self.query_one(ReadTrackingScroll).show(str(plan.get("message_id")), Group(*lines))
         self._key = str(plan.get("message_id"))
 
-    def on_read_through_scrolled(self, event: ReadThrough.Scrolled) -> None:
+    def on_read_tracking_scroll_scrolled(self, event: ReadTrackingScroll.Scrolled) -> None:
         event.stop()
-        read = self.query_one(ReadThrough).has_read(self._key)
+        read = self.query_one(ReadTrackingScroll).has_read(self._key)
         approve = "y approve and execute" if read else "there is more below: y scrolls on to its end"
         self.query_one("#plan-keys", Label).update(f"{approve}   e edit first   n continue the chat")
 
     def action_page(self, by: int) -> None:
-        self.query_one(ReadThrough).page(by)
+        self.query_one(ReadTrackingScroll).page(by)
 
     def action_choose(self, choice: str) -> None:
-        if self.accepts_keys and (choice != "approve" or self.query_one(ReadThrough).read_on()):
+        if self.accepts_keys and (choice != "approve" or self.query_one(ReadTrackingScroll).read_on()):
             self.post_message(self.Chosen(choice))
 
 

@@ -67,6 +67,7 @@ class MessageScroll(VerticalScroll):
         super().__init__(id="conversation")
         self._growing: dict[str, StreamingText] = {}
         self._shown: set[str] = set()
+        self._outside_turns: set[str] = set()
 
     def on_mount(self) -> None:
         self.anchor()
@@ -92,9 +93,21 @@ class MessageScroll(VerticalScroll):
             self.mount(*views, after=grown)
         grown.remove()
 
-    def grow(self, message_id: str, offset: int, text: str, *, thinking: bool, printed: bool = False) -> None:
+    def grow(
+        self,
+        message_id: str,
+        offset: int,
+        text: str,
+        *,
+        thinking: bool,
+        printed: bool = False,
+        of_turn: bool = True,
+    ) -> None:
+        """Shows text that has no message yet. What a person's own command prints belongs to no turn."""
         if message_id in self._shown:
             return
+        if not of_turn:
+            self._outside_turns.add(message_id)
         if message_id not in self._growing:
             self._growing[message_id] = StreamingText(printed=printed)
             self.mount(self._growing[message_id])
@@ -105,6 +118,5 @@ class MessageScroll(VerticalScroll):
 
     def end_growing(self) -> None:
         """The turn is over: text without a message will not get one any more."""
-        for unfinished in self._growing.values():
-            unfinished.remove()
-        self._growing.clear()
+        for message_id in self._growing.keys() - self._outside_turns:
+            self._growing.pop(message_id).remove()

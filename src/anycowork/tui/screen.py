@@ -25,7 +25,7 @@ from anycowork.tui.dialogs import MenuChoice, MenuScreen, TextInputScreen
 from anycowork.tui.docks import ApprovalDock, Dock, PlanDock, QuestionDock
 from anycowork.tui.message_scroll import MessageScroll
 from anycowork.tui.plan_editor import edited_steps
-from anycowork.tui.slash_commands import SlashCommand, command_in
+from anycowork.tui.slash_commands import SlashCommand, command_in, own_command_in
 
 
 class ChatScreen(App[None]):
@@ -141,6 +141,7 @@ class ChatScreen(App[None]):
         status.state = str(chat.get("state"))
         status.autonomy = str(noun(chat, "config").get("autonomy") or status.autonomy)
         status.stopped = str(noun(chat, "continuable").get("message")) if chat.get("continuable") else None
+        status.own_command = next((str(one["id"]) for one in await self.client.own_commands()), None)
         if not messages:
             await self._welcome(chat)
         for message in messages:
@@ -188,7 +189,8 @@ class ChatScreen(App[None]):
         where, offset, text = str(event.get("message_id")), event.get("offset"), str(event.get("text"))
         printed = event.get("call_id") is not None
         at = offset if isinstance(offset, int) else 0
-        self._conversation.grow(where, at, text, thinking=thinking, printed=printed)
+        of_turn = event.get("turn_id") is not None
+        self._conversation.grow(where, at, text, thinking=thinking, printed=printed, of_turn=of_turn)
 
     # --- what waits for the person
 
@@ -272,6 +274,8 @@ class ChatScreen(App[None]):
         elif (command := command_in(event.words)) is not None:
             self._run_command(command)
             return
+        elif (own := own_command_in(event.words)) is not None:
+            done = await self._try(self.client.run_own_command(own))
         else:
             works = self.status.state == "running"
             done = await self._try(self.client.send(event.words, queue=works))
@@ -351,14 +355,19 @@ class ChatScreen(App[None]):
     async def action_stop(self) -> None:
         if self.status.state != "idle":
             await self._try(self.client.stop())
+        elif self.status.own_command is not None:
+            await self._try(self.client.stop_own_command(self.status.own_command))
 
     async def action_interrupt(self) -> None:
-        """Ctrl+C closes a list, else stops the running turn; with nothing to stop it clears the line, and pressed again it leaves."""
+        """Ctrl+C closes a list, else stops the person's own command or the running turn; with nothing to stop it clears the line,
+        and pressed again it leaves."""
         composer = self.query_one(Composer)
         if isinstance(self.screen, ModalScreen):
             self.screen.dismiss(None)
         elif composer.decline():
             pass
+        elif self.status.own_command is not None:
+            await self._try(self.client.stop_own_command(self.status.own_command))
         elif self.status.busy:
             await self._try(self.client.stop())
         elif composer.text:

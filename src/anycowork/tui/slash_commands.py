@@ -27,6 +27,7 @@ COMMANDS = {
     "help": CommandEntry("show this list"),
 }
 _OTHERS = (
+    "!command runs a command of your own in this folder, with your rights: Tab completes a path, Ctrl+C stops it.",
     "/ and @ show a list while you type: ↑ ↓ move, Tab or Enter completes, Esc closes it.",
     "@path reads a file, @folder/ lists a folder, @symbol:name finds where a name is defined.",
     "Ctrl+R role, Ctrl+G restore, F2 what waits for you, F3 continue, F4 autonomy, F5 chats, Esc stop, Ctrl+Q leave.",
@@ -47,6 +48,11 @@ def command_in(words: str) -> SlashCommand | None:
     if not words.startswith("/") or name not in COMMANDS or len(text.split()) > COMMANDS[name].most_words:
         return None
     return SlashCommand(name, text.strip())
+
+
+def own_command_in(words: str) -> str | None:
+    """Return what stands after a leading `!`: a command that the person runs; None for anything else."""
+    return (words[1:].strip() or None) if words.startswith("!") else None
 
 
 def command_help(workflows: Iterable[Json] = ()) -> str:

@@ -1,11 +1,12 @@
 """Landlock: limits what a single thread may do to files, enforced by the kernel. Contains no policy and no threads.
 
-A domain is permanent, and child threads and processes inherit it. It does not limit reading (the jail does that), and Landlock does not
-cover chmod, chown, utime and setxattr.
+A domain is permanent, and child threads and processes inherit it. A `Ruleset` does not limit reading (the jail does that;
+`read_only_in` does), and Landlock does not cover chmod, chown, utime and setxattr.
 """
 
 import ctypes
 import os
+import stat
 import sys
 import weakref
 from collections.abc import Iterable
@@ -19,6 +20,8 @@ _RESTRICT_SELF = 446
 _ASK_VERSION = 1
 _PATH_BENEATH = 1
 _PR_SET_NO_NEW_PRIVS = 38
+_READ_DIR = 0b1000
+_READ = 0b0100 | _READ_DIR  # open a file for reading, list a folder
 _NET_TCP = 0b11  # bind and connect
 # Abstract unix sockets. Not signals: the garbage collector may run a finalizer on any thread, and one may need to end a child.
 _SCOPED = 0b01
@@ -112,6 +115,21 @@ def write_only_in(places: Iterable[str], *, apart_from: str) -> bool:
     return True
 
 
+def read_only_in(places: Iterable[str]) -> bool:
+    """Restricts this thread and its children to open only these files and folders for reading; what is open stays so.
+    Returns False where the kernel has no Landlock. Raises: OSError.
+    """
+    if not landlock_abi():
+        return False
+    attributes = _RulesetAttr(fs=_READ)
+    rules = _call(_CREATE_RULESET, ctypes.byref(attributes), _long(ctypes.sizeof(attributes)), _long(0))
+    for place in places:
+        _allow_beneath(rules, _READ, place)
+    _restrict_by(rules)
+    os.close(rules)
+    return True
+
+
 def _apart(place: str, other: str) -> str:
     if not f"{other}/".startswith(f"{place}/"):
         return place
@@ -121,11 +139,13 @@ def _apart(place: str, other: str) -> str:
     return inside
 
 
-def _allow_beneath(rules: int, access: Access, place: str) -> None:
+def _allow_beneath(rules: int, access: int, place: str) -> None:
     try:
         parent = os.open(place, os.O_PATH | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
+    if not stat.S_ISDIR(os.fstat(parent).st_mode):
+        access &= ~_READ_DIR  # the kernel refuses this right for a file
     rule = _PathBeneathAttr(allowed=access, parent_fd=parent)
     _call(_ADD_RULE, _long(rules), _long(_PATH_BENEATH), ctypes.byref(rule), _long(0))
     os.close(parent)

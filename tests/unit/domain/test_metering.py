@@ -8,14 +8,14 @@ from anycowork.domain.metering import (
     MINUTE,
     NANOS,
     Account,
-    DailyUse,
+    DailyUsage,
     ExceededLimit,
     ExpectedUse,
     KeyLimit,
     KeyLimits,
     Price,
     Reservation,
-    TokenUse,
+    TokenUsage,
     price_of,
 )
 
@@ -24,7 +24,7 @@ TODAY, TOMORROW = "2026-11-15", "2026-11-16"
 
 
 def account(**limits) -> Account:
-    return Account(KeyLimits(**limits), DailyUse("key", TODAY))
+    return Account(KeyLimits(**limits), DailyUsage("key", TODAY))
 
 
 def ask(account, expected, price=None, *, at=0.0, date=TODAY):
@@ -52,10 +52,10 @@ def test_reservations_and_use_never_pass_the_limit_while_use_keeps_to_its_reserv
         assert key.today.tokens + key.today.reserved <= limit
         if len(open_ones) > 3:
             reservation, part = open_ones.pop(0)
-            reservation.settle(TokenUse(reservation.granted.prompt, int(reservation.granted.completion * part)))
+            reservation.settle(TokenUsage(reservation.granted.prompt, int(reservation.granted.completion * part)))
         assert key.today.tokens + key.today.reserved <= limit
     for reservation, _ in open_ones:
-        reservation.settle(TokenUse())
+        reservation.settle(TokenUsage())
     assert key.today.reserved == 0
 
 
@@ -97,11 +97,11 @@ def test_a_refused_request_is_not_counted():
 def test_a_request_without_a_bound_takes_what_is_left_and_no_more():
     key = account(tokens_per_day=100)
     first = ask(key, unbounded(30, 4096))
-    assert first.granted == TokenUse(30, 70, estimated=True)
+    assert first.granted == TokenUsage(30, 70, estimated=True)
     second = ask(key, unbounded(30, 4096))
     assert (second.limit, second.left, second.seconds) == (KeyLimit.TOKENS_PER_DAY, 0, 1)
-    first.settle(TokenUse(20, 10))
-    assert ask(key, unbounded(30, 4096)).granted == TokenUse(30, 40, estimated=True)
+    first.settle(TokenUsage(20, 10))
+    assert ask(key, unbounded(30, 4096)).granted == TokenUsage(30, 40, estimated=True)
 
 
 def test_what_is_used_up_lifts_the_next_day_and_a_late_end_counts_on_its_own_day():
@@ -109,27 +109,27 @@ def test_what_is_used_up_lifts_the_next_day_and_a_late_end_counts_on_its_own_day
     late = ask(key, bounded(50, 50))
     assert isinstance(ask(key, bounded(1, 0), date=TOMORROW), Reservation)
     yesterday = late.day
-    late.settle(TokenUse(50, 70))
+    late.settle(TokenUsage(50, 70))
     assert (yesterday.date, yesterday.tokens, key.today.date, key.today.tokens) == (TODAY, 120, TOMORROW, 0)
 
 
 def test_a_day_that_is_spent_has_no_soon():
     key = account(spend_per_day=1000 * 1000)
-    ask(key, bounded(1000, 0), CHEAP).settle(TokenUse(1000))
+    ask(key, bounded(1000, 0), CHEAP).settle(TokenUsage(1000))
     refused = ask(key, bounded(1, 0), CHEAP)
     assert (refused.limit, refused.left, refused.seconds) == (KeyLimit.SPEND_PER_DAY, 0, None)
     assert isinstance(ask(key, bounded(1, 1), Price(0, 0)), Reservation)  # what costs nothing may still be asked
 
 
 def test_cached_tokens_cost_what_the_provider_says():
-    assert CHEAP.of(TokenUse(prompt=1_000_000, completion=100_000, cached=400_000)) == int((0.6 + 0.04 + 1.0) * NANOS)
-    assert Price(input=2, output=0).of(TokenUse(prompt=500_000, cached=500_000)) == NANOS
-    assert CHEAP.of(TokenUse(prompt=1, cached=99)) == 100  # no more of it was cached than there was
+    assert CHEAP.of(TokenUsage(prompt=1_000_000, completion=100_000, cached=400_000)) == int((0.6 + 0.04 + 1.0) * NANOS)
+    assert Price(input=2, output=0).of(TokenUsage(prompt=500_000, cached=500_000)) == NANOS
+    assert CHEAP.of(TokenUsage(prompt=1, cached=99)) == 100  # no more of it was cached than there was
 
 
 def test_tokens_without_a_price_are_counted_and_said():
     key = account(spend_per_day=1)
-    ask(key, bounded(10, 10)).settle(TokenUse(10, 5))
+    ask(key, bounded(10, 10)).settle(TokenUsage(10, 5))
     assert (key.today.tokens, key.today.spend, key.today.unpriced, key.today.estimated) == (15, 0, 1, 0)
 
 
@@ -147,5 +147,5 @@ def test_a_model_without_a_price_costs_what_the_dearest_does(name):
 
 def test_a_guessed_price_makes_the_count_an_estimate():
     key = account()
-    ask(key, bounded(10, 10), Price(1, 1, exact=False)).settle(TokenUse(10, 5))
+    ask(key, bounded(10, 10), Price(1, 1, exact=False)).settle(TokenUsage(10, 5))
     assert key.today.estimated == 15

@@ -6,10 +6,11 @@ from contextlib import aclosing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anycowork.domain.chats import ChatState
+from anycowork.domain.chats import ChatState, Turn, TurnState
 from anycowork.domain.events import EventType, Record, StreamItem, StreamSignal
 from anycowork.domain.journal import Change, Compact, RemoveChat, SetChat
 from anycowork.events.hub import Hub
@@ -17,7 +18,7 @@ from anycowork.events.stream import Streams
 from anycowork.store.sql.database import Database
 from support.reader import Client
 from support.spec import proves
-from support.stored import SOON, add_chat, held, message, note, opened, said, until, wait_for
+from support.stored import CLOCK, SOON, add_chat, body, held, message, note, opened, said, until, wait_for
 
 
 def chat_stream(database: Database, hub: Hub, client: Client, chat_id: str = "c1") -> AsyncGenerator[StreamItem, None]:
@@ -387,3 +388,46 @@ def test_reduce_of_replay_equals_reduce_of_live_however_writers_and_readers_inte
                 assert await database.store.verify_chain("c1") is None
 
     asyncio.run(play())
+
+
+@proves("EVT-1")
+async def test_a_stream_that_opens_late_begins_with_what_a_running_command_has_printed(tmp_path: Path) -> None:
+    hub, printed = Hub(), ("m2", "text-delta")
+    async with opened(tmp_path, hub.publish) as database:
+        journal = database.journal
+        await journal.write(add_chat("c1", message("m1")))
+        journal.show("c1", None, "own", "m2", 0, "one ")
+        journal.show("c1", None, "own", "m2", 4, "two ")
+        streams, late = Streams(database.store, hub, journal), Client()
+        async with asyncio.timeout(SOON), aclosing(streams.follow("c1", after=0)) as stream:
+            while printed not in late.screen.growing:
+                late.receive(await anext(stream))
+            assert late.screen.growing[printed] == "one two "
+            journal.show("c1", None, "own", "m2", 8, "three")
+            late.receive(await anext(stream))
+            assert late.screen.growing[printed] == "one two three"
+
+        await journal.write(said("m2"))
+        ended = Client()
+        await read(streams.follow("c1", after=0), ended, lambda: "m2" in ended.screen.messages)
+        assert printed not in ended.screen.growing
+        journal.show_outputs("c1", lambda record: pytest.fail("the message has it all"))
+
+
+@proves("EVT-1")
+async def test_output_of_a_turn_is_kept_for_late_readers_until_it_rests(tmp_path: Path) -> None:
+    hub = Hub()
+    async with opened(tmp_path, hub.publish) as database:
+        journal = database.journal
+        await journal.write(add_chat("c1", turn()))
+        journal.show("c1", "t1", "call", "m2", 0, "half")
+        shown: list[Record] = []
+        journal.show_outputs("c1", shown.append)
+        assert [body(record)["text"] for record in shown] == ["half"]
+        await journal.write(Change("c1", (turn(TurnState.ENDED),)))
+        journal.show_outputs("c1", shown.append)
+        assert len(shown) == 1
+
+
+def turn(state: TurnState = TurnState.RUNNING) -> Turn:
+    return Turn("t1", "c1", "actor", "person:ann", "m1", state=state, created_at=CLOCK.now())

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -89,6 +90,28 @@ def test_after_a_kill_the_leftover_file_deceives_nobody_and_the_folder_is_free(t
     assert running_server(tmp_path) is None
     with lock_data_folder(tmp_path):
         assert not (tmp_path / "server.json").exists()
+
+
+def test_folder_of_a_killed_server_is_waited_for_while_a_program_it_started_still_holds_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_folder, "_LOCK_WAIT_SECONDS", 0.0)
+    forking = HOLDER.replace("    print(", "    os.fork() or os.read(0, 1) or os._exit(0)\n    print(")
+    with subprocess.Popen(
+        [sys.executable, "-c", forking, str(tmp_path), "ready"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        assert process.stdout.readline() == b"holding\n"
+        process.kill()
+        process.wait(5)
+        assert is_locked(tmp_path)
+        with ThreadPoolExecutor(1) as pool:
+            taken = pool.submit(lambda: lock_data_folder(tmp_path).__enter__())
+            process.stdin.close()
+            assert taken.result(30).data_dir == tmp_path
 
 
 def test_a_clean_end_removes_the_file_and_frees_the_folder(tmp_path: Path) -> None:

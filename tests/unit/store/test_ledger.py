@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.errors import StorageFault
-from anycowork.domain.metering import Account, DailyUse, ExpectedUse, KeyLimits, TokenUse
+from anycowork.domain.metering import Account, DailyUsage, ExpectedUse, KeyLimits, TokenUsage
 from anycowork.store.sql import ledger
 from anycowork.store.sql.ledger import read_limits, write_limits
 from support.stored import SOON, held, opened, until
@@ -15,8 +15,8 @@ from support.stored import SOON, held, opened, until
 DATE = "2026-11-15"
 
 
-def used(prompt: int) -> DailyUse:
-    return DailyUse("k1", DATE, requests=1, prompt=prompt, last_used_at=f"{DATE}T08:00:00Z")
+def used(prompt: int) -> DailyUsage:
+    return DailyUsage("k1", DATE, requests=1, prompt=prompt, last_used_at=f"{DATE}T08:00:00Z")
 
 
 async def test_totals_know_what_is_just_being_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,8 +92,8 @@ def test_limits_are_read_leniently() -> None:
 
 
 def test_settling_gives_back_what_was_set_aside() -> None:
-    account = Account(KeyLimits(), DailyUse("k", DATE))
+    account = Account(KeyLimits(), DailyUsage("k", DATE))
     reservation = account.reserve(ExpectedUse(10, 20, bounded=True), None, date=DATE, at=0.0, now="t")
     assert account.today.reserved == 30
-    reservation.settle(TokenUse(1, 2))  # type: ignore[union-attr]
+    reservation.settle(TokenUsage(1, 2))  # type: ignore[union-attr]
     assert (account.today.reserved, account.today.tokens) == (0, 3)

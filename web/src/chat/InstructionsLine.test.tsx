@@ -30,7 +30,7 @@ afterEach(() => {
 });
 
 /** A server whose folder has this file; trusting it changes what it answers. */
-function house(file: Instructions | null) {
+function serve(file: Instructions | null) {
   const now = file && { ...file };
   const posted = vi.fn();
   vi.spyOn(api, "GET").mockImplementation((async () => ({
@@ -47,7 +47,7 @@ function house(file: Instructions | null) {
 }
 
 it("shows the content before it is trusted, trusts exactly that in this chat, and is gone then", async () => {
-  const { container, posted } = house(FOUND);
+  const { container, posted } = serve(FOUND);
   expect(await screen.findByText(/This folder has instructions for agents \(AGENTS.md\)/)).toBeTruthy();
   await expectAccessible(container);
   expect(screen.queryByText("Use tabs.")).toBeNull();
@@ -61,16 +61,16 @@ it("shows the content before it is trusted, trusts exactly that in this chat, an
 });
 
 it("is put off for this content, and asks again for another", async () => {
-  const first = house(FOUND);
+  const first = serve(FOUND);
   await userEvent.click(await screen.findByRole("button", { name: "Not now" }));
   expect(screen.queryByRole("note")).toBeNull();
   first.unmount();
-  house({ ...FOUND, state: "changed", sha256: "e".repeat(64) });
+  serve({ ...FOUND, state: "changed", sha256: "e".repeat(64) });
   expect(await screen.findByText(/have changed. They are not used/)).toBeTruthy();
 });
 
 it("says why a file cannot be used, and offers nothing to trust", async () => {
-  house({ ...FOUND, state: "unreadable", sha256: null, content: null, fault: "it is larger than 65,536 bytes" });
+  serve({ ...FOUND, state: "unreadable", sha256: null, content: null, fault: "it is larger than 65,536 bytes" });
   expect(await screen.findByText(/cannot be used: it is larger than 65,536 bytes/)).toBeTruthy();
   expect(screen.queryByRole("button", { name: "Read and trust…" })).toBeNull();
 });
@@ -78,7 +78,7 @@ it("says why a file cannot be used, and offers nothing to trust", async () => {
 it.each([null, { ...FOUND, state: "trusted" as const }])(
   "says nothing where there is nothing to decide",
   async (file) => {
-    house(file);
+    serve(file);
     await waitFor(() => expect(api.GET).toHaveBeenCalled());
     expect(screen.queryByRole("note")).toBeNull();
   },

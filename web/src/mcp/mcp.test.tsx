@@ -36,7 +36,7 @@ const SERVER = {
 };
 
 /** A server with these MCP servers; `sent` records what is asked of it. */
-function house(servers = [SERVER]) {
+function serve(servers = [SERVER]) {
   const sent = vi.fn();
   const answer =
     (method: string, data: unknown) =>
@@ -52,7 +52,7 @@ function house(servers = [SERVER]) {
 }
 
 it("names the module of a server inside this one, which only the settings remove", async () => {
-  house([
+  serve([
     { ...SERVER, transport: "module", command: null, args: [], module: "team-calendar:team_calendar:server" },
   ] as never);
   show(<McpServers />);
@@ -61,7 +61,7 @@ it("names the module of a server inside this one, which only the settings remove
 });
 
 it("shows how each server is, its tools, what is wrong and its log, as plain text", async () => {
-  house();
+  serve();
   const { container } = show(<McpServers />);
   expect(await screen.findByText("ready")).toBeTruthy();
   expect(screen.getByText("Show <b>the</b> log.")).toBeTruthy();
@@ -71,7 +71,7 @@ it("shows how each server is, its tools, what is wrong and its log, as plain tex
 });
 
 it("tests with one click and switches single tools", async () => {
-  const sent = house();
+  const sent = serve();
   show(<McpServers />);
   await userEvent.click(await screen.findByRole("button", { name: "Test git" }));
   expect(sent).toHaveBeenCalledWith("POST", "/mcp/servers/{name}/connect", undefined);
@@ -84,7 +84,7 @@ it("tests with one click and switches single tools", async () => {
 it("opens the page to sign in at, and links it for browsers that block that", async () => {
   const address = "https://far.example/authorize?state=1";
   const far = { ...SERVER, status: "failed", sign_in: "open", url: "https://far.example/mcp" };
-  house([far] as never);
+  serve([far] as never);
   vi.spyOn(api, "POST").mockResolvedValue({ data: { address }, response: new Response() } as never);
   const opened = vi.spyOn(window, "open").mockReturnValue(null);
   const { container } = show(<McpServers />);
@@ -97,7 +97,7 @@ it("opens the page to sign in at, and links it for browsers that block that", as
 });
 
 it("adds a well-known server from the catalogue", async () => {
-  const sent = house([]);
+  const sent = serve([]);
   show(<McpServers />);
   await userEvent.click(await screen.findByRole("button", { name: "time" }));
   await userEvent.click(screen.getByRole("button", { name: "Add and test" }));

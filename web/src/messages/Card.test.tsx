@@ -68,7 +68,7 @@ it("says in one line that a plan was approved", () => {
 });
 
 // proves UI-2/9
-it("shows what the house says went wrong as an error", () => {
+it("shows what the server says went wrong as an error", () => {
   card({
     role: "system",
     content: "The model does not answer.",

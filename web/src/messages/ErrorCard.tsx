@@ -8,7 +8,7 @@ const ADVICE: Record<string, string> = {
   provider_unreachable: t.startTheModelsServerOr,
 };
 
-/** What went wrong, in the house's own words, and the way out. */
+/** What went wrong, in the server's own words, and the way out. */
 export function ErrorCard({ message, fault }: { message: Message; fault: Fault }) {
   const advice = ADVICE[fault.code];
   return (

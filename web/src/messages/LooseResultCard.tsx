@@ -4,7 +4,7 @@ import { Fold } from "../ui/Fold";
 import type { Message, ToolResult } from "../wire/nouns";
 import { ToolResultCard } from "./ToolResultCard";
 
-/** A result without its call: mostly the house telling the model what was wrong with its reply. */
+/** A result without its call: mostly the server telling the model what was wrong with its reply. */
 export function LooseResultCard({ message, result }: { message: Message; result: ToolResult }) {
   return (
     <Fold

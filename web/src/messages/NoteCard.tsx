@@ -3,7 +3,7 @@ import { t } from "../texts/chat";
 import { clock } from "../ui/times";
 import { loose, type Message } from "../wire/nouns";
 
-/** What the house itself says: short, and nobody's role. */
+/** What the server itself says: short, and nobody's role. */
 export function NoteCard({ message }: { message: Message }) {
   const missed = loose(message.payload)["not_found"];
   return (

@@ -20,7 +20,7 @@ const PLUGINS = [
 ];
 
 /** A server that has these plugins and switches them as it is told. */
-function house(plugins = PLUGINS) {
+function serve(plugins = PLUGINS) {
   const put = vi.fn();
   let found = plugins;
   vi.spyOn(api, "GET").mockImplementation((async () => ({
@@ -40,7 +40,7 @@ function house(plugins = PLUGINS) {
 }
 
 it("says which plugins there are, what they bring and what is wrong", async () => {
-  house();
+  serve();
   const { container } = show(<Plugins />);
   expect(await screen.findByText("1 tool")).toBeTruthy();
   expect(screen.getByText("not installed")).toBeTruthy();
@@ -50,7 +50,7 @@ it("says which plugins there are, what they bring and what is wrong", async () =
 });
 
 it("switches one on and off and leaves the others as they are", async () => {
-  const put = house();
+  const put = serve();
   show(<Plugins />);
   await userEvent.click(await screen.findByRole("button", { name: "words: turn on" }));
   expect(put).toHaveBeenLastCalledWith({ plugins: ["charts", "gone", "words"] });
@@ -61,7 +61,7 @@ it("switches one on and off and leaves the others as they are", async () => {
 });
 
 it("says how one comes here while there is none", async () => {
-  house([]);
+  serve([]);
   show(<Plugins />);
   expect(await screen.findByText(/No plugin is installed/)).toBeTruthy();
 });

@@ -10,7 +10,7 @@ const FILE = { kind: "workflow", path: ".anycowork/workflows/release.md", sha256
 afterEach(() => vi.restoreAllMocks());
 
 /** A server whose one folder supplies a file that may change under the page. */
-function house() {
+function serve() {
   const now = { ...FILE };
   const posted = vi.fn();
   vi.spyOn(api, "GET").mockImplementation((async () => ({
@@ -31,7 +31,7 @@ function house() {
 }
 
 it("shows what a folder supplies, trusts exactly that, and takes it back", async () => {
-  const { posted } = house();
+  const { posted } = serve();
   const { container } = show(<Workspaces />);
   expect(await screen.findByText("not trusted: it is not used")).toBeTruthy();
   await expectAccessible(container);
@@ -43,7 +43,7 @@ it("shows what a folder supplies, trusts exactly that, and takes it back", async
 });
 
 it("asks again when the file changed before it was trusted", async () => {
-  const { now } = house();
+  const { now } = serve();
   show(<Workspaces />);
   const trust = await screen.findByRole("button", { name: "Trust this content" });
   now.sha256 = "c".repeat(64);

@@ -111,6 +111,19 @@ describe("a chat's view", () => {
     expect(after(...printed, event("turn-ended", 3, { reason: "stopped" })).printed).toEqual({});
   });
 
+  it("fills what a late or broken stream missed of an output with what comes again from its start", () => {
+    const own = (seq: number, offset: number, text: string) =>
+      event("text-delta", seq, { message_id: "r", call_id: "c", turn_id: null, offset, text });
+    expect(after(own(1, 4, "two\n"), own(2, 0, "one\ntwo\n")).ownPrinted["c"]).toEqual({
+      text: "one\ntwo\n",
+      length: 8,
+    });
+    expect(after(own(1, 0, "one\n"), own(2, 8, "three"), own(3, 0, "one\ntwo\nthree")).ownPrinted["c"]?.text).toBe(
+      "one\ntwo\nthree",
+    );
+    expect(after(own(1, 0, "one\n"), own(2, 0, "one\n")).ownPrinted["c"]?.text).toBe("one\n");
+  });
+
   it("drops the draft when its message has come, or the call it turned out to be", () => {
     const delta = event("reasoning-delta", 1, { message_id: "m", offset: 0, text: "hm" });
     const call = message({ id: "other", message_type: "tool_call" });

@@ -393,7 +393,8 @@ function withDelta(drafts: readonly Draft[], delta: Delta): readonly Draft[] {
 function extended(said: Said, { offset, text: piece }: Delta): Said {
   const pieceLength = codePoints(piece);
   if (offset === said.length) return { text: said.text + piece, length: said.length + pieceLength };
-  if (offset + pieceLength <= said.length) return said;
+  const isWhole = said.length === codePoints(said.text);
+  if (isWhole && offset + pieceLength <= said.length) return said;
   const kept = offset < said.length ? [...said.text].slice(0, offset).join("") : said.text;
   return { text: kept + piece, length: Math.max(offset, 0) + pieceLength };
 }

@@ -7,7 +7,7 @@ function over(...line: ("lost" | "answered")[]) {
   const keys: (string | null)[] = [];
   let now = 0;
   const client = createClient<Record<string, never>>({
-    baseUrl: "http://house",
+    baseUrl: "http://server",
     fetch: async (request) => {
       keys.push(request.headers.get("Idempotency-Key"));
       if (line.shift() === "lost") throw new TypeError("the line is down");

@@ -1,4 +1,4 @@
-/** A name that nothing else has. A page over plain HTTP is given no `randomUUID`, and a house of one's own is often reached that way. */
+/** A name that nothing else has. A page over plain HTTP is given no `randomUUID`, and a server at home is often reached that way. */
 export function unique(): string {
   return (
     crypto.randomUUID?.() ??

@@ -29,7 +29,7 @@ from anycowork.chats.service_ports import LiveAnswerPort, UpstreamPort, Upstream
 from anycowork.domain import principals
 from anycowork.domain.errors import AnyCoworkError, NotFound, RequestFault
 from anycowork.domain.limited_requests import LimitedRequest, read_limited, with_bounds
-from anycowork.domain.metering import TokenUse
+from anycowork.domain.metering import TokenUsage
 from anycowork.domain.provider_errors import NoAnswerInTime, ProviderFault
 from anycowork.domain.values import value
 
@@ -140,7 +140,7 @@ async def _forward(line: UpstreamPort, sent: _Sent, send: Send, metered: Metered
         answer = await line.post(sent.path, sent.body, sent.headers)
     except ProviderFault as fault:
         if metered and not isinstance(fault, NoAnswerInTime):  # it may have been at work all the while
-            metered.settle(TokenUse())
+            metered.settle(TokenUsage())
         raise
     async with aclosing(answer):
         try:

@@ -11,7 +11,16 @@ from typing import assert_never
 import msgspec
 
 from anycowork.domain.errors import KeyLimitReached, KeyUsedUp
-from anycowork.domain.metering import NANOS, Account, ExceededLimit, ExpectedUse, KeyLimit, Price, Reservation, TokenUse
+from anycowork.domain.metering import (
+    NANOS,
+    Account,
+    ExceededLimit,
+    ExpectedUse,
+    KeyLimit,
+    Price,
+    Reservation,
+    TokenUsage,
+)
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.store_ports import KeyLedger
@@ -77,7 +86,7 @@ class Metered:
         self.expected = reservation.granted
         self.used = reservation.granted
 
-    def settle(self, used: TokenUse) -> None:
+    def settle(self, used: TokenUsage) -> None:
         self.used = used
 
 

@@ -13,7 +13,7 @@ from anycowork.api.schemas.keys import KeyList, NewKey
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json
-from anycowork.domain.metering import NANOS, DailyUse, KeyLimits
+from anycowork.domain.metering import NANOS, DailyUsage, KeyLimits
 from anycowork.domain.principals import Principal, PrincipalKind
 
 routes = Router(tags=["keys"])
@@ -50,7 +50,7 @@ async def list_keys(principal: Manager, services: ServicesDep) -> Response:
             holder.created_at,
             holder.limits,
             today=await services.access.ledger.day(holder.principal.id, today),
-            total=totals.get(holder.principal.id, DailyUse(holder.principal.id, "")),
+            total=totals.get(holder.principal.id, DailyUsage(holder.principal.id, "")),
             priced=priced,
         )
         for holder in holders
@@ -62,7 +62,7 @@ async def list_keys(principal: Manager, services: ServicesDep) -> Response:
 async def make_key(wanted: NewKeyRequest, principal: Manager, services: ServicesDep) -> Response:
     word = new_client_key()
     holder = Principal(id=services.clock.new_id(), kind=PrincipalKind.CLIENT_KEY, name=wanted.name)
-    limits, unused = wanted.limits.read() if wanted.limits else KeyLimits(), DailyUse(holder.id, "")
+    limits, unused = wanted.limits.read() if wanted.limits else KeyLimits(), DailyUsage(holder.id, "")
     created_at = await services.access.keys.add(holder, key_hash=key_hash(word), limits=limits)
     shown = _shown(
         holder, created_at, limits, today=unused, total=unused, priced=services.models.upstreams.any_prices()
@@ -78,7 +78,7 @@ async def revoke_key(key_id: str, principal: Manager, services: ServicesDep) -> 
 
 
 def _shown(
-    holder: Principal, created_at: str, limits: KeyLimits, *, today: DailyUse, total: DailyUse, priced: bool
+    holder: Principal, created_at: str, limits: KeyLimits, *, today: DailyUsage, total: DailyUsage, priced: bool
 ) -> Json:
     return {
         "id": holder.id,
@@ -96,7 +96,7 @@ def _shown(
     }
 
 
-def _usage(day: DailyUse) -> Json:
+def _usage(day: DailyUsage) -> Json:
     return {
         "requests": day.requests,
         "prompt_tokens": day.prompt,
@@ -109,7 +109,7 @@ def _usage(day: DailyUse) -> Json:
     }
 
 
-def _hint(limits: KeyLimits, today: DailyUse, *, priced: bool) -> str | None:
+def _hint(limits: KeyLimits, today: DailyUsage, *, priced: bool) -> str | None:
     if limits.spend_per_day is None or (priced and not today.unpriced):
         return None
     return (

@@ -19,7 +19,7 @@ _SCRIPTS: dict[str, Callable[[str], bool]] = {"sed": is_plain_sed, "awk": is_pla
 
 
 @value
-class Doubt:
+class UncoveredWord:
     """A word that ` *` does not cover. A pattern must name all words up to and including `until`. `is_known`: the program is listed."""
 
     until: int
@@ -47,11 +47,11 @@ class Verb:
     bundle: str = ""
 
 
-def doubts_about(name: str, words: Sequence[Word]) -> tuple[Doubt, ...]:
+def uncovered_words(name: str, words: Sequence[Word]) -> tuple[UncoveredWord, ...]:
     """Return the words of this command, from the second on, that a rule with ` *` does not cover."""
     verb = verbs().get(name)
     if verb is None:
-        return _doubts_about_unknown(name, words)
+        return _uncovered_by_unknown(name, words)
     return () if verb.covers_any else tuple(_Checker(name, verb, words).check())
 
 
@@ -65,9 +65,11 @@ def may_run_input(name: str, words: Sequence[Word]) -> bool:
     return at >= len(values) or may_run_input(values[at], words[at:])
 
 
-def _doubts_about_unknown(name: str, words: Sequence[Word]) -> tuple[Doubt, ...]:
+def _uncovered_by_unknown(name: str, words: Sequence[Word]) -> tuple[UncoveredWord, ...]:
     why = f"the options of '{name[:40]}' are not known"
-    return tuple(Doubt(at, why, is_known=False) for at, word in enumerate(words) if at and not _is_operand(word))
+    return tuple(
+        UncoveredWord(at, why, is_known=False) for at, word in enumerate(words) if at and not _is_operand(word)
+    )
 
 
 @lru_cache(maxsize=1)
@@ -116,27 +118,27 @@ class _Checker:
     def __init__(self, name: str, verb: Verb, words: Sequence[Word]) -> None:
         self.name, self.verb, self.words = name, verb, words
         self.without, self.passes_on = verb.without, verb.passes_on
-        self.doubts: list[Doubt] = []
+        self.uncovered: list[UncoveredWord] = []
         self.script_pending = verb.script is not None
         self.only_operands = False
 
-    def check(self) -> list[Doubt]:
+    def check(self) -> list[UncoveredWord]:
         at = 1
         while at < len(self.words):
             at = self._word(at)
-        return self.doubts
+        return self.uncovered
 
     def _word(self, at: int) -> int:
         """Check this word and return the position of the next one."""
         word, verb = self.words[at], self.verb
         if word.certain and self.without and self.without in word.value:
-            return self._doubt(at, f"'{word.value[:40]}' can name what '{self.name}' runs")
+            return self._mark_uncovered(at, f"'{word.value[:40]}' can name what '{self.name}' runs")
         if at == 1 and verb.bundle and _is_operand(word):
             known = word.certain and set(word.value) <= set(verb.bundle)
             return (
                 at + 1
                 if known
-                else self._doubt(at, f"the letters '{word.value[:40]}' of '{self.name}' are not all known")
+                else self._mark_uncovered(at, f"the letters '{word.value[:40]}' of '{self.name}' are not all known")
             )
         if (
             self.only_operands
@@ -145,7 +147,7 @@ class _Checker:
         ):
             return self._operand(at)
         if not word.certain:
-            return self._doubt(at, f"'{word.value[:40]}' may become an option when it runs")
+            return self._mark_uncovered(at, f"'{word.value[:40]}' may become an option when it runs")
         if word.value == "--" and self.passes_on:
             return self._another_program(at, "the program after '--'")
         if word.value == "--":
@@ -165,8 +167,8 @@ class _Checker:
 
     def _another_program(self, at: int, name: str) -> int:
         """The words from here on belong to an unknown program."""
-        found = _doubts_about_unknown(name, self.words[at:])
-        self.doubts += [Doubt(doubt.until + at, doubt.why, is_known=False) for doubt in found]
+        found = _uncovered_by_unknown(name, self.words[at:])
+        self.uncovered += [UncoveredWord(one.until + at, one.why, is_known=False) for one in found]
         return len(self.words)
 
     def _subcommand(self, at: int) -> int:
@@ -174,7 +176,7 @@ class _Checker:
         verb = (self.verb.subs or {}).get(word.value) if word.certain else None
         if verb is None:
             self.verb = Verb()
-            return self._doubt(at, f"'{self.name} {word.value[:40]}' is not known")
+            return self._mark_uncovered(at, f"'{self.name} {word.value[:40]}' is not known")
         self.name, self.verb = f"{self.name} {word.value}", verb
         return at + 1
 
@@ -195,13 +197,13 @@ class _Checker:
             return at + 1
         if self._has_joined_value(option):
             return at + 1
-        return self._doubt(at, f"the option '{option[:40]}' of '{self.name}' is not known to be harmless")
+        return self._mark_uncovered(at, f"the option '{option[:40]}' of '{self.name}' is not known to be harmless")
 
     def _module(self, at: int) -> int:
         if at >= len(self.words) or not self.words[at].certain:
-            return self._doubt(min(at, len(self.words) - 1), f"which module '{self.name}' runs is not known")
-        found = doubts_about(self.words[at].value, self.words[at:])
-        self.doubts += [Doubt(doubt.until + at, doubt.why, is_known=doubt.is_known) for doubt in found]
+            return self._mark_uncovered(min(at, len(self.words) - 1), f"which module '{self.name}' runs is not known")
+        found = uncovered_words(self.words[at].value, self.words[at:])
+        self.uncovered += [UncoveredWord(one.until + at, one.why, is_known=one.is_known) for one in found]
         return len(self.words)
 
     def _after_run(self, at: int) -> int:
@@ -216,9 +218,9 @@ class _Checker:
             return at + 1
         following = self.words[at + 1]
         if not following.single or not (_is_operand(following) or following.value.lstrip("-+").isdigit()):
-            return self._doubt(at + 1, f"'{following.value[:40]}' may be read as an option")
+            return self._mark_uncovered(at + 1, f"'{following.value[:40]}' may be read as an option")
         if following.certain and self.without and self.without in following.value:
-            return self._doubt(at + 1, f"'{following.value[:40]}' can name what '{self.name}' runs")
+            return self._mark_uncovered(at + 1, f"'{following.value[:40]}' can name what '{self.name}' runs")
         if option in self.verb.scripts_in:
             self._check_script(at + 1, following.value if following.certain else None)
         return at + 2
@@ -226,7 +228,7 @@ class _Checker:
     def _check_script(self, at: int, text: str | None) -> None:
         self.script_pending = False
         if not text or not _SCRIPTS[self.verb.script or "sed"](text):
-            self._doubt(at, f"the script of '{self.name}' may run programs or write files")
+            self._mark_uncovered(at, f"the script of '{self.name}' may run programs or write files")
 
     def _is_bundle(self, option: str) -> bool:
         """Whether the option is like `-la` or `-j4`: every letter is a flag, perhaps followed by a number."""
@@ -245,10 +247,10 @@ class _Checker:
             return False
         return option[:2] in self.verb.valued
 
-    def _doubt(self, at: int, why: str) -> int:
-        """Record a doubt about this word; an option may take the next word as its value."""
+    def _mark_uncovered(self, at: int, why: str) -> int:
+        """Record this word as uncovered; an option may take the next word as its value."""
         until = at if _is_operand(self.words[at]) else min(at + 1, len(self.words) - 1)
-        self.doubts.append(Doubt(until, why, is_known=True))
+        self.uncovered.append(UncoveredWord(until, why, is_known=True))
         return at + 1
 
 

@@ -33,11 +33,11 @@ class ParsedCommand:
     moves: bool = False  # it changes folders, so that relative paths mean something else
 
     @property
-    def doubt(self) -> str | None:
+    def uncovered_reason(self) -> str | None:
         """The first reason why a rule with ` *` may not cover the command."""
         every = [part for top in self.parts for part in top.all()]
         only = next((part.whole_text_only for part in every if part.whole_text_only), None)
-        return only or next((doubt.why for part in every for doubt in part.doubts), None)
+        return only or next((one.why for part in every for one in part.uncovered), None)
 
 
 @lru_cache(maxsize=512)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from anycowork.permissions.shell.options import Doubt
+from anycowork.permissions.shell.options import UncoveredWord
 from anycowork.permissions.shell.shellwords import Unanalyzable, Word
 
 # fmt: off
@@ -21,14 +21,14 @@ _HARMLESS_VARIABLES = frozenset({
 # fmt: on
 
 
-def doubts_about_variables(words: Sequence[Word]) -> tuple[Doubt, ...]:
+def uncovered_variables(words: Sequence[Word]) -> tuple[UncoveredWord, ...]:
     """Return the assignments that a rule with ` *` does not cover. Raises: Unanalyzable for a variable that decides which programs run."""
     found = []
     for at, word in enumerate(words):
         name = word.value.partition("=")[0]
         _require_no_rebinding(name)
         if name not in _HARMLESS_VARIABLES:
-            found.append(Doubt(at, f"it sets {name[:40]}, which may change what a program runs", is_known=True))
+            found.append(UncoveredWord(at, f"it sets {name[:40]}, which may change what a program runs", is_known=True))
     return tuple(found)
 
 

@@ -3,7 +3,7 @@
 from anycowork.domain.errors import Invalid
 from anycowork.domain.rules import Effect, Rule
 from anycowork.permissions.rule_matcher import CommandPattern, command_pattern
-from anycowork.permissions.shell.options import doubts_about, verbs
+from anycowork.permissions.shell.options import uncovered_words, verbs
 from anycowork.permissions.shell.shellwords import Word
 
 # fmt: off
@@ -32,7 +32,7 @@ def check_command_pattern(rule: Rule) -> list[str]:
 def _warn_of_options(pattern: CommandPattern) -> list[str]:
     words = [Word(word, certain=True) for word in (*(pattern.words or ()), "operand")]
     name = words[0].value
-    if any(doubt.until >= len(words) - 1 for doubt in doubts_about(name, words)):
+    if any(one.until >= len(words) - 1 for one in uncovered_words(name, words)):
         return [
             f"This rule matches only '{' '.join(pattern.words or ())}' itself, because more words may run any program."
         ]

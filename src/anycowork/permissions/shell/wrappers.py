@@ -10,32 +10,32 @@ from typing import Protocol
 
 from anycowork.domain.values import value
 from anycowork.permissions.shell.builtins import require_plain_builtin
-from anycowork.permissions.shell.options import Doubt, doubts_about, may_run_input, verbs
+from anycowork.permissions.shell.options import UncoveredWord, may_run_input, uncovered_words, verbs
 from anycowork.permissions.shell.shellwords import Unanalyzable, Word
-from anycowork.permissions.shell.variables import doubts_about_variables
+from anycowork.permissions.shell.variables import uncovered_variables
 
 
-class Transparency(Enum):
-    """Whether allowing the inner command allows the wrapper too."""
+class InnerExecution(Enum):
+    """How a wrapper runs its inner command. If UNCHANGED, a rule that allows the inner command allows the wrapper too."""
 
-    YES = "it runs the same command, only at another time or priority"
-    NO = "it runs it with other rights, variables or input"
+    UNCHANGED = "it runs the same command, only at another time or priority"
+    CHANGED = "it runs it with other rights, variables or input"
 
 
 @value
 class CommandPart:
     """One simple command. The first `known` words are certain; `at` is where the words of the inner command begin.
 
-    A rule with ` *` must name every word in `doubts`. `whole_text_only` is the reason why only a rule with the whole text allows it.
+    A rule with ` *` must name every word in `uncovered`. `whole_text_only` is the reason why only a rule with the whole text allows it.
     """
 
     words: tuple[str, ...]
     known: int
     inside: tuple["CommandPart", ...] = ()
     at: int = 10**6
-    transparency: Transparency = Transparency.NO
+    inner_execution: InnerExecution = InnerExecution.CHANGED
     unanalyzable: str | None = None
-    doubts: tuple[Doubt, ...] = ()
+    uncovered: tuple[UncoveredWord, ...] = ()
     whole_text_only: str | None = None
 
     @property
@@ -89,7 +89,7 @@ class _Options:
     flags: str
     valued: str = ""
     before: int = 0
-    transparency: Transparency = Transparency.YES
+    inner_execution: InnerExecution = InnerExecution.UNCHANGED
 
 
 _WRAPPERS = {
@@ -101,14 +101,16 @@ _WRAPPERS = {
     "time": _Options("-p"),
     "stdbuf": _Options("", "-i -o -e --input --output --error"),
     "command": _Options("-p"),
-    "busybox": _Options("", transparency=Transparency.NO),
+    "busybox": _Options("", inner_execution=InnerExecution.CHANGED),
     "env": _Options("", "-u --unset"),
     "xargs": _Options(
         "-0 -r -t -x --null --no-run-if-empty --verbose --exit",
         "-n -P -L -d -s -I --max-args --max-procs --max-lines --delimiter",
     ),
-    "sudo": _Options("-n -E -H -S -b -k", "-u -g -p -C --user --group --prompt", transparency=Transparency.NO),
-    "doas": _Options("-n", "-u -C", transparency=Transparency.NO),
+    "sudo": _Options(
+        "-n -E -H -S -b -k", "-u -g -p -C --user --group --prompt", inner_execution=InnerExecution.CHANGED
+    ),
+    "doas": _Options("-n", "-u -C", inner_execution=InnerExecution.CHANGED),
 }
 
 
@@ -116,12 +118,14 @@ def part_of(words: Sequence[Word], assigned: int, parse: Parse, depth: int = 0, 
     """Return the command of these words with its inner commands. The first `assigned` words set variables for it."""
     whole = CommandPart.plain(words)
     try:
-        doubts = doubts_about_variables(words[:assigned])
+        uncovered = uncovered_variables(words[:assigned])
         if assigned == len(words):
-            return replace(whole, doubts=doubts)
+            return replace(whole, uncovered=uncovered)
         if assigned:
             inner = part_of(words[assigned:], 0, parse, depth + 1, is_fed=is_fed)
-            return CommandPart(whole.words, whole.known, (inner,), assigned, Transparency.NO, doubts=doubts)
+            return CommandPart(
+                whole.words, whole.known, (inner,), assigned, InnerExecution.CHANGED, uncovered=uncovered
+            )
         return _unwrapped(whole, words, parse, depth, is_fed=is_fed)
     except Unanalyzable as fault:
         return CommandPart.plain(words, unanalyzable=fault.why)
@@ -174,29 +178,27 @@ def _unwrapped(whole: CommandPart, words: Sequence[Word], parse: Parse, depth: i
 
 
 def _checked(whole: CommandPart, words: Sequence[Word], *, is_fed: bool) -> CommandPart:
-    """Return a program that is not a wrapper, with the doubts about its arguments."""
+    """Return a program that is not a wrapper, with the uncovered words among its arguments."""
     name = whole.name
     if name == "export":
-        return replace(whole, doubts=_shifted(doubts_about_variables(words[1:]), 1))
-    doubts, base = doubts_about(name, words), _base(name)
+        return replace(whole, uncovered=_shifted(uncovered_variables(words[1:]), 1))
+    uncovered, base = uncovered_words(name, words), _base(name)
     if base != name:  # /usr/bin/git may be git, with git's options
-        doubts += tuple(doubt for doubt in doubts_about(base, words) if doubt.is_known)
+        uncovered += tuple(one for one in uncovered_words(base, words) if one.is_known)
     only = None
-    if is_fed and (may_run_input(name, words) or any(doubt.is_known for doubt in doubts)):
+    if is_fed and (may_run_input(name, words) or any(one.is_known for one in uncovered)):
         only = f"'{name[:40]}' is given input, and it is not known whether it only reads it"
-    if any(not word.certain and not word.single and "$" not in word.value for word in _doubtful(words, doubts)):
+    if any(not word.certain and not word.single and "$" not in word.value for word in _words_around(words, uncovered)):
         raise Unanalyzable(f"a file's name may become an option of '{name[:40]}' (a '*' or '?' at the start of a word)")
-    return replace(whole, doubts=doubts, whole_text_only=only)
+    return replace(whole, uncovered=uncovered, whole_text_only=only)
 
 
-def _doubtful(words: Sequence[Word], doubts: Sequence[Doubt]) -> list[Word]:
-    return [
-        word for doubt in doubts for word in words[max(0, doubt.until - 1) : doubt.until + 1] if not word.is_operand
-    ]
+def _words_around(words: Sequence[Word], uncovered: Sequence[UncoveredWord]) -> list[Word]:
+    return [word for one in uncovered for word in words[max(0, one.until - 1) : one.until + 1] if not word.is_operand]
 
 
-def _shifted(doubts: Sequence[Doubt], by: int) -> tuple[Doubt, ...]:
-    return tuple(replace(doubt, until=doubt.until + by) for doubt in doubts)
+def _shifted(uncovered: Sequence[UncoveredWord], by: int) -> tuple[UncoveredWord, ...]:
+    return tuple(replace(one, until=one.until + by) for one in uncovered)
 
 
 def _wrapped(
@@ -206,14 +208,16 @@ def _wrapped(
     if base == "command" and len(words) > 1 and words[1].value in ("-v", "-V"):
         return whole
     at = _after_options(words, options)
-    transparency = options.transparency if whole.name == base else Transparency.NO  # ./timeout may be any program
-    doubts: tuple[Doubt, ...] = ()
+    inner_execution = (
+        options.inner_execution if whole.name == base else InnerExecution.CHANGED
+    )  # ./timeout may be any program
+    uncovered: tuple[UncoveredWord, ...] = ()
     if base in ("env", "sudo"):
-        transparency = Transparency.NO if at > 1 else transparency
+        inner_execution = InnerExecution.CHANGED if at > 1 else inner_execution
         start = at
         while at < len(words) and "=" in words[at].value:
-            at, transparency = at + 1, Transparency.NO
-        doubts = _shifted(doubts_about_variables(words[start:at]), start)
+            at, inner_execution = at + 1, InnerExecution.CHANGED
+        uncovered = _shifted(uncovered_variables(words[start:at]), start)
     if not all(word.certain for word in words[1:at]):
         raise Unanalyzable(f"which program '{whole.name}' runs is only known when it runs")
     if at >= len(words):
@@ -221,9 +225,11 @@ def _wrapped(
     inner = _with_input(words, at) if base == "xargs" else words[at:]
     part = part_of(inner, 0, parse, depth + 1, is_fed=is_fed and base != "xargs")
     only = None
-    if base == "xargs" and any(doubt.until >= len(words) - at for doubt in part.doubts):
+    if base == "xargs" and any(one.until >= len(words) - at for one in part.uncovered):
         only = "what xargs reads may become an option of the program that it runs"
-    return CommandPart(whole.words, whole.known, (part,), at, transparency, doubts=doubts, whole_text_only=only)
+    return CommandPart(
+        whole.words, whole.known, (part,), at, inner_execution, uncovered=uncovered, whole_text_only=only
+    )
 
 
 def _with_input(words: Sequence[Word], at: int) -> list[Word]:
@@ -281,7 +287,7 @@ def _shell(whole: CommandPart, words: Sequence[Word], parse: Parse, *, is_fed: b
     if at < len(words) and not words[at].certain:  # it may be empty, and the next word an option
         raise Unanalyzable("what the shell runs is only known when it runs")
     only = f"'{whole.name}' runs what it is given to read" if reads_input or at >= len(words) else None
-    return replace(whole, doubts=doubts_about(whole.name, words), whole_text_only=only)
+    return replace(whole, uncovered=uncovered_words(whole.name, words), whole_text_only=only)
 
 
 def _shell_text(whole: CommandPart, words: Sequence[Word], at: int, parse: Parse, *, is_fed: bool) -> CommandPart:
@@ -294,9 +300,11 @@ def _shell_text(whole: CommandPart, words: Sequence[Word], at: int, parse: Parse
         return CommandPart(whole.words, whole.known, inner.parts, unanalyzable=inner.unanalyzable)
     if inner.writes or inner.reads:
         raise Unanalyzable("the shell inside it redirects to or from files")
-    transparency = Transparency.YES if whole.name in _SHELLS and len(words) == at + 1 else Transparency.NO
+    inner_execution = (
+        InnerExecution.UNCHANGED if whole.name in _SHELLS and len(words) == at + 1 else InnerExecution.CHANGED
+    )
     only = "the shell inside it is given input" if is_fed else None
-    return CommandPart(whole.words, whole.known, inner.parts, transparency=transparency, whole_text_only=only)
+    return CommandPart(whole.words, whole.known, inner.parts, inner_execution=inner_execution, whole_text_only=only)
 
 
 def _find(whole: CommandPart, words: Sequence[Word], parse: Parse, depth: int) -> CommandPart:
@@ -312,4 +320,4 @@ def _find(whole: CommandPart, words: Sequence[Word], parse: Parse, depth: int) -
         run = [Word(word.value, word.certain and "{}" not in word.value) for word in words[at + 1 : ends[0]]]
         inside.append(part_of(run, 0, parse, depth + 1))
         at = ends[0] + 1
-    return CommandPart(whole.words, whole.known, tuple(inside), doubts=doubts_about("find", words))
+    return CommandPart(whole.words, whole.known, tuple(inside), uncovered=uncovered_words("find", words))

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from anycowork.domain.messages import Json
-from anycowork.domain.metering import Price, TokenUse, price_of
+from anycowork.domain.metering import Price, TokenUsage, price_of
 from anycowork.domain.provider_errors import BrokenStream, NoAnswerInTime, ProviderFault, RejectedRequest
 from anycowork.providers.http.http1 import ConnectionBroken, HeaderPair, Http1Connection, Http1Pool
 from anycowork.providers.model_list import read_entries
@@ -193,7 +193,7 @@ class LiveAnswer:
             raise BrokenStream(f"The connection to {self._name} was lost in the middle of its answer.") from None
         self._complete = True
 
-    def used(self, expected: TokenUse, *, in_full: bool = False) -> TokenUse:
+    def used(self, expected: TokenUsage, *, in_full: bool = False) -> TokenUsage:
         return self._watch.used(expected, complete=self._complete, in_full=in_full)
 
     async def aclose(self) -> None:

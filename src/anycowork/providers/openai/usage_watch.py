@@ -11,7 +11,7 @@ from json import JSONDecoder
 
 import msgspec
 
-from anycowork.domain.metering import TokenUse
+from anycowork.domain.metering import TokenUsage
 
 KEPT_BYTES = 64 * 1024
 MAX_INFLATED = 64 * 1024 * 1024
@@ -57,28 +57,28 @@ class UsageWatch:
         while self._kept_bytes - len(self._kept[0]) >= KEPT_BYTES:
             self._kept_bytes -= len(self._kept.popleft())
 
-    def used(self, expected: TokenUse, *, complete: bool, in_full: bool = False) -> TokenUse:
+    def used(self, expected: TokenUsage, *, complete: bool, in_full: bool = False) -> TokenUsage:
         """Returns the usage that the answer names, or else an estimate; a refusal uses nothing.
 
         `in_full`: usage that no complete answer named counts as everything expected, and more if more was seen.
         """
         if not 200 <= self._status < 300 or self._status == 204:
-            return TokenUse()
+            return TokenUsage()
         if self._sealed:
             return expected
         kept = b"".join(self._kept)
         found = read_usage(kept, whole=self._seen == self._kept_bytes, streamed=self._streamed) if kept else None
         if in_full and (found is None or not complete):
-            return self._at_least(expected, found or TokenUse())
+            return self._at_least(expected, found or TokenUsage())
         if found is not None:
             return found
         if not (self._streamed or complete):
             return expected
-        return TokenUse(expected.prompt, self._estimated() if expected.completion else 0, estimated=True)
+        return TokenUsage(expected.prompt, self._estimated() if expected.completion else 0, estimated=True)
 
-    def _at_least(self, expected: TokenUse, reported: TokenUse) -> TokenUse:
+    def _at_least(self, expected: TokenUsage, reported: TokenUsage) -> TokenUsage:
         seen = self._estimated() if expected.completion else 0
-        return TokenUse(
+        return TokenUsage(
             max(expected.prompt, reported.prompt), max(expected.completion, reported.completion, seen), estimated=True
         )
 
@@ -135,7 +135,7 @@ class _Usage(msgspec.Struct):
     input_tokens_details: _Cached | None = None
     output_tokens_details: _Reasoning | None = None
 
-    def used(self) -> TokenUse | None:
+    def used(self) -> TokenUsage | None:
         prompt, completion = (
             _first(self.prompt_tokens, self.input_tokens),
             _first(self.completion_tokens, self.output_tokens),
@@ -146,7 +146,7 @@ class _Usage(msgspec.Struct):
             self.prompt_tokens_details or self.input_tokens_details,
             self.completion_tokens_details or self.output_tokens_details,
         )
-        return TokenUse(
+        return TokenUsage(
             prompt=max(0, prompt or 0),
             completion=max(0, completion or 0),
             cached=max(0, (kept.cached_tokens if kept else None) or self.prompt_cache_hit_tokens or 0),
@@ -171,7 +171,7 @@ _USAGE = msgspec.json.Decoder(_Usage)
 _KEY = re.compile(rb'"usage"\s*:\s*(?=\{)')
 
 
-def read_usage(kept: bytes, *, whole: bool, streamed: bool) -> TokenUse | None:
+def read_usage(kept: bytes, *, whole: bool, streamed: bool) -> TokenUsage | None:
     """Returns the last usage in these final bytes of an answer; None if there is none."""
     if b'"usage"' not in kept:
         return None
@@ -183,7 +183,7 @@ def read_usage(kept: bytes, *, whole: bool, streamed: bool) -> TokenUse | None:
     return None if whole else _usage_at_end(kept)
 
 
-def _usage_in(text: bytes) -> TokenUse | None:
+def _usage_in(text: bytes) -> TokenUsage | None:
     try:
         decoded = _COMPLETION.decode(text)
     except (ValueError, RecursionError):
@@ -192,7 +192,7 @@ def _usage_in(text: bytes) -> TokenUse | None:
     return next((found for place in places if place and (found := place.used())), None)
 
 
-def _usage_at_end(kept: bytes) -> TokenUse | None:
+def _usage_at_end(kept: bytes) -> TokenUsage | None:
     """Searches the rest of an object whose start is missing. In a text that mentions usage, quotes are escaped."""
     for place in reversed(list(_KEY.finditer(kept))):
         rest = kept[place.end() :].decode("utf-8", "replace")

@@ -1,7 +1,7 @@
 """Imports old chat files leniently: keeps everything readable as it is and reports everything else. Nothing is lost silently."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +14,7 @@ from anycowork.domain.audit import START
 from anycowork.domain.chats import Autonomy, Chat, ChatConfig
 from anycowork.domain.events import EventType, NewEvent
 from anycowork.domain.journal import AddChat
-from anycowork.domain.json_depth import MAX_DEPTH, is_too_deep
+from anycowork.domain.json_depth import is_too_deep
 from anycowork.domain.messages import Json, Message, MessageType
 from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.ports import Clock
@@ -23,41 +23,23 @@ from anycowork.domain.review import Review, read_review
 from anycowork.domain.times import stored_time
 from anycowork.domain.values import replace, value
 from anycowork.store.sql import chats, messages, questions_and_plans, records
+from anycowork.store.sql.chat_file import StoredChat, chats_in
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.envelopes import encoded
+from anycowork.store.sql.import_report import ImportReport
 from anycowork.store.sql.imported_calls import with_cards
+from anycowork.store.sql.json_spans import JsonText
 from anycowork.store.sql.records import RecordRow
 from anycowork.store.sql.writer import Writer
 
 LONGEST_ID = 200
+LONGEST_TITLE = 1_000
+AT_ONCE = 200  # messages in memory
+BYTES_AT_ONCE = 4_000_000  # of them
 _NOT_ALLOWED = (
     "its folder '{folder}' is missing or not registered. The chat can be read, but no agent works in it until you register the folder: "
     "POST /workspaces, or start the server with --workspace"
 )
-
-
-@value
-class ImportProblem:
-    """A part that could not be imported. `where` names the line or the item, counted from 1."""
-
-    where: str
-    reason: str
-
-
-@dataclass(slots=True)
-class ImportReport:
-    chats: int = 0
-    messages: int = 0
-    already_there: int = 0
-    problems: list[ImportProblem] = field(default_factory=list)
-    notes: list[ImportProblem] = field(default_factory=list)
-
-    def add(self, other: "ImportReport") -> None:
-        self.chats += other.chats
-        self.messages += other.messages
-        self.already_there += other.already_there
-        self.problems += other.problems
-        self.notes += other.notes
 
 
 @value
@@ -71,47 +53,56 @@ class Importer:
     principal: str
     may_work_in: Callable[[str], bool] = lambda folder: True
 
-    async def load(self, source: bytes) -> ImportReport:
-        """Imports every chat in a file: an object, a list, `contexts` or `chats`, or JSON lines. Importing the same file twice changes
-        nothing.
+    async def load(self, text: JsonText) -> ImportReport:
+        """Imports every chat in a file: an object, a list, `contexts` or `chats`, or JSON lines. Each chat is imported whole or not at all.
+        Importing the same file twice changes nothing.
+
+        The text may be a mapped file of any size: one message of it is in memory at a time, and it is read on other threads.
 
         Raises: StorageFault.
         """
         report = ImportReport()
-        for where, item in _items(source, report):
-            if is_too_deep(item, source):
-                report.problems.append(ImportProblem(where, str(_TooDeep())))
-                continue
-            if not isinstance(item, dict):
-                report.problems.append(ImportProblem(where, f"a chat is an object, this is {_kind(item)}"))
-                continue
-            if not _MARKS_OF_A_CHAT & item.keys():
-                report.problems.append(ImportProblem(where, "a chat has 'messages', this object has none"))
-                continue
-            report.add(await self.writer.run(partial(self._load, where=where, item=item)))
+        found = chats_in(text, report)
+        while (chat := await asyncio.to_thread(next, found, None)) is not None:
+            report.add(await self.writer.run(partial(self._load, stored=chat)))
         return report
 
-    def _load(self, connection: SqlConnection, *, where: str, item: Json) -> ImportReport:
-        content_hash = sha256(msgspec.json.encode(item, order="sorted")).hexdigest()
-        if chats.imported(connection, content_hash):
+    def _load(self, connection: SqlConnection, *, stored: StoredChat) -> ImportReport:
+        if chats.imported(connection, stored.content_hash):
             return ImportReport(already_there=1)
         report = ImportReport(chats=1)
-        chat = self._chat(connection, item)
+        chat = self._chat(connection, stored.fields)
         if not self.may_work_in(chat.workspace):
-            report.notes.append(ImportProblem(where, _NOT_ALLOWED.format(folder=chat.workspace[:200])))
-        chats.add(connection, AddChat(chat, self.principal), import_hash=content_hash)
-        stored = list(self._messages(connection, chat, item, where, report))
-        raws = [(message.id, chat.id, seq, msgspec.json.encode(raw)) for seq, (message, raw) in enumerate(stored, 1)]
-        entries = [self._entry(seq, message) for seq, (message, _) in enumerate(stored, 1)]
-        rows, chain = records.chained(entries, position=records.next_position(connection), chain=START)
+            report.note(stored.where, _NOT_ALLOWED.format(folder=chat.workspace[:200]))
+        chats.add(connection, AddChat(chat, self.principal), import_hash=stored.content_hash)
+        chain, position = START, records.next_position(connection)
+        found = self._messages(connection, chat, stored, report)
+        for batch in _batches(found):
+            chain = self._insert(connection, batch, first=report.messages + 1, position=position, chain=chain)
+            report.messages += len(batch)
+            position += len(batch)
+        chats.advance(connection, [chats.End(report.messages + 1, chain, chat.updated_at, chat.id, START)])
+        return report
+
+    def _insert(
+        self,
+        connection: SqlConnection,
+        batch: Sequence[tuple[Message, Json]],
+        *,
+        first: int,
+        position: int,
+        chain: str,
+    ) -> str:
+        """Inserts messages with the numbers from `first` on. Returns the new end of the chain."""
+        raws = [(one.id, one.chat_id, seq, msgspec.json.encode(raw)) for seq, (one, raw) in enumerate(batch, first)]
+        entries = [self._entry(seq, message) for seq, (message, _) in enumerate(batch, first)]
+        rows, chain = records.chained(entries, position=position, chain=chain)
         messages.insert_imported(connection, raws)
         records.insert(connection, rows)
-        for message, _ in stored:
+        for message, _ in batch:
             if message.message_type is MessageType.PLAN:
-                questions_and_plans.add_plan(connection, PlanRow(message.id, chat.id, PlanState.OPEN))
-        chats.advance(connection, [chats.End(len(stored) + 1, chain, chat.updated_at, chat.id, START)])
-        report.messages = len(stored)
-        return report
+                questions_and_plans.add_plan(connection, PlanRow(message.id, message.chat_id, PlanState.OPEN))
+        return chain
 
     def _chat(self, connection: SqlConnection, item: Json) -> Chat:
         chat_id, now = _id(item.get("id") or item.get("session_id")), self.clock.now()
@@ -120,7 +111,7 @@ class Importer:
         created_at = stored_time(item.get("created_at")) or now
         return Chat(
             id=chat_id,
-            title=_text(item.get("title")) or "Imported chat",
+            title=(_text(item.get("title")) or "Imported chat")[:LONGEST_TITLE],
             workspace=_resolve_folder(_text(item.get("workspace")) or self.workspace),
             config=replace(
                 ChatConfig.from_stored(_config(item)), autonomy=Autonomy.ASK
@@ -131,26 +122,28 @@ class Importer:
         )
 
     def _messages(
-        self, connection: SqlConnection, chat: Chat, item: Json, where: str, report: ImportReport
+        self, connection: SqlConnection, chat: Chat, stored: StoredChat, report: ImportReport
     ) -> Iterator[tuple[Message, Json]]:
-        listed = item.get("messages", [])
-        if not isinstance(listed, list):
-            report.problems.append(ImportProblem(where, f"'messages' is a list, this is {_kind(listed)}"))
+        if "messages" in stored.fields:
+            report.problem(stored.where, f"'messages' is a list, this is {_kind(stored.fields['messages'])}")
             return
-        seen: dict[str, Json] = {}
-        for number, raw in enumerate(listed, 1):
+        recent: dict[str, bytes] = {}  # those that may not be inserted yet
+        for number, raw in enumerate(stored.messages(), 1):
             if not isinstance(raw, dict):
-                report.problems.append(
-                    ImportProblem(f"{where}, message {number}", f"a message is an object, this is {_kind(raw)}")
-                )
+                report.problem(f"{stored.where}, message {number}", f"a message is an object, this is {_kind(raw)}")
                 continue
-            message_id = _id(raw.get("id"))
-            if message_id is not None and seen.get(message_id) == raw:
-                continue
-            if message_id is None or message_id in seen or questions_and_plans.plan(connection, message_id) is not None:
-                message_id = self.clock.new_id()
-            seen[message_id] = raw
+            message_id = _id(raw.get("id")) or self.clock.new_id()
             kept = {**raw, "id": message_id, "created_at": raw.get("created_at") or chat.created_at}
+            digest = _digest(msgspec.json.encode(kept))
+            earlier = recent.get(message_id) or _earlier(connection, chat.id, message_id)
+            if earlier == digest:
+                continue
+            if earlier is not None or questions_and_plans.plan(connection, message_id) is not None:
+                message_id = self.clock.new_id()
+                kept["id"] = message_id
+            recent[message_id] = digest
+            if len(recent) > AT_ONCE:
+                del recent[next(iter(recent))]
             message = _parse_content(Message.from_stored(chat.id, {"payload": _metadata(raw), **kept}))
             yield from with_cards(message, kept, self.clock.new_id)
 
@@ -162,7 +155,6 @@ class Importer:
         return RecordRow(message.chat_id, seq, EventType.MESSAGE, body)
 
 
-_MARKS_OF_A_CHAT = {"messages", "id", "session_id", "config", "title", "agent_role", "agent_mode"}
 _CHAT_FIELDS = {
     "id",
     "title",
@@ -176,55 +168,6 @@ _CHAT_FIELDS = {
     "pinned",
     "archived",
 }
-
-
-def _items(source: bytes, report: ImportReport) -> Iterator[tuple[str, JsonValue]]:
-    try:
-        whole = _decode(source)
-    except msgspec.DecodeError:
-        yield from _lines(source, report)
-        return
-    except _TooDeep as fault:
-        report.problems.append(ImportProblem("file", str(fault)))
-        return
-    listed = _listed(whole) if isinstance(whole, dict) else whole
-    if not isinstance(listed, list):
-        report.problems.append(ImportProblem("file", f"a file holds chats, this is {_kind(listed)}"))
-        return
-    yield from ((f"item {number}", item) for number, item in enumerate(listed, 1))
-
-
-def _listed(whole: Json) -> JsonValue:
-    for key in ("contexts", "chats"):
-        if isinstance(whole.get(key), list):
-            return whole[key]
-    return [whole]
-
-
-def _lines(source: bytes, report: ImportReport) -> Iterator[tuple[str, JsonValue]]:
-    for number, line in enumerate(source.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            yield f"line {number}", _decode(line)
-        except msgspec.DecodeError as error:
-            report.problems.append(ImportProblem(f"line {number}", f"not JSON ({error})"))
-        except _TooDeep as fault:
-            report.problems.append(ImportProblem(f"line {number}", str(fault)))
-
-
-class _TooDeep(ValueError):
-    def __init__(self) -> None:
-        super().__init__(f"it is nested deeper than {MAX_DEPTH} levels, so it was not read")
-
-
-def _decode(source: bytes) -> JsonValue:
-    """Raises: msgspec.DecodeError, _TooDeep."""
-    try:
-        decoded: JsonValue = msgspec.json.decode(source.removeprefix(b"\xef\xbb\xbf"))
-    except RecursionError:
-        raise _TooDeep from None
-    return decoded
 
 
 _DOCUMENTS: Mapping[MessageType, Callable[[Json], Plan | Question | Review | None]] = {
@@ -254,8 +197,8 @@ def _metadata(raw: Json) -> Json | None:
 def _object_in(text: str) -> Json | None:
     try:
         source = text[text.find("{") : text.rfind("}") + 1].encode()
-        found = _decode(source)
-    except (msgspec.DecodeError, _TooDeep):
+        found = msgspec.json.decode(source)
+    except (msgspec.DecodeError, RecursionError):
         return None
     return found if isinstance(found, dict) and not is_too_deep(found, source) else None
 
@@ -270,6 +213,28 @@ def _config(item: Json) -> Json:
         if role := next((word for word in words if isinstance(word, str) and word), None):
             stored["agent_role"] = role
     return stored
+
+
+def _batches(found: Iterator[tuple[Message, Json]]) -> Iterator[list[tuple[Message, Json]]]:
+    batch: list[tuple[Message, Json]] = []
+    size = 0
+    for message, raw in found:
+        batch.append((message, raw))
+        size += len(message.content)
+        if len(batch) == AT_ONCE or size > BYTES_AT_ONCE:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _earlier(connection: SqlConnection, chat_id: str, message_id: str) -> bytes | None:
+    raw = messages.imported_form(connection, chat_id, message_id)
+    return None if raw is None else _digest(raw)
+
+
+def _digest(raw: bytes) -> bytes:
+    return sha256(raw).digest()
 
 
 def _id(found: JsonValue) -> str | None:

@@ -33,6 +33,7 @@ from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.delta_buffer import DeltaBuffer, DeltaPiece, DroppedDeltas, StreamDelta
 from anycowork.store.sql.envelopes import encoded, encoded_message
 from anycowork.store.sql.job_turns import JobTurns
+from anycowork.store.sql.printed_outputs import PrintedOutputs
 from anycowork.store.sql.records import RecordRow
 from anycowork.store.sql.turns import RunningTurnCache
 from anycowork.store.sql.writer import UncancellableFuture, WriteDone, WriteFailed, Writer
@@ -83,6 +84,7 @@ class SqlJournal:
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
         self._job_turns = job_turns or JobTurns()
+        self._printed = PrintedOutputs()
 
     async def write(self, *changes: Change) -> None:
         chat_id = changes[0].chat_id
@@ -95,6 +97,7 @@ class SqlJournal:
         numbered = self._number(changes, sequence)
         place = sequence.hold(numbered.first_seq)
         drops = self._drop_pieces(numbered)
+        self._printed.drop_written(numbered.chat_id, numbered.writes)
         known: UncancellableFuture[None] = UncancellableFuture()
 
         def settle(outcome: Placed) -> None:
@@ -129,6 +132,28 @@ class SqlJournal:
         sequence.show(delta.seq, partial(self._show_delta, delta, delta.record()))
 
     def show(self, chat_id: str, turn_id: str | None, call_id: str, message_id: str, offset: int, text: str) -> None:
+        self._printed.add(chat_id, turn_id, call_id, message_id, offset, text)
+        self._show_output(chat_id, turn_id, call_id, message_id, offset, text, self._publish)
+
+    def drop_output(self, chat_id: str, message_id: str) -> None:
+        self._printed.drop(chat_id, message_id)
+
+    def show_outputs(self, chat_id: str, deliver: Callable[[Record], None]) -> None:
+        """Delivers what running calls and commands have printed so far to a reader that joins; each as one delta from the start."""
+        for output in self._printed.of(chat_id):
+            text = output.text
+            self._show_output(chat_id, output.turn_id, output.call_id, output.message_id, 0, text, deliver)
+
+    def _show_output(
+        self,
+        chat_id: str,
+        turn_id: str | None,
+        call_id: str,
+        message_id: str,
+        offset: int,
+        text: str,
+        deliver: Callable[[Record], None],
+    ) -> None:
         sequence = self._lines.of(chat_id)
         seq = sequence.take(1)
         body: Json = {"message_id": message_id, "offset": offset, "text": text}
@@ -136,9 +161,7 @@ class SqlJournal:
         draft = NewEvent(EventType.TEXT_DELTA, body, turn_id, job_id, task_id, call_id=call_id)
         at, record_id = self._clock.now(), self._clock.new_id()
         shown = encoded(draft, seq=seq, record_id=record_id, chat_id=chat_id, at=at)
-        sequence.show(
-            seq, partial(self._publish, RecordRow(chat_id, seq, EventType.TEXT_DELTA, shown, message_id).at(0))
-        )
+        sequence.show(seq, partial(deliver, RecordRow(chat_id, seq, EventType.TEXT_DELTA, shown, message_id).at(0)))
 
     def show_event(self, chat_id: str, event: NewEvent) -> None:
         sequence = self._lines.of(chat_id)

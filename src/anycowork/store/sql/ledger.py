@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 
 from anycowork.domain.errors import StorageFault
-from anycowork.domain.metering import Account, DailyUse, KeyLimits
+from anycowork.domain.metering import Account, DailyUsage, KeyLimits
 from anycowork.store.sql.columns import from_json_text_or_none, to_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.writer import WriteDone, WriteFailed, Writer
@@ -14,7 +14,7 @@ from anycowork.store.sql.writer import WriteDone, WriteFailed, Writer
 FLUSH_SECONDS = 0.1
 RETRY_SECONDS = 1.0
 
-_COLUMNS = tuple(field.name for field in fields(DailyUse))
+_COLUMNS = tuple(field.name for field in fields(DailyUsage))
 _PUT = (
     f"INSERT INTO key_usage ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' for _ in _COLUMNS)})"
     f" ON CONFLICT (key_id, date) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS[2:])}"
@@ -38,11 +38,11 @@ class SqlKeyLedger:
 
     def __init__(self, reader: SqlReader, writer: Writer, *, shared: bool = False) -> None:
         self._shared = shared
-        self._stored: dict[tuple[str, str], DailyUse] = {}  # the rows as this server last knew them
+        self._stored: dict[tuple[str, str], DailyUsage] = {}  # the rows as this server last knew them
         self._writes = 0
         self._reader = reader
         self._writer = writer
-        self._dirty: dict[tuple[str, str], DailyUse] = {}
+        self._dirty: dict[tuple[str, str], DailyUsage] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._under_way = 0  # groups that the writer has not settled yet
         self._closed = False
@@ -53,7 +53,7 @@ class SqlKeyLedger:
         self._stored[key_id, date] = replace(account.today)
         return account
 
-    async def refresh(self, day: DailyUse) -> None:
+    async def refresh(self, day: DailyUsage) -> None:
         """Adds to the day in memory what other servers have counted of it since."""
         if not self._shared:
             return
@@ -61,23 +61,23 @@ class SqlKeyLedger:
         row = await self._reader.read(_row, day.key_id, day.date)
         if row is None or self._under_way or writes != self._writes:
             return  # the row is changing: the next request sees it
-        known = self._stored.setdefault((day.key_id, day.date), DailyUse(day.key_id, day.date))
+        known = self._stored.setdefault((day.key_id, day.date), DailyUsage(day.key_id, day.date))
         for name in _COUNTED:
             setattr(day, name, getattr(day, name) + getattr(row, name) - getattr(known, name))
         self._stored[day.key_id, day.date] = row
 
-    def changed(self, day: DailyUse) -> None:
+    def changed(self, day: DailyUsage) -> None:
         """Queues the day to be written soon. Nobody waits for it."""
         self._dirty[day.key_id, day.date] = day
         if self._timer is None and not self._closed:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush)
 
-    async def totals(self) -> dict[str, DailyUse]:
+    async def totals(self) -> dict[str, DailyUsage]:
         """Returns the sum of all days of every key, including days not written yet; `date` is empty."""
         await self._write_all()
         return await self._reader.read(_totals)
 
-    async def day(self, key_id: str, date: str) -> DailyUse:
+    async def day(self, key_id: str, date: str) -> DailyUsage:
         """Returns one key's day as written."""
         return (await self._reader.read(_account, key_id, date)).today
 
@@ -116,20 +116,20 @@ class SqlKeyLedger:
         self._under_way += 1
         self._writer.submit(lambda connection: _put(connection, rows, added=self._shared), settle)
 
-    def _drain(self) -> tuple[list[DailyUse], list[tuple[object, ...]]]:
+    def _drain(self) -> tuple[list[DailyUsage], list[tuple[object, ...]]]:
         days = list(self._dirty.values())
         self._dirty.clear()
         self._writes += 1
         return days, [self._what_is_new(day) if self._shared else _values(day) for day in days]
 
-    def _what_is_new(self, day: DailyUse) -> tuple[object, ...]:
+    def _what_is_new(self, day: DailyUsage) -> tuple[object, ...]:
         """Returns what this server counted since it last wrote the day, and takes it as written."""
-        known = self._stored.get((day.key_id, day.date), DailyUse(day.key_id, day.date))
+        known = self._stored.get((day.key_id, day.date), DailyUsage(day.key_id, day.date))
         self._stored[day.key_id, day.date] = replace(day)
         new = [getattr(day, name) - getattr(known, name) for name in _COUNTED]
         return (day.key_id, day.date, *new, day.last_used_at)
 
-    def _try_again(self, days: Sequence[DailyUse], rows: Sequence[tuple[object, ...]], error: BaseException) -> None:
+    def _try_again(self, days: Sequence[DailyUsage], rows: Sequence[tuple[object, ...]], error: BaseException) -> None:
         if self._shared:
             for row in rows:
                 known = dict(zip(_COLUMNS, row, strict=True))
@@ -167,22 +167,22 @@ def read_limits(text: str | None) -> KeyLimits:
 def _account(connection: SqlConnection, key_id: str, date: str) -> Account:
     found = connection.execute("SELECT limits FROM principals WHERE id = ?", (key_id,)).fetchone()
     row = connection.execute(_ROW, (key_id, date)).fetchone()
-    return Account(read_limits(found[0] if found else None), DailyUse(*row) if row else DailyUse(key_id, date))
+    return Account(read_limits(found[0] if found else None), DailyUsage(*row) if row else DailyUsage(key_id, date))
 
 
-def _totals(connection: SqlConnection) -> dict[str, DailyUse]:
+def _totals(connection: SqlConnection) -> dict[str, DailyUsage]:
     return {
-        row[0]: DailyUse(row[0], "", **dict(zip(_ADDED_UP, row[1:-1], strict=True)), last_used_at=row[-1])
+        row[0]: DailyUsage(row[0], "", **dict(zip(_ADDED_UP, row[1:-1], strict=True)), last_used_at=row[-1])
         for row in connection.execute(_TOTAL)
     }
 
 
-def _row(connection: SqlConnection, key_id: str, date: str) -> DailyUse | None:
+def _row(connection: SqlConnection, key_id: str, date: str) -> DailyUsage | None:
     row = connection.execute(_ROW, (key_id, date)).fetchone()
-    return None if row is None else DailyUse(*row)
+    return None if row is None else DailyUsage(*row)
 
 
-def _values(day: DailyUse) -> tuple[object, ...]:
+def _values(day: DailyUsage) -> tuple[object, ...]:
     return tuple(getattr(day, name) for name in _COLUMNS)
 
 

@@ -27,6 +27,12 @@ def insert_imported(connection: SqlConnection, rows: Sequence[tuple[str, str, in
     connection.executemany("INSERT INTO messages (id, chat_id, seq, raw) VALUES (?, ?, ?, ?)", rows)
 
 
+def imported_form(connection: SqlConnection, chat_id: str, message_id: str) -> bytes | None:
+    """Returns the original form of an imported message."""
+    row = connection.execute("SELECT raw FROM messages WHERE id = ? AND chat_id = ?", (message_id, chat_id)).fetchone()
+    return None if row is None else row[0]
+
+
 def remove_of_chat(connection: SqlConnection, chat_id: str) -> set[str]:
     """Deletes the chat's messages; call it before its records are deleted. Returns the hashes of the images they name.
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.domain.metering import TokenUse
+from anycowork.domain.metering import TokenUsage
 from anycowork.providers.openai import usage_watch
 from anycowork.providers.openai.usage_watch import KEPT_BYTES, UsageWatch
 
-EXPECTED = TokenUse(50, 4096, estimated=True)
+EXPECTED = TokenUsage(50, 4096, estimated=True)
 CHAT = {
     "prompt_tokens": 20,
     "completion_tokens": 7,
@@ -27,11 +27,11 @@ RESPONSES = {
     "input_tokens_details": {"cached_tokens": 5},
     "output_tokens_details": {"reasoning_tokens": 3},
 }
-TOLD = TokenUse(20, 7, 5, 3)
+TOLD = TokenUsage(20, 7, 5, 3)
 SSE = "text/event-stream; charset=utf-8"
 
 
-def watched(*pieces, kind="application/json", encoding="", status=200, complete=True, expected=EXPECTED) -> TokenUse:
+def watched(*pieces, kind="application/json", encoding="", status=200, complete=True, expected=EXPECTED) -> TokenUsage:
     watch = UsageWatch(status, content_type=kind.encode(), encoding=encoding.encode())
     for piece in pieces:
         watch.see(piece)
@@ -52,11 +52,11 @@ def test_a_whole_answer_tells_its_usage(usage):
 
 
 def test_embeddings_and_servers_that_tell_less_are_understood():
-    assert watched(as_json(data=[], usage={"prompt_tokens": 9, "total_tokens": 9})) == TokenUse(9)
+    assert watched(as_json(data=[], usage={"prompt_tokens": 9, "total_tokens": 9})) == TokenUsage(9)
     assert watched(
         as_json(usage={"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 4})
-    ) == TokenUse(9, 1, 4)
-    assert watched(as_json(usage={"prompt_tokens": -9, "completion_tokens": 2})) == TokenUse(0, 2)
+    ) == TokenUsage(9, 1, 4)
+    assert watched(as_json(usage={"prompt_tokens": -9, "completion_tokens": 2})) == TokenUsage(0, 2)
 
 
 @given(st.lists(st.integers(0, 2000), max_size=6))
@@ -155,13 +155,13 @@ def test_many_small_events_count_a_token_each():
 
 def test_an_answer_that_breaks_off_before_it_is_whole_counts_as_expected():
     assert watched(b'{"choices": [', complete=False) == EXPECTED
-    assert watched(b'{"choices": []}') == TokenUse(50, 4, estimated=True)
-    assert watched(b'{"data": []}', expected=TokenUse(50, 0, estimated=True)) == TokenUse(50, 0, estimated=True)
+    assert watched(b'{"choices": []}') == TokenUsage(50, 4, estimated=True)
+    assert watched(b'{"data": []}', expected=TokenUsage(50, 0, estimated=True)) == TokenUsage(50, 0, estimated=True)
 
 
 @pytest.mark.parametrize("status", [204, 302, 400, 401, 429, 500])
 def test_a_refusal_uses_nothing(status):
-    assert watched(as_json(usage=CHAT), status=status) == TokenUse()
+    assert watched(as_json(usage=CHAT), status=status) == TokenUsage()
 
 
 @given(st.binary(max_size=300), st.sampled_from(["application/json", SSE, ""]), st.sampled_from(["", "gzip", "br"]))

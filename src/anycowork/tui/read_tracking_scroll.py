@@ -21,7 +21,7 @@ _NAMES = {
 }
 
 
-class ReadThrough(VerticalScroll, can_focus=False):
+class ReadTrackingScroll(VerticalScroll, can_focus=False):
     """Remembers which texts were scrolled to their end."""
 
     class Scrolled(Message):
