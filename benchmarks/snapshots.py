@@ -188,8 +188,13 @@ class _Keeping:
 
     def __init__(self, data: Path, tree: Path) -> None:
         self._database: Database = open_store(data / "anycowork.db", _CLOCK, lambda record: None)
+        workspaces = LocalWorkspaces(lambda root: self._database.leases.take(root, owner="bench", seconds=60))
         self._snapshots = PackedSnapshots(
-            Pack(data / "snapshots"), self._database.retention, _CLOCK, quota_bytes=1 << 31
+            Pack(data / "snapshots"),
+            self._database.retention,
+            _CLOCK,
+            quota_bytes=1 << 31,
+            layers=workspaces.layers,
         )
         self._tree = tree
         self._folder = Folder(str(tree))
@@ -198,7 +203,7 @@ class _Keeping:
             journal=self._database.journal,
             store=store,
             rows=store,
-            workspaces=LocalWorkspaces(lambda root: self._database.leases.take(root, owner="bench", seconds=60)),
+            workspaces=workspaces,
             snapshots=self._snapshots,
             clock=_CLOCK,
         )

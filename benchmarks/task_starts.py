@@ -86,12 +86,14 @@ class _BenchedJob:
         self._workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner="bench", seconds=60), staging)
         copies = PrivateCopies(staging, self._workspaces, most_bytes=1 << 31, spare=0)
         self._tasks: TaskWorkspaces = TaskLayers(staging, self._workspaces, copies) if layered else copies
-        self._snapshots = PackedSnapshots(Pack(data / "snapshots"), database.retention, _CLOCK, quota_bytes=1 << 31)
+        layers = self._workspaces.layers
+        self._snapshots = PackedSnapshots(
+            Pack(data / "snapshots"), database.retention, _CLOCK, quota_bytes=1 << 31, layers=layers
+        )
         self._committer = TaskCommitter(
             journal=database.journal,
             rows=database.store,
             workspaces=self._workspaces,
-            task_workspaces=self._tasks,
             snapshots=self._snapshots,
             clock=_CLOCK,
         )

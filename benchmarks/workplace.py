@@ -202,7 +202,9 @@ async def open_workplace(
     prompts = PromptService(database.system_prompts, toolbox)
     staging = sandbox.staging if sandbox else None
     workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner="bench", seconds=60), staging=staging)
-    snapshots = PackedSnapshots(Pack(folder / "snapshots"), database.retention, clock, quota_bytes=1 << 31)
+    snapshots = PackedSnapshots(
+        Pack(folder / "snapshots"), database.retention, clock, quota_bytes=1 << 31, layers=workspaces.layers
+    )
     providers = OneProvider(provider)
 
     async def find_workspace(wanted: str | None) -> str:

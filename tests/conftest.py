@@ -1,11 +1,13 @@
-"""For every test: the seeds of the property tests, and the count of the attacks at the end of a run that had some."""
+"""For every test: the seeds of the property tests, one /etc for all sandboxes, and the count of the attacks at the end of a run that had some."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from support.attempts import HELD, NOT_HELD
+from support.shared_etc import shared_etc
 
 # `make test` tries the same examples each time, so that a failure belongs to the change that was made;
 # `make fuzz` looks for new ones.
@@ -15,6 +17,12 @@ settings.load_profile("same")
 
 # No test writes into the keyring of whoever runs it.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_etc() -> Iterator[None]:
+    with shared_etc():
+        yield
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -18,7 +18,7 @@ from anycowork.chats.turn_scheduler import TurnScheduler
 from anycowork.config.known_models import known_models
 from anycowork.config.settings import Settings
 from anycowork.domain.engine import Engine
-from anycowork.domain.errors import StorageFault
+from anycowork.domain.errors import DatabaseUnreachable, StorageFault
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.engine.dbos_engine import DbosEngine
@@ -53,6 +53,7 @@ from anycowork.store.sql.database import Database
 
 log = logging.getLogger(__name__)
 JOIN_AGAIN_SECONDS = 1.0
+MOST_JOIN_SECONDS = 5.0
 
 
 @value
@@ -268,14 +269,20 @@ async def serve(
 
 
 async def work(
-    settings: Settings, *, most_jobs: int, stopping: asyncio.Event, ready: Callable[[], None] = lambda: None
+    settings: Settings,
+    *,
+    most_jobs: int,
+    stopping: asyncio.Event,
+    ready: Callable[[], None] = lambda: None,
+    waits: Callable[[DatabaseUnreachable], None] = lambda fault: None,
 ) -> None:
     """Runs jobs of the database until `stopping` is set. The tasks at work then get a while to end; the rest is left to other processes.
 
-    A worker that lost the database stops all it does, and joins again as a new one. `ready` is called after each join.
-    Raises: AlreadyRunning, StorageFault if it cannot join at the first time.
+    A worker that lost the database stops all it does, and joins again as a new one. While the database is away it waits,
+    longer each time. `ready` is called after each join, `waits` once for each outage before it.
+    Raises: AlreadyRunning, StorageFault if it cannot join at the first time for another reason.
     """
-    joined = False
+    joined, tries = False, 0
     with lock_data_folder(settings.data_dir):
         while not stopping.is_set():
             try:
@@ -285,18 +292,36 @@ async def work(
                     tune_gc()
                     await _first_of(stopping, services.lost, engine.started)
                     if engine.started.is_set():
+                        tries = 0
                         ready()
                     await _first_of(stopping, services.lost)
                     if not services.lost.is_set():
                         services.coordinator.close()
                         engine.take_no_more()
                         await services.scheduler.finish(settings.shutdown_seconds)
-            except* StorageFault:
-                if not joined:
+            except* StorageFault as faults:
+                away = _first_away(faults)
+                if not joined and away is None:
                     raise
+                if away is not None and tries == 0:
+                    waits(away)
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(JOIN_AGAIN_SECONDS):
+                    async with asyncio.timeout(join_again_after(tries)):
                         await stopping.wait()
+                tries += 1
+
+
+def join_again_after(tries: int) -> float:
+    """Returns how many seconds a worker waits after so many tries: twice as many each time, up to a limit."""
+    return min(JOIN_AGAIN_SECONDS * (1 << min(tries, 10)), MOST_JOIN_SECONDS)
+
+
+def _first_away(faults: BaseExceptionGroup[BaseException]) -> DatabaseUnreachable | None:
+    for fault in faults.exceptions:
+        found = _first_away(fault) if isinstance(fault, BaseExceptionGroup) else fault
+        if isinstance(found, DatabaseUnreachable):
+            return found
+    return None
 
 
 async def _first_of(*events: asyncio.Event) -> None:

@@ -28,7 +28,7 @@ async def approve(client: LiveServer, chat: LiveChat) -> str:
     return str(proposed["message_id"])
 
 
-@proves("APR-6")
+@proves("APR-6/3")
 @pytest.mark.parametrize(
     ("replies", "settings"),
     [

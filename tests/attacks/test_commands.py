@@ -439,7 +439,7 @@ async def test_nothing_is_smuggled_into_the_workspace(prey: ToolWorkspace, tried
     assert everything(prey) == workspace and tree(prey.outside) == outside and prey.intended == []
 
 
-@proves("ROL-5", "SNAP-4")
+@proves("ROL-5/6", "SNAP-4")
 @pytest.mark.parametrize("tried", SMUGGLED[::4], ids=str)
 @in_both_layers
 async def test_a_tester_brings_nothing_home_at_all(prey: ToolWorkspace, tried: Attempt) -> None:

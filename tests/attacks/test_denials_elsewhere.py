@@ -97,7 +97,7 @@ async def test_rule_made_for_one_call_of_a_server_does_not_run_its_denied_neighb
         assert "REACHED keep" not in str(results) and "REACHED junk" in str(results)
 
 
-@proves("APR-10/4", "APR-10/6", "JOB-1")
+@proves("APR-10/4", "APR-10/6", "JOB-1/2")
 async def test_denied_call_of_a_jobs_worker_does_not_run_after_a_restart_or_by_its_plan(tmp_path: Path) -> None:
     """A rule asks for what the approved plan of the job grants; it goes once the call was denied."""
     step = {"id": "tidy", "action": "tidy", "tools_needed": ["delete_file"], "paths": list(FILES)}

@@ -32,7 +32,7 @@ def template(step: str) -> str:
         'budget = { calls = 1 }\npermissions = ["execute_commands"]',
     ],
 )
-@proves("JOB-8")
+@proves("JOB-8/1")
 def test_no_placeholder_stands_where_it_could_grant_something(step: str) -> None:
     with pytest.raises(BadDefinition):
         read_job_template("x.toml", template(step))
@@ -44,7 +44,7 @@ def test_a_missing_value_makes_no_path_wider() -> None:
         read_job_template("x.toml", optional)
 
 
-@proves("JOB-8")
+@proves("JOB-8/1")
 def test_a_value_stays_text_of_its_step() -> None:
     read = read_job_template("x.toml", template('paths = ["{{path}}"]\ncheck = "{{word}}"'))
     wicked = 'x"\n[[steps]]\naction = "evil" {{path}}'
@@ -101,7 +101,7 @@ def test_a_hostile_file_is_a_fault_and_nothing_else(text: str) -> None:
     assert told.value.line >= 1 and len(told.value.reason) < 1_000
 
 
-@proves("JOB-8", "SEC-4")
+@proves("JOB-8/1", "SEC-4")
 async def test_a_template_of_a_workspace_is_not_read(tmp_path: Path) -> None:
     async with live_server(tmp_path) as client:
         for folder in (".anycowork/templates", "templates", ".anycowork/job-templates"):

@@ -14,7 +14,7 @@ from support.spec import proves
 WRITE = call("create_file", path="a.txt", content="a\n")
 
 
-@proves("APR-5/2", "APR-5/3", "ROL-5", "PER-4")
+@proves("APR-5/2", "APR-5/3", "ROL-5/3", "PER-4")
 async def test_commanders_actor_writes_and_its_planner_does_not(tmp_path: Path) -> None:
     replies = [WRITE, report("written"), WRITE.replace("a.txt", "b.txt"), report("may not", "failure")]
     steps = plan(writing("a", role="actor"), writing("b", "a", role="planner"))
@@ -41,7 +41,7 @@ async def test_worker_of_a_reviewers_chat_cannot_write_whatever_its_role_and_the
         assert (await chat.results())[0]["status"] == "refused"
 
 
-@proves("APR-5/4", "APR-6")
+@proves("APR-5/4", "APR-6/1", "APR-6/6", "APR-6/7")
 async def test_plan_of_a_job_grants_a_worker_its_own_step_only(tmp_path: Path) -> None:
     replies = [WRITE.replace("a.txt", "b.txt")]
     async with live_server(tmp_path, replies=replies) as client:
@@ -52,7 +52,7 @@ async def test_plan_of_a_job_grants_a_worker_its_own_step_only(tmp_path: Path) -
         assert asked["task_id"] == "a" and asked["outside_plan"] and not (client.workspace / "b.txt").exists()
 
 
-@proves("ROL-7")
+@proves("ROL-7/1")
 async def test_agents_have_their_role_model_and_prompt_and_an_unknown_one_is_refused(tmp_path: Path) -> None:
     agents = {
         "scout": {
@@ -128,7 +128,7 @@ async def test_hostile_plans_of_jobs_are_refused_or_shown_as_they_are(tmp_path: 
         await attempts.each(HOSTILE_STEPS, attempt)
 
 
-@proves("APR-5/4", "APR-6")
+@proves("APR-5/4", "APR-6/1")
 async def test_who_carries_out_a_step_is_part_of_what_is_approved(tmp_path: Path) -> None:
     """A person who approves a reviewer's step has not approved the same step of an actor."""
     async with live_server(tmp_path) as client:

@@ -161,7 +161,7 @@ async def test_on_a_thread_that_nobody_holds_the_attempt_succeeds(
         pytest.fail(f"stopped by something else than the holding: {error}")
 
 
-@proves("PER-4", "ROL-5")
+@proves("PER-4", "ROL-5/1")
 @each_attempt
 @anywhere
 async def test_a_planner_changes_nothing_anywhere(furnished: ToolWorkspace, attempt: Attempt, where: str) -> None:
@@ -177,13 +177,13 @@ async def test_looking_changes_nothing_whatever_the_role(furnished: ToolWorkspac
     assert caught.value.errno in REFUSALS and tree(furnished.root) == before
 
 
-@proves("ROL-5")
+@proves("ROL-5/4")
 @pytest.mark.parametrize("attempt", [*CHANGES_OF_WHAT_IS_THERE, *NEW_KINDS], ids=str)
 async def test_a_designer_changes_nothing_that_is_there(furnished: ToolWorkspace, attempt: Attempt) -> None:
     assert await refused(furnished, Role.DESIGNER, attempt, furnished.root)
 
 
-@proves("ROL-5")
+@proves("ROL-5/2")
 @each_attempt
 @pytest.mark.parametrize("role", [Role.DESIGNER, Role.ACTOR])
 async def test_a_role_that_changes_files_does_so_in_its_workspace_alone(
@@ -238,7 +238,7 @@ async def test_a_tool_that_gets_past_the_gate_is_stopped_by_the_kernel(
     assert tree(furnished.root) != before
 
 
-@proves("ROL-5")
+@proves("ROL-5/4")
 @pytest.mark.parametrize("tool, parameters", [call for call in CALLS if call[0] != "create_file"])
 async def test_a_designer_past_the_gate_can_still_only_create(
     furnished: ToolWorkspace, tool: str, parameters: dict[str, JsonValue]
@@ -252,7 +252,7 @@ async def test_a_designer_past_the_gate_can_still_only_create(
     assert {name: after.get(name) for name in before} == before
 
 
-@proves("ROL-5")
+@proves("ROL-5/4")
 @pytest.mark.parametrize("path", ["new.md", "sub/new.md", "docs/deep/new.md"])
 async def test_a_designer_creates_files_and_their_folders(furnished: ToolWorkspace, path: str) -> None:
     await furnished.call(

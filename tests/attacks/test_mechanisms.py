@@ -269,8 +269,17 @@ def own_environment(argv: list[str], options: dict[str, Any]) -> list[str]:
     return argv
 
 
+def layer_options(words: list[str]) -> int | None:
+    """Where the options are of a layer that is mounted before bubblewrap starts; the folder where it is mounted follows."""
+    return next((at for at, word in enumerate(words) if word.startswith("lowerdir=")), None)
+
+
 def plain_folder(words: list[str]) -> list[str]:
     """The workspace itself instead of a layer over it."""
+    if (mounted := layer_options(words)) is not None:
+        mount = words[mounted + 1]
+        at = words.index(mount, mounted + 2)
+        return [*words[:at], words[at + 1], *words[at + 1 :]]
     at = len(words) - words[::-1].index("--overlay-src") - 1
     return [*words[:at], "--bind", words[at + 1], words[at + 1], *words[at + 6 :]]
 
@@ -287,6 +296,9 @@ def unchecked(off: Off) -> Off:
 
 def folder_above(words: list[str]) -> list[str]:
     """As if the workspace's path had been cut on its way to the kernel."""
+    if (mounted := layer_options(words)) is not None:
+        lower, comma, others = words[mounted].partition(",")
+        return [*words[:mounted], str(Path(lower).parent) + comma + others, *words[mounted + 1 :]]
     at = len(words) - words[::-1].index("--overlay-src") - 1
     return [*words[: at + 1], str(Path(words[at + 1]).parent), *words[at + 2 :]]
 

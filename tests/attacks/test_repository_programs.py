@@ -121,6 +121,7 @@ async def test_state_difference_commit_and_branch_run_no_program_of_the_reposito
     assert git(folder, "fsck", "--strict") == ""
     said = [(one["role"], one["content"]) for one in await chat.messages()]
     assert said == [
+        ("system", f"You commit 1 file ({made['commit'][:10]}): Second"),
         ("system", f"You committed 1 file ({made['commit'][:10]}): Second"),
         ("system", "You created the branch next and switched to it."),
     ]
@@ -143,6 +144,8 @@ async def test_names_and_shapes_that_mislead_git_are_refused(chat: LiveChat, tmp
     assert (await chat.messages())[-1]["content"].endswith(
         "was not made. Another git is at work in this repository. Try again when it has finished."
     )
+    said = [one["content"] for one in await chat.messages()]
+    assert said[-2].startswith("You commit 1 file (") and not any(one.startswith("You committed") for one in said)
     assert (await ask("GET", f"{chat.path}/git"))["head"] == head
     (folder / ".git").rename(tmp_path / "elsewhere")
     (folder / ".git").symlink_to(tmp_path / "elsewhere")

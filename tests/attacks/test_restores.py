@@ -132,7 +132,7 @@ async def test_only_a_person_goes_back(tmp_path: Path, kind: PrincipalKind) -> N
         assert (server.root / "a.txt").read_text() == "new"
 
 
-@proves("SNAP-2", "SNAP-5")
+@proves("SNAP-2", "SNAP-5/3")
 @pytest.mark.parametrize("then", [None, "ours again"])
 async def test_a_restore_names_what_another_chat_changed_before_it_is_lost(tmp_path: Path, then: str | None) -> None:
     async with recorded(tmp_path) as server:
@@ -156,7 +156,7 @@ async def test_a_restore_names_what_another_chat_changed_before_it_is_lost(tmp_p
         assert (server.root / "a.txt").read_text() == "old"
 
 
-@proves("SNAP-2", "SNAP-5")
+@proves("SNAP-2", "SNAP-5/3")
 async def test_no_command_decides_that_its_own_victims_are_not_kept(tmp_path: Path) -> None:
     """Only what git ignored and did not track before the command goes unkept, and only in folders that a person listed."""
     async with recorded(tmp_path, unkept_folders=("target",)) as server:

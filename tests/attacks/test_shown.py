@@ -132,7 +132,7 @@ async def test_what_was_not_shown_is_not_granted(tmp_path: Path) -> None:
         await client.ask("POST", f"{chat.path}/approvals", {"decisions": [{**other, "disclosure": shown["hash"]}]})
 
 
-@proves("APR-8/1", "APR-6")
+@proves("APR-8/1", "APR-6/1")
 async def test_a_plan_is_approved_only_as_it_was_shown(tmp_path: Path) -> None:
     step = {
         "action": "Write",

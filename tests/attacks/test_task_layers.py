@@ -171,3 +171,43 @@ async def test_jail_of_a_task_that_is_over_leads_nowhere(tmp_path: Path) -> None
         for fd in opened:
             os.close(fd)
     assert list(places.root.iterdir()) == []
+
+
+PLANTED = {
+    "a link instead of the folder": "rm -r sub; ln -s {outside} sub",
+    "a link instead of the file": "ln -sf {outside}/secret.txt sub/b.txt",
+    "a link to the folder above": "rm -r sub; ln -s .. sub",
+    "a link in the removed folder": "mkdir -p sub/in; ln -s {outside} sub/in/out; ln -s {outside}/secret.txt sub/in/file",
+    "a loop of links": "rm -r sub; ln -s sub sub",
+    "a pipe instead of the file": "rm sub/b.txt; mkfifo sub/b.txt || true",
+    "a closed folder": "chmod 000 sub || true",
+}
+
+
+@proves("JOB-10", "SEC-4")
+async def test_keeping_what_a_task_sees_follows_nothing_that_it_has_planted(tmp_path: Path, attempts: Attempts) -> None:
+    """Whoever changes the workspace writes into the tasks' layers first, with the server's rights."""
+    places = TaskPlaces(tmp_path, LAYERS)
+    places.write("sub/b.txt", "b\n")
+    (outside := tmp_path / "outside").joinpath("secret.txt").write_text(SECRET)
+
+    def state() -> tuple[object, ...]:
+        found = ((path, path.lstat()) for path in (outside, outside / "secret.txt", places.root, places.root / "sub"))
+        times = [(str(path), seen.st_mtime_ns, seen.st_ctime_ns, seen.st_mode) for path, seen in found]
+        return times, dict(tree(outside)), dict(tree(places.root))
+
+    before = state()
+
+    async def attempt(case: str) -> None:
+        task = await places.create()
+        await places.run(task, PLANTED[case].format(outside=outside))
+        seen = places.tree(task)
+        await places.workspaces.layers.hold(
+            str(places.root), ["sub", "sub/b.txt", "sub/new/n.txt", "sub/in/out/secret.txt", "link/x"], ["sub"]
+        )
+        await places.workspaces.layers.hide(str(places.root), ["secret.txt"])
+        assert state() == before and SECRET not in str(places.tree(task)), "nothing outside the layer was touched"
+        assert places.tree(task) == seen
+        await places.tasks.remove(task)
+
+    await attempts.each(PLANTED, attempt)

@@ -1,6 +1,7 @@
 """A worker against a person's interests: passwords that leak, folders that mislead, rows that claim to be somebody, rules that end at a machine."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from support.jobs import approved, new_job, plan, report, until, writing
 from support.live_server import live_server
 from support.postgres import database_url, has_a_name, postgres, run_sql
 from support.scripted_model import call
-from support.workers import live_worker
+from support.workers import live_worker, until_printed, worker_process
 
 __all__ = ["database_url", "postgres"]
 SECRET = "pa55word-of-the-database"
@@ -30,15 +31,13 @@ def test_a_password_among_the_arguments_is_refused_and_not_repeated(url: str) ->
 
 
 def test_a_database_that_cannot_be_reached_is_named_without_its_password(tmp_path: Path) -> None:
-    environment = {
-        "ANYCOWORK_DATABASE_URL": f"postgresql://u:{SECRET}@127.0.0.1:1/d",
-        "ANYCOWORK_DATA_DIR": str(tmp_path),
-    }
-    result = CliRunner().invoke(app, ["worker"], env=environment)
-    assert result.exit_code == 1 and "postgresql://u@127.0.0.1:1/d" in result.output
-    assert SECRET not in result.output + "".join(
-        file.read_text("utf-8", "replace") for file in tmp_path.rglob("*") if file.is_file()
-    )
+    url = f"postgresql://u:{SECRET}@127.0.0.1:1/d"
+    with worker_process(tmp_path / "worker", url, "http://127.0.0.1:1") as worker:
+        printed = until_printed(tmp_path / "worker" / "log", "waits for it")
+        assert "postgresql://u@127.0.0.1:1/d" in printed
+        worker.send_signal(signal.SIGINT)
+        assert worker.wait(30) == 0
+    assert SECRET not in "".join(file.read_text("utf-8", "replace") for file in tmp_path.rglob("*") if file.is_file())
 
 
 def test_a_marker_is_neither_written_nor_read_through_what_an_agent_put_there(tmp_path: Path) -> None:

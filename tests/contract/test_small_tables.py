@@ -1,9 +1,14 @@
-"""Any store: idempotency keys, system prompts and registered roots."""
+"""Any store: idempotency keys, system prompts, registered roots and tasks of jobs."""
 
 import pytest
 
 from anycowork.domain.errors import NotFound
+from anycowork.domain.jobs import JobTask
+from anycowork.domain.journal import Change
+from anycowork.domain.task_progress import TaskStatus
+from anycowork.domain.values import replace
 from support.store_factories import OpenStore
+from support.stored import add_chat
 
 
 async def test_a_claimed_key_gives_back_its_first_request_and_answer(open_store: OpenStore) -> None:
@@ -45,3 +50,30 @@ async def test_trust_needs_a_registered_root(open_store: OpenStore) -> None:
         await store.roots.set_trust("/w", "AGENTS.md", "hash")
         [root] = await store.roots.all()
         assert (root.root, root.trust) == ("/w", {"AGENTS.md": "hash"})
+
+
+async def test_a_task_is_read_as_it_was_written_last_whichever_columns_were_filled(open_store: OpenStore) -> None:
+    task = JobTask("j", "c1", "a", 0, "look", ("b",))
+    full = replace(
+        task,
+        status=TaskStatus.FAILED,
+        result="",
+        error={"code": "x"},
+        turn_id="t",
+        agent="worker",
+        workspace="/w",
+        conflicts={"p": "task"},
+        started_at="1",
+        completed_at="2",
+    )
+    some = replace(task, id="b", status=TaskStatus.RUNNING, dependencies=(), started_at="1")
+    async with open_store() as store:
+        await store.journal.write(add_chat("c1", task, some))
+        assert sorted(await store.store.tasks("j"), key=lambda one: one.id) == [task, some]
+        _, before = await store.store.tasks_since("j", -1)
+        await store.journal.write(Change("c1", (full,)))
+        assert (await store.store.tasks_since("j", before))[0] == [full]
+        await store.journal.write(Change("c1", (replace(full, result="no"), some, task)))
+        assert await store.store.task("j", "a") == task, (
+            "of two in one change the last counts, and what is empty is emptied"
+        )

@@ -3,9 +3,10 @@
 import asyncio
 import json
 import re
+from pathlib import Path
 
 from support.cli_process import CommandLine, ServeProcess
-from support.jobs import SHARED, by_task, bytes_of, plan, report, twelve_answers, twelve_tasks, writing
+from support.jobs import SHARED, by_task, plan, report, state_of, twelve_answers, twelve_tasks, writing
 from support.scripted_model import ScriptedModel, call
 from support.spec import proves
 
@@ -32,14 +33,14 @@ def test_job_is_planned_parked_for_approval_and_carried_out_from_the_command_lin
     assert "completed (claimed): job-a.txt is written" in shown.stdout
 
 
-@proves("JOB-3", "JOB-10", "PLN-5")
+@proves("JOB-3/6", "JOB-3/7", "JOB-10", "PLN-5")
 def test_twelve_tasks_with_a_conflict_and_a_review_run_from_the_command_line(
     shared: tuple[CommandLine, ServeProcess], models: ScriptedModel
 ) -> None:
     cli, server = shared
     (cli.workspace / "shared.txt").write_text(SHARED)
     (plan_file := cli.home / "plan.json").write_text(json.dumps(twelve_tasks()))
-    before = bytes_of(cli.workspace)
+    before = state_of(cli.workspace)
     told = asyncio.Event()
     told.set()
     try:
@@ -61,11 +62,22 @@ def test_twelve_tasks_with_a_conflict_and_a_review_run_from_the_command_line(
             assert len(rows) == 12 and rows["index"] == ["worker", "claimed", "1", "0"]
             if review:
                 assert done.returncode == 3 and f"jobs drop {job}" in done.stderr, done.stderr
-                assert bytes_of(cli.workspace) == before
+                assert state_of(cli.workspace) == before
                 assert cli.type("jobs", "drop", job).returncode == 0
-                assert bytes_of(cli.workspace) == before, "dropped without a trace"
+                assert state_of(cli.workspace) == before, "dropped without a trace"
             else:
                 assert done.returncode == 0 and done.stdout.strip() == "The guide is written."
-                assert len(bytes_of(cli.workspace)) == len(before) + 10
+                assert len(state_of(cli.workspace)) == len(before) + 10
     finally:
         models.mind = None
+
+
+def test_job_runs_to_its_end_without_any_model(tmp_path: Path) -> None:
+    cli = CommandLine(tmp_path)
+    planned = cli.type("run", "--job", 'create list.txt with "Tea" then append "Milk" to list.txt')
+    assert planned.returncode == 3, planned.stderr
+    job = re.search(r"jobs approve (\S+)", planned.stderr)
+    assert job is not None
+    done = cli.type("jobs", "approve", job.group(1))
+    assert done.returncode == 0 and "All tasks are done" in done.stdout, done.stderr
+    assert (cli.workspace / "list.txt").read_text() == "Tea\nMilk\n"

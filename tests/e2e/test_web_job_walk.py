@@ -7,29 +7,29 @@ from playwright.async_api import Page, expect
 
 from e2e.browsing import DESKTOP, PHONE, at_the_page, read_all, violations
 from e2e.test_web_jobs import look
-from support.jobs import SHARED, by_task, bytes_of, twelve_answers, twelve_tasks, until_task
+from support.jobs import SHARED, by_task, state_of, twelve_answers, twelve_tasks, until_task
 from support.live_server import LiveChat, LiveServer
 from support.spec import proves
 
 
-@proves("JOB-3", "JOB-10", "PLN-5", "UI-4")
+@proves("JOB-3/6", "JOB-3/7", "JOB-10", "PLN-5", "UI-4")
 async def test_job_of_twelve_tasks_is_walked_from_the_request_to_the_audit(tmp_path):
     async with at_the_page(tmp_path, files={"shared.txt": SHARED}) as (page, client):
         chat = await client.chat()
         await page.goto(page.url.split("#")[0] + f"#/chat/{chat.id}")
-        before = bytes_of(client.workspace)
+        before = state_of(client.workspace)
         await to_the_conflict(page, client, chat)
         await page.get_by_role("button", name="Keep the task's version").click()
         await expect(page.get_by_role("log").get_by_text("The guide is written.")).to_be_visible()
         await look(page, "walk-final-response")
         await review(page)
         await audit(page)
-        assert bytes_of(client.workspace) == before, "nothing is there before a person kept it"
+        assert state_of(client.workspace) == before, "nothing is there before a person kept it"
         await page.get_by_role("button", name="Drop all changes").click()
         await page.get_by_role("dialog").get_by_role("button", name="Drop all changes").click()
         await expect(page.get_by_role("region", name="Changes of the job")).not_to_be_visible()
         await expect(page.get_by_role("main").get_by_text("cancelled", exact=True)).to_be_visible()
-        assert bytes_of(client.workspace) == before, "dropped without a trace"
+        assert state_of(client.workspace) == before, "dropped without a trace"
 
 
 async def to_the_conflict(page: Page, client: LiveServer, chat: LiveChat) -> None:

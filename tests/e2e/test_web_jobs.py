@@ -17,7 +17,7 @@ def file(name: str) -> str:
     return call("create_file", path=f"{name}.txt", content=f"{name}\n")
 
 
-@proves("UI-4", "JOB-1")
+@proves("UI-4", "JOB-1/2", "JOB-1/4")
 async def test_a_plan_runs_as_a_job_that_is_followed_task_by_task(tmp_path):
     replies = [PLAN, file("a"), report("a.txt is there"), file("b"), report("b.txt is there"), "Both are written."]
     async with at_the_page(tmp_path, replies=replies) as (page, _):

@@ -56,7 +56,7 @@ async def test_a_plan_is_followed_live_and_held_against_what_was_done(tmp_path):
         assert await violations(page) == []
 
 
-@proves("APR-6", "UI-4")
+@proves("APR-6/3", "UI-4")
 async def test_a_budget_is_set_on_the_plan_and_asks_when_it_is_spent(tmp_path):
     two = [PLAN, *(call("create_file", path=name, content="1\n") for name in ("one.txt", "two.txt")), "Both."]
     async with at_the_page(tmp_path, replies=two) as (page, _):

@@ -20,7 +20,7 @@ FACTOR = 2.0  # of the cost of one task; a job that is read whole for each task 
 TIMEOUT = 120.0
 
 
-@proves("JOB-1")
+@proves("JOB-1/2")
 async def test_scheduling_a_task_costs_the_same_in_a_job_of_eight_times_as_many(tmp_path: Path) -> None:
     async with asyncio.timeout(TIMEOUT), opened(tmp_path) as database:
         await _cpu_of_a_task(database, FEW, "warm")
@@ -41,7 +41,7 @@ async def _cpu_of_a_task(database: Database, count: int, chat_id: str) -> float:
     return spent / count
 
 
-@proves("JOB-2")
+@proves("JOB-2/1")
 async def test_job_of_ten_thousand_tasks_starts_and_is_shown_page_by_page(tmp_path: Path) -> None:
     hold = asyncio.Event()
     steps = [{"id": f"t{number}", "action": "look", "role": "planner"} for number in range(10_000)]

@@ -20,6 +20,7 @@ from anycowork.sandbox import folder_index
 from anycowork.sandbox.hidden_path_index import HiddenPathIndex
 from anycowork.sandbox.key_file_index import KeyFileIndex
 from anycowork.sandbox.stage import next_tick
+from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace
@@ -177,3 +178,45 @@ def test_key_files_are_found_again_at_a_few_microseconds_a_folder(
         assert [mask.place.path for mask in index.masks(jail, lambda _: True)] == ["src/000/00000/.env"]
         took.append(cpu(lambda jail=jail, index=index: index.masks(jail, lambda _: True)))  # type: ignore[misc]
     assert took[1] / took[0] < ratio * 3
+
+
+@proves("OPS-4")
+async def test_a_search_grows_with_the_number_of_files_alone(workspaces: tuple[ToolWorkspace, ToolWorkspace]) -> None:
+    for tool, parameters in _SEARCHES.items():
+        took = []
+        for bench in workspaces:
+            tries = []
+            for _ in range(2):
+                start = cpu_with_programs()
+                await bench.call(tool, **parameters)
+                tries.append(cpu_with_programs() - start)
+            took.append(max(min(tries), 1e-2))
+        assert took[1] / took[0] < FOLDERS / FEW_FOLDERS * 3, tool
+
+
+_SEARCHES: dict[str, dict[str, JsonValue]] = {
+    "grep": {"pattern": "needle"},
+    "search_code": {"query": "needle in hay"},
+    "search_symbol": {"name": "needle"},
+}
+
+
+def cpu_with_programs() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+@proves("OPS-4")
+def test_the_list_of_files_for_a_model_looks_at_a_bounded_number_of_them(
+    workspaces: tuple[ToolWorkspace, ToolWorkspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[object] = []
+    real = os.scandir
+
+    def counting(folder: int) -> object:
+        read.append(folder)
+        return real(folder)
+
+    monkeypatch.setattr(os, "scandir", counting)
+    listed = Folder(str(workspaces[1].root)).overview(5)
+    assert len(listed.splitlines()) == 6 and len(read) <= 20 * 5 + 1_000

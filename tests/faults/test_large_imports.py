@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anycowork.cli.import_chats import import_files
@@ -25,7 +25,7 @@ from faults.test_record_memory import MOST_BYTES, peak_below
 from support.spec import proves
 from support.stored import CLOCK, opened
 
-MESSAGES = int(os.environ.get("ANYCOWORK_LARGE_MESSAGES", "1500"))
+MESSAGES = int(os.environ.get("ANYCOWORK_LARGE_MESSAGES", "500"))
 TEXT = "A sentence of some length, as people and agents write them. " * 60
 GOOD = {"id": "good", "title": "Good", "messages": [{"id": "g", "role": "user", "content": "kept"}]}
 
@@ -131,6 +131,7 @@ SCALARS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text()
 JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.text(), JSON), st.lists(JSON) | JSON, st.sampled_from([None, 2]))
 def test_a_chat_read_piece_by_piece_is_the_chat_and_has_the_hash_that_it_always_had(
     fields: dict[str, object], told: object, indent: int | None

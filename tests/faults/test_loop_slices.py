@@ -20,10 +20,13 @@ from anycowork.agent.mentions import Mention, MentionKind, mentions_in
 from anycowork.api.application import create_api
 from anycowork.app import start_services
 from anycowork.config.settings import ProviderEntry, Settings
+from anycowork.domain.rules import ChangesDecision
+from anycowork.domain.tools import PathIntent
 from anycowork.mcp.message_size import has_too_many_values
 from support.asgi import Client
 from support.scripted_model import Answer, Reply, ScriptedModel, call, serve_in_thread
 from support.stored import put_fresh_database
+from support.tool_workspace import ToolWorkspace
 
 TOKEN = "a-token-for-tests-0123456789abcdef"
 TIMES = 4
@@ -183,6 +186,29 @@ async def test_nothing_of_hostile_size_holds_the_event_loop(slices: LoopSlices, 
     await _run_plan(visitor, 6_000)
     found["a plan of 6,000 steps"] = slices.take()
     assert {name: times for name, times in found.items() if times > TIMES} == {}, found
+
+
+async def test_a_command_that_changes_thousands_of_files_never_holds_the_event_loop(
+    slices: LoopSlices, folder: Path, tmp_path: Path
+) -> None:
+    """What it changed is listed, checked against the rules and summed up elsewhere."""
+    (tmp_path / "outside").mkdir()
+    bench = ToolWorkspace(folder, tmp_path / "outside")
+    for number in range(4_000):
+        (folder / f"{number}.py").touch()
+    checked: list[int] = []
+
+    async def check(changes: Sequence[PathIntent]) -> ChangesDecision:
+        checked.append(len(changes))
+        return ChangesDecision()
+
+    await bench.call("execute_command", bench.tool_context(check_changes=check), command="echo 1 > first.py")
+    slices.take()
+    command = "for f in *.py; do echo new > $f; done"
+    await bench.call("execute_command", bench.tool_context(check_changes=check), command=command)
+    longest = slices.take()
+    assert checked == [1, 4_001] and (folder / "3999.py").read_text() == "new\n"
+    assert longest <= 0.6  # 0.1; it was 1.2 when the loop listed and summed up these 4,000
 
 
 async def test_no_attachment_file_difference_template_or_export_of_hostile_size_holds_the_event_loop(

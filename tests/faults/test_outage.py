@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from support.live_server import LiveChat, LiveServer, live_server
 from support.postgres_process import own_postgres
 from support.scripted_model import Answer, Body, Reply, call, serve_in_thread
 from support.spec import proves
-from support.workers import until_workers, worker_process
+from support.workers import until_printed, until_workers, worker_process
 
 SECONDS = 60.0
 
@@ -104,3 +105,10 @@ async def test_jobs_of_server_and_worker_go_on_after_an_outage_and_people_are_to
                 assert attempts[0] > 1, "the worker's task was interrupted, shown as such, and tried again"
                 reasons = [e["reason"] for e in await there[0].events() if e["type"] == "turn-ended"]
                 assert reasons.count("interrupted") == sum(attempts) - 2
+        postgres.stop()
+        with worker_process(tmp_path / "late", url, asked.base_url) as late:
+            until_printed(tmp_path / "late" / "log", "waits for it")
+            postgres.start()
+            until_printed(tmp_path / "late" / "log", "a worker has joined")
+            late.send_signal(signal.SIGINT)
+            assert late.wait(30) == 0

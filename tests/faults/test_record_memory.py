@@ -1,4 +1,4 @@
-"""What a long chat takes in memory does not grow with it: its exports, a check of its audit chain, its pages.
+"""What a long chat takes in memory does not grow with it: its exports, a check of its audit chain, its pages, its deletion.
 
 `make test-large` repeats this with ANYCOWORK_LARGE_MESSAGES messages.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from anycowork.chats.chat_export import ChatExport, ExportFormat
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.config.settings import Settings
-from anycowork.domain.journal import Change
+from anycowork.domain.journal import Change, RemoveChat
 from anycowork.server.audit_check import check_audit
 from anycowork.tools.toolbox import ToolRegistry
 from support.spec import proves
@@ -25,7 +25,7 @@ AT_ONCE = 100
 
 
 @proves("OPS-4")
-async def test_exports_an_audit_check_and_pages_of_a_long_chat_take_bounded_memory(tmp_path: Path) -> None:
+async def test_exports_an_audit_check_pages_and_the_deletion_of_a_long_chat_take_bounded_memory(tmp_path: Path) -> None:
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat())
         for start in range(0, MESSAGES, AT_ONCE):
@@ -43,6 +43,9 @@ async def test_exports_an_audit_check_and_pages_of_a_long_chat_take_bounded_memo
         with peak_below(MOST_BYTES):
             for before in (None, 60):
                 assert len((await database.store.messages_page("c1", before=before, limit=50)).bodies) == 50
+        with peak_below(MOST_BYTES):
+            await database.journal.write(Change("c1", (RemoveChat(),)))
+        assert await database.store.search_messages("sentence", limit=5) == ([], None)
 
 
 @contextmanager

@@ -117,10 +117,16 @@ async def recorded(
             chat = Chat(CHAT, "A chat", str(root), ChatConfig("actor"), created_at=CLOCK.now())
             await database.journal.write(Change(CHAT, (AddChat(chat, ANN.label()),)))
         pack = pack or Pack(folder / "data" / "snapshots")
-        snapshots = PackedSnapshots(
-            pack, database.retention, CLOCK, quota_bytes=quota, few_paths=few_paths, unkept_folders=unkept_folders
-        )
         workspaces = LocalWorkspaces(lambda path: database.leases.take(path, owner="test", seconds=60))
+        snapshots = PackedSnapshots(
+            pack,
+            database.retention,
+            CLOCK,
+            quota_bytes=quota,
+            layers=workspaces.layers,
+            few_paths=few_paths,
+            unkept_folders=unkept_folders,
+        )
         cli = RollbackService(
             journal=database.journal,
             store=database.store,

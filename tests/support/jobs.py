@@ -119,3 +119,14 @@ async def until_task(chat: LiveChat, task_id: str) -> None:
 def bytes_of(folder: Path) -> dict[str, bytes]:
     """Every file with its content."""
     return {str(one.relative_to(folder)): one.read_bytes() for one in sorted(folder.rglob("*")) if one.is_file()}
+
+
+def state_of(folder: Path) -> dict[str, tuple[int, int, int, bytes | str | None]]:
+    """The folder and everything in it: kind and mode, owner, when it was changed last, and its content or where its link leads."""
+
+    def state(one: Path) -> tuple[int, int, int, bytes | str | None]:
+        seen = one.lstat()
+        content = str(one.readlink()) if one.is_symlink() else one.read_bytes() if one.is_file() else None
+        return seen.st_mode, seen.st_uid, seen.st_mtime_ns, content
+
+    return {str(one.relative_to(folder)): state(one) for one in (folder, *sorted(folder.rglob("*")))}

@@ -118,7 +118,6 @@ class _NoCopies:
         raise AssertionError("a task that reads needs no copy")
 
     async def remove(self, copy: str) -> None: ...
-    async def hold_versions(self, target: str, paths: Sequence[str], gone: Sequence[str]) -> None: ...
     async def has_commits(self, copy: str) -> bool:
         return False
 

@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -59,6 +60,15 @@ def worker_process(
     finally:
         process.kill()
         process.wait(30)
+
+
+def until_printed(log: Path, words: str, *, seconds: float = 60.0) -> str:
+    """What a worker has printed, once these words are in it."""
+    deadline = time.monotonic() + seconds
+    while words not in (printed := log.read_text("utf-8", "replace")):
+        assert time.monotonic() < deadline, printed
+        time.sleep(0.05)
+    return printed
 
 
 async def workers_of(server: Caller) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from anycowork.acp.permission_requests import (
     question_request,
 )
 from anycowork.acp.prompt_content import ContentBlock, PromptMessageContent, mentioned_files, read_prompt
-from anycowork.acp.updates import UpdateBuilder
+from anycowork.acp.updates import UpdateBuilder, usage_update
 from anycowork.client.chat_client import ChatClient, objects
 from anycowork.client.connect import first_error
 from anycowork.client.errors import ServerRefused, ServerUnreachable
@@ -75,6 +75,8 @@ class EditorSession:
             self._leave = None
         if self._fault is not None:
             raise RequestError(-32603, self._fault)
+        if (used := usage_update(await self.chat.usage())) is not None:
+            await self._editor.session_update(self.chat.chat_id, used)
         spent = self.updates.usage
         self.updates.usage = before.model_copy(update={"total_tokens": 0, "input_tokens": 0, "output_tokens": 0})
         return PromptResponse(stop_reason=reason, usage=spent)

@@ -8,6 +8,7 @@ from acp.schema import (
     AgentPlanUpdate,
     AgentThoughtChunk,
     ContentToolCallContent,
+    Cost,
     CurrentModeUpdate,
     PlanEntry,
     PlanEntryStatus,
@@ -16,6 +17,7 @@ from acp.schema import (
     ToolCallStart,
     ToolCallStatus,
     Usage,
+    UsageUpdate,
     UserMessageChunk,
 )
 
@@ -195,6 +197,17 @@ class UpdateBuilder:
             input_tokens=self.usage.input_tokens + prompt,
             output_tokens=self.usage.output_tokens + completion,
         )
+
+
+def usage_update(used: Json) -> UsageUpdate | None:
+    """Return how full the chat's context is and what the chat has cost; None where nobody named the size of the context."""
+    window, size = used.get("window"), used.get("context_tokens")
+    if not used.get("context_known") or not isinstance(window, int) or not isinstance(size, int):
+        return None
+    costs = [one.get("cost") for one in objects(used, "models")]
+    known = [float(cost) for cost in costs if isinstance(cost, int | float)]
+    cost = Cost(amount=sum(known), currency="USD") if known and len(known) == len(costs) else None
+    return UsageUpdate(session_update="usage_update", used=window, size=size, cost=cost)
 
 
 def question_text(question: Json) -> str:

@@ -161,7 +161,7 @@ class ModelCaller:
         The list is the one of the segment's start, so that every request of the segment has the same text.
         """
         hidden = await self._hidden(context.chat.id, context.workspace.origin)
-        files = context.workspace.overview(OVERVIEW_FILES, hidden)
+        files = await asyncio.to_thread(context.workspace.overview, OVERVIEW_FILES, hidden)
         return replace(request, content=f"{FILES_HEAD}\n{files}]\n\n{request.content}")
 
     async def _image_data(self, context: TurnContext, messages: Sequence[PromptMessage]) -> Mapping[str, bytes]:

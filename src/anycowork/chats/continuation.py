@@ -37,10 +37,11 @@ class Continuation:
 
 
 def continuation_of(chat: Chat, newest: Turn | None) -> Continuation | None:
-    """None while the chat is at work, after any other end, and after a switch of the role: the turn stood in another one."""
+    """None while the chat is at work, after any other end, after a switch of the role (the turn stood in another one), and for a turn
+    of a job, which is retried or resumed as a job."""
     if chat.state is not ChatState.IDLE or newest is None or newest.state is not TurnState.ENDED:
         return None
-    if newest.reason not in CONTINUABLE or newest.role != chat.role:
+    if newest.reason not in CONTINUABLE or newest.role != chat.role or newest.job_id is not None:
         return None
     return Continuation(newest, newest.reason)
 
@@ -62,6 +63,8 @@ def require_continuation(chat: Chat, newest: Turn | None) -> Continuation:
         return found
     if newest is None:
         raise NothingToContinue("Nothing was asked in this chat yet. Send a message.")
+    if newest.job_id is not None:
+        raise NothingToContinue("The last turn belongs to a job. Retry its task or resume the job, or send a message.")
     if newest.reason in CONTINUABLE and newest.role != chat.role:
         raise NothingToContinue(
             f"The turn stopped as {newest.role}, and the chat's role is {chat.role} now. Send a message, or switch back."

@@ -92,6 +92,7 @@ class GitService:
     ) -> str:
         """Commit these paths as they are now, on top of the commit that the person saw; return the new commit's id.
 
+        The intent is recorded before, the result after: an intent without a result was cut off, and the repository shows how far it came.
         Raises: NotFound, Conflict (nothing was committed), ToolFault, OutsideWorkspace.
         """
         by = admit_person(principal)
@@ -99,14 +100,16 @@ class GitService:
         async with self._writer.writing(chat.workspace) as (workspace, epoch):
             try:
                 commit = await self._repositories.prepare_commit(workspace, message, paths, head=head)
-                words = f"You committed {len(paths)} {'file' if len(paths) == 1 else 'files'} ({commit[:10]}): {_subject(message)}"
-                await self._record(chat, workspace, epoch, by, words, {"commit": commit, "parent": head})
+                what = f"{len(paths)} {'file' if len(paths) == 1 else 'files'} ({commit[:10]}): {_subject(message)}"
+                intended = {"intended_commit": commit, "parent": head}
+                await self._record(chat, workspace, epoch, by, f"You commit {what}", intended)
                 try:
                     await self._repositories.finish_commit(workspace, commit, paths, head=head)
                 except (StateChanged, ToolFault) as fault:
                     words = f"The commit {commit[:10]} was not made. {fault.message}"
-                    await self._record(chat, workspace, epoch, by, words, {"commit": None, "parent": head})
+                    await self._write(chat, by, words, {"commit": None, "parent": head})
                     raise
+                await self._write(chat, by, f"You committed {what}", {"commit": commit, "parent": head})
             except StateChanged as changed:
                 raise Conflict(changed.message) from None
         return commit

@@ -1,4 +1,4 @@
-"""Lets a person create, change and delete custom roles. Each change is recorded in the chats that have the role, then takes effect."""
+"""Lets a person create, change and delete custom roles. Each change is recorded, also in the chats that have the role, then takes effect."""
 
 import asyncio
 import logging
@@ -27,6 +27,9 @@ class RoleFiles(Protocol):
     def read_roles(self) -> Sequence[RoleDefinition]:
         """Blocking."""
 
+    async def record_role(self, change: Json) -> None:
+        """Add this to the list of changes; durable on return. Raises: StorageFault."""
+
     async def save_role(self, role: RoleDefinition) -> None:
         """Raises: StorageFault."""
 
@@ -44,6 +47,7 @@ class RoleService:
         self._files = files
         self._journal = journal
         self._store = store
+        self._clock = clock
         self._draft = RecordFactory(clock)
         self._changing = asyncio.Lock()
 
@@ -111,7 +115,8 @@ class RoleService:
         self._roles.replace_custom(await asyncio.to_thread(self._files.read_roles))
 
     async def _record(self, principal: Principal, role: str, words: str, payload: Json) -> None:
-        """Write the change into the history and the audit chain of every chat in this role."""
+        """Write the change to the list of all changes of roles, and into the history and the audit chain of every chat in this role."""
+        await self._files.record_role({"at": self._clock.now(), "by": principal.label(), **payload})
         for chat in await self._chats_in(role):
             message = self._draft.message(chat, Speaker.SYSTEM, words, payload=payload)
             await self._journal.write(Change(chat.id, (message,), principal=principal.label()))

@@ -6,17 +6,16 @@ a crash leaves, every file is either old or new, and the next start finishes the
 
 import os
 import secrets
-import stat
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
 
 from anycowork.checkpoints.capture import ImageReader, path_of
 from anycowork.checkpoints.pack import Damaged, Pack
+from anycowork.checkpoints.seen_entries import identity_of, is_as_seen, is_young, stat_entry, was_seen_as_expected
 from anycowork.domain.control_files import fold_name
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
-from anycowork.domain.snapshots import Kind, PathImage, RestoreControl, Restored, SeenEntry, Undo
+from anycowork.domain.snapshots import Kind, PathImage, RestoreControl, Restored, Undo
 from anycowork.domain.values import leaf_value, replace
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import give_to_owner_of, translate_os_errors
@@ -31,9 +30,6 @@ _FEW = 32  # up to this number each file and folder is synced; beyond it, the wh
 _SPECIAL_NAMES = REPOSITORY_NAMES | {".git", "git~1"}  # a path with one of these is checked at every step
 _TEMPORARY = (".anycowork-", ".tmp")
 _EXCLUSIVE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_CLOCK_STEP = (
-    50_000_000  # ns, more than the step of a file system's clock: a file this young may change without a new time
-)
 
 Step = Callable[[WorkspacePath, Undo], None]
 
@@ -269,12 +265,12 @@ class _RestoreRun:
         except FileMissing:
             self._folder.jail.make_folders(place.parent)
             parent = self._last.at(folder)
-        if _was_seen_as_expected(undo) and undo.seen is not None:
+        if was_seen_as_expected(undo) and undo.seen is not None:
             identity = undo.seen.inode, undo.seen.ctime  # looked at right before the rename
         elif not _in_the_way(undo):
-            found = _stat(place.name, parent)
+            found = stat_entry(place.name, parent)
             self._require_expected(place, undo)
-            identity = _identity(found)
+            identity = identity_of(found)
         self._written += 1
         temporary = f"{self._token}-{self._written}".join(_TEMPORARY)
         staged = _Staged(undo, folder, place.name, temporary, identity)
@@ -308,8 +304,8 @@ class _RestoreRun:
     def _move_in(self, place: WorkspacePath, staged: _Staged) -> None:
         parent = self._last.at(staged.folder)
         if not _in_the_way(staged.undo):
-            now = _stat(staged.name, parent)
-            if _identity(now) != staged.identity or (now is not None and _is_young(now)):
+            now = stat_entry(staged.name, parent)
+            if identity_of(now) != staged.identity or (now is not None and is_young(now)):
                 self._require_expected(place, staged.undo)
         os.rename(staged.temporary, staged.name, src_dir_fd=parent, dst_dir_fd=parent)
         if staged.undo.target.kind is Kind.SYMLINK:
@@ -359,47 +355,6 @@ def _batches(undos: Sequence[Undo]) -> Iterator[list[Undo]]:
 
 def _folder_of(undo: Undo) -> str:
     return undo.target.path.rpartition("/")[0]
-
-
-def _stat(name: str, folder: int) -> os.stat_result | None:
-    try:
-        return os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-
-
-def _identity(found: os.stat_result | None) -> tuple[int, int] | None:
-    return None if found is None else (found.st_ino, found.st_ctime_ns)
-
-
-def seen_entry(found: os.stat_result | None, image: PathImage, content: bytes | None = None) -> SeenEntry | None:
-    """Returns how to recognise the file again whose content was read after `found`; None if its times cannot tell a later change."""
-    if found is None or image.kind is not Kind.FILE or image.hash is None or _is_young(found):
-        return None
-    return SeenEntry(found.st_ino, found.st_ctime_ns, image.hash, content)
-
-
-def is_as_seen(undo: Undo, now: os.stat_result | None) -> bool:
-    """Tells whether the expected file is still there, without reading it again."""
-    seen, expected = undo.seen, undo.expected
-    if seen is None or expected is None or now is None or not stat.S_ISREG(now.st_mode):
-        return False
-    same_file = (seen.inode, seen.ctime) == (now.st_ino, now.st_ctime_ns)
-    return same_file and (expected.kind, expected.hash, expected.mode) == (
-        Kind.FILE,
-        seen.hash,
-        stat.S_IMODE(now.st_mode),
-    )
-
-
-def _was_seen_as_expected(undo: Undo) -> bool:
-    """Tells whether the file that was seen is the one that is expected; then inode and ctime alone tell whether it still is."""
-    seen, expected = undo.seen, undo.expected
-    return seen is not None and expected is not None and (expected.kind, expected.hash) == (Kind.FILE, seen.hash)
-
-
-def _is_young(found: os.stat_result) -> bool:
-    return time.time_ns() - found.st_ctime_ns < _CLOCK_STEP
 
 
 def _write_all(fd: int, data: bytes) -> None:

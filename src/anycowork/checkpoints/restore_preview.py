@@ -11,7 +11,8 @@ from anycowork.checkpoints.compare import compare
 from anycowork.checkpoints.contents import kept_content, live_content
 from anycowork.checkpoints.other_packs import PackFolder, describe_folders
 from anycowork.checkpoints.pack import Damaged, Pack
-from anycowork.checkpoints.restore import BATCH_BYTES, seen_entry
+from anycowork.checkpoints.restore import BATCH_BYTES
+from anycowork.checkpoints.seen_entries import seen_entry
 from anycowork.domain.errors import ContentElsewhere, NotEnoughSpace, OutsideWorkspace, SnapshotDamaged, ToolFault
 from anycowork.domain.snapshots import Kind, PathImage, RestorePreview, Undo, absent
 from anycowork.workspace.folder import Folder

@@ -4,25 +4,19 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import assert_never
 
-from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, bytes_in, path_of, refuse_special, touched
 from anycowork.checkpoints.capture import image as image_at
-from anycowork.checkpoints.commit_images import (
-    CommitImages,
-    hashed_images,
-    images_afterwards,
-    images_of_restore,
-    split_unkept,
-)
+from anycowork.checkpoints.capture import path_of
+from anycowork.checkpoints.commit_images import images_afterwards, images_of_restore
 from anycowork.checkpoints.compare import Comparison, compare
-from anycowork.checkpoints.contents import content_as_left, kept_content, live_content
+from anycowork.checkpoints.contents import content_as_left, live_content
 from anycowork.checkpoints.pack import Damaged, Pack
 from anycowork.checkpoints.quota import PackQuota, QuotaExceeded, RetentionPort
-from anycowork.checkpoints.restore import bring_back, clear_leftovers, is_as_seen
+from anycowork.checkpoints.restore import bring_back, clear_leftovers
 from anycowork.checkpoints.restore_preview import MOST_REMEMBERED, preview_restore
-from anycowork.checkpoints.unkept_folders import UnkeptFolders
-from anycowork.checkpoints.workspace_images import KeptWorkspace, changed_images, images_now, keep, measure
+from anycowork.checkpoints.snapshot_contents import SnapshotContents
+from anycowork.checkpoints.workspace_images import KeptWorkspace, changed_images, images_now, measure
 from anycowork.domain.errors import NotKept, OutsideWorkspace, ToolFault
-from anycowork.domain.ports import Clock, Workspace
+from anycowork.domain.ports import Clock, LayerVersions, Workspace
 from anycowork.domain.snapshot_ports import WorkspaceState
 from anycowork.domain.snapshots import (
     NOTHING_REPLACED,
@@ -39,12 +33,12 @@ from anycowork.domain.snapshots import (
     SnapshotMoment,
     TaskCommit,
     Undo,
+    removed_paths,
 )
 from anycowork.domain.tools import Call, PathIntent
 from anycowork.domain.values import replace
 from anycowork.workspace.diffs import without_hunks
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.merges import merge_texts
 from anycowork.workspace.reader_threads import ReaderThreads
 from anycowork.workspace.uncancellable import run_uncancellable
 
@@ -58,6 +52,8 @@ class PackedSnapshots:
     A commit keeps only hashes of what is in folders with one of the `unkept_folders` as name, if git ignores them.
 
     A change that would not fit even in an empty pack is refused, never left unrecorded.
+
+    `layers` keeps what tasks of jobs see of a workspace. Everything that is about to change passes here, so nobody else has to tell it.
     """
 
     def __init__(
@@ -67,27 +63,43 @@ class PackedSnapshots:
         clock: Clock,
         *,
         quota_bytes: int,
+        layers: LayerVersions,
         few_paths: int = FEW_PATHS,
         unkept_folders: Sequence[str] = (),
     ) -> None:
         self._pack = pack
+        self._layers = layers
         self._clock = clock
         self._quota = PackQuota(pack, retention, quota_bytes)
         self._few_paths = few_paths
         self._unkept_folders = tuple(unkept_folders)
+        self._contents = SnapshotContents(pack, self._quota, self._unkept_folders)
         self._readers: ReaderThreads | None = None
 
     # --- around a change
 
     async def before(
-        self, cause: Call | Restore | TaskCommit | PersonChange, workspace: Workspace, paths: Sequence[str]
+        self,
+        cause: Call | Restore | TaskCommit | PersonChange,
+        workspace: Workspace,
+        paths: Sequence[str],
+        *,
+        removed: Sequence[str] | None = None,
     ) -> Snapshot:
         folder = _folder(workspace)
-        return await self._kept(cause, folder, lambda: self._keep(folder, paths))
+        snapshot = await self._kept(cause, folder, lambda: self._contents.keep(folder, paths))
+        await self._layers.hold(folder.root, paths, paths if removed is None else removed)
+        return snapshot
+
+    async def saved(self, cause: TaskCommit, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
+        folder = _folder(workspace)
+        return await self._kept(cause, folder, lambda: self._contents.keep(folder, paths))
 
     async def before_restore(self, cause: Restore, workspace: Workspace, undos: Sequence[Undo]) -> Snapshot:
         folder = _folder(workspace)
-        return await self._kept(cause, folder, lambda: self._keep_expected(folder, undos))
+        snapshot = await self._kept(cause, folder, lambda: self._contents.keep_expected(folder, undos))
+        await self._layers.hold(folder.root, [undo.path for undo in undos], removed_paths(undos))
+        return snapshot
 
     async def before_commit(
         self,
@@ -97,10 +109,17 @@ class PackedSnapshots:
         replaced: Mapping[str, ReplacedFile] = NOTHING_REPLACED,
     ) -> Snapshot:
         folder = _folder(workspace)
-        if len(intents) <= self._few_paths:
-            paths = [item.path for item in intents]
-            return await self._kept(cause, folder, lambda: self._keep(folder, paths, self._unkept_folders))
-        return await self._kept(cause, folder, lambda: self._keep_replaced(folder, intents, replaced))
+        paths = [item.path for item in intents]
+
+        def keep() -> list[PathImage]:
+            if len(intents) <= self._few_paths:
+                return self._contents.keep(folder, paths, self._unkept_folders)
+            return self._contents.keep_replaced(folder, intents, replaced)
+
+        snapshot = await self._kept(cause, folder, keep)
+        removed = [item.path for item in intents if item.after is None or item.kind != Kind.FOLDER.value]
+        await self._layers.hold(folder.root, paths, removed)
+        return snapshot
 
     async def _kept(
         self, cause: Call | Restore | TaskCommit | PersonChange, folder: Folder, keep: Callable[[], list[PathImage]]
@@ -130,9 +149,11 @@ class PackedSnapshots:
         found, unkept, size = await self._threads().run(lambda: measure(folder, self._unkept_folders))
         await self._quota.free_space(size)
         try:
-            return await self._threads().run(lambda: self._keep_all(folder, found, unkept, size))
+            kept = await self._threads().run(lambda: self._contents.keep_workspace(folder, found, unkept, size))
         except (QuotaExceeded, ToolFault, OSError):
             raise NotKept("The workspace could not be kept before the command: there is no space for it.") from None
+        await self._layers.hold_all(folder.root)
+        return kept
 
     async def change_since(
         self, kept: WorkspaceState, cause: PersonChange, workspace: Workspace
@@ -141,6 +162,7 @@ class PackedSnapshots:
             raise TypeError("only what keep_workspace returned can be compared")
         folder = _folder(workspace)
         was = await self._threads().run(lambda: changed_images(kept))
+        await self._layers.hide(folder.root, [image.path for image in was if _is_new_at_the_top(image)])
         before = self._snapshot(cause, folder.root, was)
         after = await self._after(before, folder, lambda: images_now(folder, was)) if was else None
         if after is None or after.files == 0:
@@ -149,13 +171,15 @@ class PackedSnapshots:
 
     async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
         folder = _folder(workspace)
-        return await self._after(before, folder, lambda: self._images_after(folder, before))
+        return await self._after(before, folder, lambda: self._contents.images_after(folder, before))
 
     async def _after(
         self, before: Snapshot, folder: Folder, images_of: Callable[[], list[PathImage]]
     ) -> Snapshot | None:
         try:
-            images, found, diff = await self._threads().run(lambda: self._capture_after(folder, before, images_of()))
+            images, found, diff = await self._threads().run(
+                lambda: self._contents.capture_after(folder, before, images_of())
+            )
         except (ToolFault, OutsideWorkspace, OSError):
             return None
         if diff is None and found.text:
@@ -206,7 +230,7 @@ class PackedSnapshots:
     async def _keep_text_later(self, text: str, owner: str) -> str | None:
         """Makes space and stores the text. Returns None if that did not help; then the numbers are recorded without the text."""
         await self._quota.free_space(len(text.encode("utf-8", "replace")))
-        return await asyncio.to_thread(self._keep_text, text, owner)
+        return await asyncio.to_thread(self._contents.keep_text, text, owner)
 
     async def difference(self, snapshot: Snapshot) -> str | None:
         if snapshot.diff is None:
@@ -224,9 +248,9 @@ class PackedSnapshots:
         ]
 
         def new(now: PathImage) -> bytes | None:
-            return self._kept_content(now) or content_as_left(folder, now)
+            return self._contents.kept_content(now) or content_as_left(folder, now)
 
-        return await asyncio.to_thread(lambda: compare(*sides, old=self._kept_content, new=new).text)
+        return await asyncio.to_thread(lambda: compare(*sides, old=self._contents.kept_content, new=new).text)
 
     # --- going back
 
@@ -239,13 +263,13 @@ class PackedSnapshots:
         return replace(before, id=self._clock.new_id(), moment=SnapshotMoment.MEANT, images=targets, files=len(targets))
 
     async def merge(self, base: PathImage, mine: PathImage, workspace: Workspace) -> PathImage | None:
-        return await asyncio.to_thread(self._merge, base, mine, _folder(workspace))
+        return await asyncio.to_thread(self._contents.merge, base, mine, _folder(workspace))
 
     async def keep(self, path: str, data: bytes, *, mode: int, workspace: Workspace) -> PathImage:
         owner = f"{workspace.root} edited"
         await self._quota.free_space(len(data))
         try:
-            digest = await asyncio.to_thread(self._keep_bytes, data, owner)
+            digest = await asyncio.to_thread(self._contents.keep_bytes, data, owner)
         except OSError as error:
             raise NotKept(
                 f"The new content could not be kept ({error.strerror}). Nothing was changed. Free some space on the disk of the data"
@@ -259,7 +283,7 @@ class PackedSnapshots:
         folder = _folder(workspace)
 
         def work() -> bytes | None:
-            before = self._kept_content(base) if base.has_content else b""
+            before = self._contents.kept_content(base) if base.has_content else b""
             after = content_as_left(folder, now)
             return None if before is None or after is None else without_hunks(before, after, hunks)
 
@@ -267,7 +291,7 @@ class PackedSnapshots:
 
     async def contents(self, image: PathImage, workspace: Workspace | None = None) -> bytes | None:
         if workspace is None:
-            return await asyncio.to_thread(self._kept_content, image)
+            return await asyncio.to_thread(self._contents.kept_content, image)
         folder = _folder(workspace)
         return await asyncio.to_thread(lambda: live_content(folder, image_at(folder, path_of(image.path))))
 
@@ -287,111 +311,6 @@ class PackedSnapshots:
         if self._readers is None:
             self._readers = ReaderThreads(_THREADS, None)
         return self._readers
-
-    # --- in a thread
-
-    def _keep(self, folder: Folder, paths: Sequence[str], unkept_names: Sequence[str] = ()) -> list[PathImage]:
-        # One writer per workspace: if it writes again, what it kept last is recorded.
-        self._pack.begin(folder.root)
-        kept, hashed = split_unkept(touched(folder, paths), UnkeptFolders(folder, unkept_names))
-        self._quota.require_space(bytes_in(kept))
-        with ImageReader(folder, self._pack_target(folder)) as reader:
-            images = [reader.image_of(each) for each in kept]
-        images += hashed_images(folder, hashed)
-        refuse_special(images)
-        self._pack.sync([each.hash for each in images if each.kept])
-        return sorted(images, key=lambda image: image.path.split("/")) if hashed else images
-
-    def _keep_expected(self, folder: Folder, undos: Sequence[Undo]) -> list[PathImage]:
-        """Like `_keep`, but files that a preview has just seen are only read."""
-        self._pack.begin(folder.root)
-        files = [undo for undo in undos if undo.seen is not None and undo.expected is not None]
-        others = touched(folder, [undo.path for undo in undos if undo.seen is None])
-        self._quota.require_space(bytes_in(others) + sum(undo.expected.size for undo in files if undo.expected))
-        with ImageReader(folder, self._pack_target(folder)) as reader:
-            found = {seen[0].path: reader.image_of(seen) for seen in others}
-            found |= self._keep_remembered(reader, folder.root, files)
-            for undo in files:
-                if undo.path not in found:  # it may be in one of the other folders
-                    found[undo.path] = reader.image_of_file(path_of(undo.path))
-        images = [found[path] for path in sorted(found)]
-        refuse_special(images)
-        self._pack.sync([each.hash for each in images])
-        return images
-
-    def _keep_remembered(self, reader: ImageReader, owner: str, undos: Sequence[Undo]) -> dict[str, PathImage]:
-        """Stores what a preview has remembered, of files that have not changed since. Returns their images."""
-        same = {
-            undo.path: undo
-            for undo in undos
-            if undo.seen and undo.seen.content is not None and is_as_seen(undo, reader.stat(path_of(undo.path)))
-        }
-        contents = ((seen.hash, seen.content or b"") for undo in same.values() if (seen := undo.seen))
-        self._pack.put_all(contents, owner=owner)
-        return {path: undo.expected for path, undo in same.items() if undo.expected}
-
-    def _keep_replaced(
-        self, folder: Folder, intents: Sequence[PathIntent], replaced: Mapping[str, ReplacedFile]
-    ) -> list[PathImage]:
-        self._pack.begin(folder.root)
-        found = CommitImages(folder, intents, UnkeptFolders(folder, self._unkept_folders), replaced)
-        self._quota.require_space(found.needs)
-        images = found.taken(self._pack_target(folder))
-        refuse_special(images)
-        self._pack.sync([each.hash for each in images if each.kept])
-        return images
-
-    def _pack_target(self, folder: Folder) -> PackTarget:
-        return PackTarget(self._pack, folder.root, max_bytes=self._quota.max_bytes)
-
-    def _keep_all(self, folder: Folder, found: Sequence[Seen], unkept: UnkeptFolders, size: int) -> KeptWorkspace:
-        self._pack.begin(folder.root)
-        self._quota.require_space(size)
-        kept = keep(folder, found, unkept, self._pack_target(folder))
-        self._pack.sync([image.hash for image in kept.images.values()])
-        return kept
-
-    def _images_after(self, folder: Folder, before: Snapshot) -> list[PathImage]:
-        with ImageReader(folder) as reader:
-            return [reader.image_of(each) for each in touched(folder, [found.path for found in before.images])]
-
-    def _capture_after(
-        self, folder: Folder, before: Snapshot, images: list[PathImage]
-    ) -> tuple[list[PathImage], Comparison, str | None]:
-        found = compare(before.images, images, old=self._kept_content, new=lambda now: live_content(folder, now))
-        return images, found, self._keep_text(found.text, folder.root)
-
-    def _keep_text(self, text: str, owner: str) -> str | None:
-        """Returns the hash of the text; None if there is none, or no space for it."""
-        data = text.encode("utf-8", "replace")
-        if not data or not self._quota.has_space(len(data)):
-            return None
-        try:
-            return self._pack.put(data, owner=owner)
-        except OSError:
-            return None
-
-    def _keep_bytes(self, data: bytes, owner: str) -> str:
-        self._pack.begin(owner)
-        digest = self._pack.put(data, owner=owner)
-        self._pack.sync([digest])
-        return digest
-
-    def _merge(self, base: PathImage, mine: PathImage, folder: Folder) -> PathImage | None:
-        theirs = image_at(folder, path_of(mine.path))
-        if not all(side.kind is Kind.FILE for side in (base, mine, theirs)):
-            return None
-        old, new, now = self._kept_content(base), self._kept_content(mine), live_content(folder, theirs)
-        merged = None if old is None or new is None or now is None else merge_texts(old, new, now)
-        if merged is None:
-            return None
-        digest = self._pack.put(merged, owner=f"{folder.root} merged")
-        self._pack.sync([digest])
-        mode = mine.mode if mine.mode != base.mode else theirs.mode
-        return replace(mine, hash=digest, size=len(merged), mode=mode)
-
-    def _kept_content(self, kept: PathImage) -> bytes | None:
-        return kept_content(self._pack, kept)
 
     async def forget_unneeded(self) -> None:
         """Raises: StorageFault, OSError."""
@@ -437,3 +356,8 @@ def _folder(workspace: Workspace) -> Folder:
     if not isinstance(workspace, Folder):
         raise TypeError("snapshots are taken in a workspace that LocalWorkspaces opened")
     return workspace
+
+
+def _is_new_at_the_top(image: PathImage) -> bool:
+    """What comes into a folder does not show in the layers, which have their own one by then; only their topmost folder is no own one."""
+    return image.kind is Kind.ABSENT and "/" not in image.path

@@ -8,6 +8,7 @@ from anycowork.app import work
 from anycowork.client.connect import first_error
 from anycowork.client.console import stdout
 from anycowork.config.settings import BadSettings, Settings
+from anycowork.domain.errors import DatabaseUnreachable
 from anycowork.server.database_setup import shown_address
 from anycowork.server.sandbox_setup import DiskBudgets, try_sandbox
 
@@ -52,6 +53,9 @@ async def _work_until_signal(settings: Settings, address: str, most_jobs: int) -
             out.line(f"  {title:<10} {text}")
         out.line("Ctrl-C lets it leave; other processes go on with its jobs.")
 
+    def waits(fault: DatabaseUnreachable) -> None:
+        out.line(f"{fault.message}\nThis worker waits for it and joins as soon as it answers. Ctrl-C ends it.")
+
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, on_signal)
-    await work(settings, most_jobs=most_jobs, stopping=stopping, ready=joined)
+    await work(settings, most_jobs=most_jobs, stopping=stopping, ready=joined, waits=waits)

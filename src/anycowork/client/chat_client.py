@@ -48,6 +48,10 @@ class ChatClient:
         self.chat = await self._client.get(f"/context/{self.chat_id}")
         return self.chat
 
+    async def usage(self) -> Json:
+        """Return what the chat has used of its models, and how full its context is."""
+        return await self._client.get(f"/context/{self.chat_id}/usage")
+
     async def approvals(self) -> list[Json]:
         return objects(await self._client.get(f"/context/{self.chat_id}/approvals"), "approvals")
 

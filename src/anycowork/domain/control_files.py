@@ -131,9 +131,14 @@ def _may_match(parts: tuple[str, ...]) -> bool:
     """Whether the path can match an entry at all. Most cannot; a folder's own names are looked at once, not for each file in it."""
     if not parts:
         return False
-    index, last = _index(), fold_name(parts[-1])
-    by_name = last in index.last_parts or last.startswith(index.beginnings) or last.endswith(index.endings)
-    return by_name or _folder_may_match(parts[:-1])
+    return _name_may_match(parts[-1]) or _folder_may_match(parts[:-1])
+
+
+@lru_cache(maxsize=1 << 15)
+def _name_may_match(name: str) -> bool:
+    """Cached: several steps of a commit ask for each of thousands of names."""
+    index, last = _index(), fold_name(name)
+    return last in index.last_parts or last.startswith(index.beginnings) or last.endswith(index.endings)
 
 
 @lru_cache(maxsize=1024)

@@ -188,6 +188,10 @@ class StorageFault(AnyCoworkError):
     retryable = True
 
 
+class DatabaseUnreachable(StorageFault):
+    """The database cannot be opened, because it does not answer, or not yet: it may later, without anybody changing a setting."""
+
+
 class DatabaseDamaged(StorageFault):
     """The database's file has content that SQLite cannot read. Trying again does not help."""
 

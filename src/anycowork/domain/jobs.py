@@ -148,7 +148,7 @@ class JobTask:
             "turn_id": self.turn_id,
             "description": self.description,
             "dependencies": list(self.dependencies),
-            "status": self.status.value,
+            "status": str(self.status),
             "claimed": self.claimed,
             "result": self.result,
             "error": self.error,

@@ -31,7 +31,13 @@ def is_key_file(path: str) -> bool:
 def looks_secret(path: str) -> bool:
     """Whether any part of the path looks like the name of a secret."""
     folder, _, name = path.rpartition("/")
-    return _part_looks_secret(name.casefold()) or (folder != "" and _folder_looks_secret(folder))
+    return _name_looks_secret(name) or (folder != "" and _folder_looks_secret(folder))
+
+
+@lru_cache(maxsize=1 << 15)
+def _name_looks_secret(name: str) -> bool:
+    """Cached: several steps of a commit ask for each of thousands of names."""
+    return _part_looks_secret(name.casefold())
 
 
 @lru_cache(maxsize=1024)

@@ -353,15 +353,28 @@ class TaskWorkspaces(Protocol):
     async def remove(self, copy: str) -> None:
         """Remove a copy with everything in it; one that is gone already is no fault."""
 
-    async def hold_versions(self, target: str, paths: Sequence[str], gone: Sequence[str]) -> None:
-        """Keep what the tasks that started from `target` see at these paths. `gone` are those of them that will be removed or replaced by
-        another kind of entry. Call it before anything changes, under the lease of `target`."""
-
     async def has_commits(self, copy: str) -> bool:
         """Return whether commits were made with git in the copy. They cannot be merged like files."""
 
     async def keep_only(self, needed: Collection[str]) -> None:
         """Remove all other copies, which an earlier server left."""
+
+
+class LayerVersions(Protocol):
+    """Keeps what the running tasks of jobs see of a workspace, before it changes. Only used by the holder of the workspace's lease.
+
+    A layer that cannot keep it shows the new version: nobody's work waits for that, and merging compares with what the task had read.
+    """
+
+    async def hold(self, root: str, paths: Sequence[str], gone: Collection[str]) -> None:
+        """Keep what tasks see at these paths of the workspace. `gone` are those of them that will be removed or replaced by another kind
+        of entry."""
+
+    async def hold_all(self, root: str) -> None:
+        """Keep everything that is there, unless it is too much: for a command that nobody can foresee."""
+
+    async def hide(self, root: str, new: Sequence[str]) -> None:
+        """Keep tasks from seeing what came to these paths just now."""
 
 
 @value

@@ -55,15 +55,28 @@ class WorkspaceState(Protocol):
 
 
 class Snapshots(Protocol):
-    """Saves the paths that a change affects, and restores them. Only used by the holder of the workspace's lease."""
+    """Saves the paths that a change affects, and restores them. Only used by the holder of the workspace's lease.
+
+    What is saved before a change also stays visible to the tasks of jobs whose layers lie on the workspace (`LayerVersions`). So each
+    `before…` and `keep_workspace` is called before anything changes.
+    """
 
     async def before(
-        self, cause: Call | Restore | TaskCommit | PersonChange, workspace: Workspace, paths: Sequence[str]
+        self,
+        cause: Call | Restore | TaskCommit | PersonChange,
+        workspace: Workspace,
+        paths: Sequence[str],
+        *,
+        removed: Sequence[str] | None = None,
     ) -> Snapshot:
         """Save the current state of these paths, with whole folders, without .git. Durable on return, but not yet recorded.
 
-        Raises: NotKept, OutsideWorkspace.
+        `removed` are those whose entry will be removed or replaced by another kind; None if that is not known. Raises: NotKept,
+        OutsideWorkspace.
         """
+
+    async def saved(self, cause: TaskCommit, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
+        """Save the current state of these paths like `before`, of a workspace that is only read. Raises: as `before`."""
 
     async def keep_workspace(self, workspace: Workspace) -> WorkspaceState:
         """Keep everything in the workspace before a command of a person; the lease must be held until `change_since`.

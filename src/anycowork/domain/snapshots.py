@@ -278,6 +278,15 @@ class RestoreControl(Protocol):
         """Tell how many of all paths are done."""
 
 
+def removed_paths(undos: Iterable[Undo]) -> list[str]:
+    """Return the paths where the entry that is there now is removed, or replaced by another kind of entry."""
+    return [
+        undo.path
+        for undo in undos
+        if undo.target.kind is Kind.ABSENT or undo.expected is None or undo.expected.kind is not undo.target.kind
+    ]
+
+
 def in_paths(undos: Sequence[Undo], paths: Iterable[str]) -> list[Undo]:
     """Return the undos at these paths or below them."""
     wanted = {path.strip("/") for path in paths} - {""}

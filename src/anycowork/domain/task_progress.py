@@ -19,7 +19,7 @@ class TaskStatus(StrEnum):
 
     @property
     def over(self) -> bool:
-        return self not in (TaskStatus.PENDING, TaskStatus.RUNNING)
+        return self not in _OPEN
 
 
 class TaskProgress:
@@ -38,16 +38,16 @@ class TaskProgress:
         self._kinds = kinds or {}
         self._status = dict.fromkeys(graph.dependencies, TaskStatus.PENDING)
         self._needed_by: dict[str, list[str]] = {task: [] for task in graph.dependencies}
-        self._waits_for: dict[str, int] = {}
-        for task, needs in graph.dependencies.items():
-            distinct = set(needs)
-            self._waits_for[task] = len(distinct)
-            for need in distinct:
+        self._needs = {task: set(needs) for task, needs in graph.dependencies.items()}
+        for task, needs in self._needs.items():
+            for need in needs:
                 self._needed_by[need].append(task)
+        self._waits_for = {task: len(needs) for task, needs in self._needs.items()}
         rank = self._critical_path()
-        self._order = {task: (-rank[task], at) for at, task in enumerate(graph.dependencies)}
+        self._tasks = sorted(graph.dependencies, key=rank.__getitem__, reverse=True)
+        self._order = {task: place for place, task in enumerate(self._tasks)}
         self._ready: set[str] = set()
-        self._queues: dict[Hashable, list[tuple[tuple[int, int], str]]] = {}
+        self._queues: dict[Hashable, list[int]] = {}  # places in `_tasks`
         self._left = len(self._status)
         self._completed = 0
         for task, count in self._waits_for.items():
@@ -86,31 +86,39 @@ class TaskProgress:
     def next_ready(self, kinds: Collection[Hashable]) -> str | None:
         """The first of `ready` that is of one of these kinds. Its cost does not grow with the number of ready tasks."""
         firsts = [queue[0] for kind in kinds if (queue := self._without_started(kind))]
-        return min(firsts)[1] if firsts else None
+        return self._tasks[min(firsts)] if firsts else None
 
     def put(self, task: str, status: TaskStatus) -> list[str]:
         """Records the task's status. The ids of dependants that can never start any more, which become skipped."""
         before, self._status[task] = self._status[task], status
         self._ready.discard(task)
-        self._left += before.over - status.over
-        self._completed += (status is TaskStatus.COMPLETED) - (before is TaskStatus.COMPLETED)
-        if status is TaskStatus.COMPLETED:
-            for dependant in self._needed_by[task]:
-                self._waits_for[dependant] -= 1
-                if self._waits_for[dependant] == 0 and self._status[dependant] is TaskStatus.PENDING:
-                    self._add_ready(dependant)
-        elif status is TaskStatus.PENDING and self._waits_for[task] == 0:
+        self._left += (before not in _OPEN) - (status not in _OPEN)
+        self._completed += (status is _COMPLETED) - (before is _COMPLETED)
+        if status is _COMPLETED:
+            self._release_dependants(task)
+        elif status is _PENDING and self._waits_for[task] == 0:
             self._add_ready(task)
         return self._skip_after(task) if status in _NEVER else []
 
+    def _release_dependants(self, task: str) -> None:
+        waits_for = self._waits_for
+        for dependant in self._needed_by[task]:
+            left = waits_for[dependant] = waits_for[dependant] - 1
+            if left == 0 and self._status[dependant] is _PENDING:
+                self._add_ready(dependant)
+
     def _add_ready(self, task: str) -> None:
         self._ready.add(task)
-        heappush(self._queues.setdefault(self._kinds.get(task), []), (self._order[task], task))
+        kind = self._kinds.get(task)
+        queue = self._queues.get(kind)
+        if queue is None:
+            queue = self._queues[kind] = []
+        heappush(queue, self._order[task])
 
-    def _without_started(self, kind: Hashable) -> list[tuple[tuple[int, int], str]]:
+    def _without_started(self, kind: Hashable) -> list[int]:
         """The kind's queue, whose first task is ready: a task that started stays in it until it comes first."""
         queue = self._queues.get(kind, [])
-        while queue and queue[0][1] not in self._ready:
+        while queue and self._tasks[queue[0]] not in self._ready:
             heappop(queue)
         return queue
 
@@ -119,7 +127,7 @@ class TaskProgress:
         ahead = list(self._needed_by[task])
         while ahead:
             one = ahead.pop()
-            if self._status[one] is TaskStatus.PENDING:
+            if self._status[one] is _PENDING:
                 self._status[one] = TaskStatus.SKIPPED
                 self._left -= 1
                 skipped.append(one)
@@ -133,12 +141,18 @@ class TaskProgress:
         ends = [task for task, count in counts.items() if count == 0]
         while ends:
             task = ends.pop()
-            for need in set(self.graph.dependencies[task]):
-                rank[need] = max(rank[need], rank[task] + 1)
-                counts[need] -= 1
-                if counts[need] == 0:
+            above = rank[task] + 1
+            for need in self._needs[task]:
+                if rank[need] < above:
+                    rank[need] = above
+                left = counts[need] = counts[need] - 1
+                if left == 0:
                     ends.append(need)
         return rank
 
 
+# Names of this module: Python looks a member of an enum up five times as slowly.
+_PENDING = TaskStatus.PENDING
+_COMPLETED = TaskStatus.COMPLETED
+_OPEN = frozenset({TaskStatus.PENDING, TaskStatus.RUNNING})
 _NEVER = frozenset({TaskStatus.FAILED, TaskStatus.SKIPPED, TaskStatus.CANCELLED})

@@ -69,6 +69,7 @@ class DbosEngine:
         )
         self._handlers: dict[str, SegmentHandler] = {}
         self._active: dict[str, tuple[RunSegment, asyncio.Task[Json | Park]]] = {}
+        self._taken: set[str] = set()  # what DBOS gave to this process, as it names it
         self._waiting: dict[str, asyncio.Event] = {}
         self._watch: asyncio.Task[None] | None = None
         self._launch: asyncio.Future[None] | None = None
@@ -185,16 +186,22 @@ class DbosEngine:
     async def _segment(self, run_id: str, number: int) -> None:
         if self._closing:
             raise asyncio.CancelledError
-        segment = await self._runs.pick_up(run_id, number, self.worker_id)
-        if segment is None:
-            return
+        self._taken.add(taken := workflow_id(run_id, number))
+        try:
+            segment = await self._runs.pick_up(run_id, number, self.worker_id)
+            if segment is not None:
+                await self._run(segment)
+        finally:
+            self._taken.discard(taken)
+
+    async def _run(self, segment: RunSegment) -> None:
         task = self._loop.create_task(self._handle(segment))
-        self._active[run_id] = (segment, task)
+        self._active[segment.run_id] = (segment, task)
         try:
             await asyncio.wait([task])
         finally:
-            if self._active.get(run_id, (None, None))[1] is task:
-                del self._active[run_id]
+            if self._active.get(segment.run_id, (None, None))[1] is task:
+                del self._active[segment.run_id]
         await self._record(segment, task)
 
     async def _handle(self, segment: RunSegment) -> Json | Park:
@@ -278,10 +285,9 @@ class DbosEngine:
                 log.exception("the job engine's watch failed once")
 
     async def _end_lost_handlers(self) -> None:
-        if not self._active:
-            return
-        rows = await self._runs.rows(list(self._active))
-        for run_id, (segment, task) in list(self._active.items()):
+        asked = dict(self._active)  # what begins while the rows are read is not among them
+        rows = await self._runs.rows(list(asked)) if asked else {}
+        for run_id, (segment, task) in asked.items():
             row = rows.get(run_id)
             if row is None or row.state is not RunState.ACTIVE or row.epoch != segment.epoch:
                 task.cancel()
@@ -298,9 +304,8 @@ class DbosEngine:
 
     async def _queue_again(self) -> None:
         """Takes over the runs of dead workers, and gives back what the queue counts as ours although we let it go."""
-        at_work = [workflow_id(run_id, segment.number) for run_id, (segment, _) in self._active.items()]
-        for taken in await self._runs.queue_again(QUEUE, self.worker_id, at_work):
-            log.warning("segment %s is queued again: nobody works on it", taken)
+        for left in await self._runs.queue_again(QUEUE, self.worker_id, tuple(self._taken)):
+            log.warning("segment %s is queued again: nobody works on it", left)
 
     async def _forget_old(self) -> None:
         for run_id, segments in await self._runs.forget_old(KEPT_DAYS):

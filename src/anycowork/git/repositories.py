@@ -9,12 +9,12 @@ from pathlib import Path
 
 from anycowork.domain.errors import CommandFailed, StateChanged, ToolFault
 from anycowork.domain.git import GitFile, GitState, PushOffer, PushRequest
-from anycowork.domain.ports import Workspace
+from anycowork.domain.ports import LayerVersions, Workspace
 from anycowork.git.git_process import MOST_PRINTED, run_git
 from anycowork.git.new_branch import plan_branch
-from anycowork.git.own_git_folder import GitHead, own_git_folder, read_head, real_git_folder
+from anycowork.git.own_git_folder import GitHead, is_branch_reference, own_git_folder, read_head, real_git_folder
 from anycowork.git.push import push, read_push_offer
-from anycowork.git.repository_place import NoRepository, RepositoryPlace, find_repository
+from anycowork.git.repository_place import WORKTREES, NoRepository, RepositoryPlace, find_repository
 from anycowork.git.worktrees import add_worktree
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import give_to_owner_of
@@ -30,10 +30,14 @@ _WORDS = {"?": "untracked", "A": "added", "D": "deleted", "U": "conflicted"}
 
 class LocalGitRepositories:
     """`user` returns the section of git's configuration with the person's name and address; empty if git does not know them. `environ` is
-    the person's environment, for pushing. `elsewhere` holds worktrees that cannot lie beside their repository."""
+    the person's environment, for pushing. `elsewhere` holds worktrees that cannot lie beside their repository. `layers` keeps what tasks
+    of jobs see of git's own files."""
 
-    def __init__(self, user: Callable[[], str], environ: Mapping[str, str], elsewhere: Path) -> None:
+    def __init__(
+        self, user: Callable[[], str], environ: Mapping[str, str], elsewhere: Path, layers: LayerVersions
+    ) -> None:
         self._user = user
+        self._layers = layers
         self._environ = environ
         self._elsewhere = elsewhere
 
@@ -50,13 +54,17 @@ class LocalGitRepositories:
 
     async def finish_commit(self, workspace: Workspace, commit: str, paths: Sequence[str], *, head: str | None) -> None:
         folder = _folder(workspace)
+        await self._hold_git_files(folder)
         await run_uncancellable(lambda: _finish(folder, commit, paths, head))
 
     async def create_branch(self, workspace: Workspace, name: str) -> None:
-        await asyncio.to_thread(_branch, _folder(workspace), name)
+        folder = _folder(workspace)
+        await self._hold_git_files(folder, f"refs/heads/{name}")
+        await asyncio.to_thread(_branch, folder, name)
 
     async def create_worktree(self, workspace: Workspace, branch: str) -> str:
         folder = _folder(workspace)
+        await self._hold_git_files(folder, f"refs/heads/{branch}")
         return await run_uncancellable(lambda: add_worktree(folder, branch, self._elsewhere))
 
     async def push_offer(self, workspace: Workspace) -> PushOffer:
@@ -65,6 +73,25 @@ class LocalGitRepositories:
     async def push(self, workspace: Workspace, wanted: PushRequest) -> None:
         folder, offered = _folder(workspace), GitHead(f"refs/heads/{wanted.branch}", wanted.head)
         await run_uncancellable(lambda: push(folder, wanted.remote, wanted.address, offered, self._environ))
+
+    async def _hold_git_files(self, folder: Folder, new_reference: str | None = None) -> None:
+        """Keeps for the tasks of jobs what a commit or a new branch changes of git's own files. Objects are only added."""
+        root, paths = await asyncio.to_thread(_git_files, folder, new_reference)
+        await self._layers.hold(root, paths, ())
+
+
+def _git_files(folder: Folder, new_reference: str | None) -> tuple[str, list[str]]:
+    """Returns the folder of the main worktree, and which files in it are written."""
+    try:
+        place = find_repository(folder)
+        reference = read_head(place).reference
+    except ToolFault:
+        return folder.root, []  # what writes them reports it
+    own = [(*place.own, *name.split("/")) for name in ("HEAD", "index", "index.lock", "logs/HEAD")]
+    named = [name for name in (reference, new_reference) if name is not None and is_branch_reference(name)]
+    common = [(*place.common, *start, *name.split("/")) for name in named for start in ((), ("logs",))]
+    worktrees = [(*place.common, WORKTREES)] if new_reference is not None else []
+    return place.jail.root, ["/".join(parts) for parts in (*own, *common, *worktrees)]
 
 
 def _state(folder: Folder) -> GitState:

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from anycowork.domain import event_factory
 from anycowork.domain.journal import Change, RequireLease
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import Clock, Journal, TaskWorkspaces, Workspace, Workspaces
+from anycowork.domain.ports import Clock, Journal, Workspace, Workspaces
 from anycowork.domain.snapshot_ports import SnapshotRows, Snapshots
 from anycowork.domain.snapshots import (
     FileDifference,
-    Kind,
     PathImage,
     RestorePreview,
     Snapshot,
@@ -22,6 +21,7 @@ from anycowork.domain.snapshots import (
     Undo,
     absent,
     in_paths,
+    removed_paths,
     shown_path,
     undoing,
 )
@@ -77,14 +77,12 @@ class TaskCommitter:
         journal: Journal,
         rows: SnapshotRows,
         workspaces: Workspaces,
-        task_workspaces: TaskWorkspaces,
         snapshots: Snapshots,
         clock: Clock,
     ) -> None:
         self._journal = journal
         self._rows = rows
         self._workspaces = workspaces
-        self._task_workspaces = task_workspaces
         self._snapshots = snapshots
         self._clock = clock
 
@@ -125,11 +123,11 @@ class TaskCommitter:
                 return merge
             folder = self._workspaces.open(target)
             cause = TaskCommit(self._clock.new_id(), chat_id, turn_id)
-            before = await self._snapshots.before(cause, folder, [undo.path for undo in merge.writes])
+            paths, removed = [undo.path for undo in merge.writes], removed_paths(merge.writes)
+            before = await self._snapshots.before(cause, folder, paths, removed=removed)
             meant = self._snapshots.meant(before, merge.writes)
             writes = (RequireLease(folder.root, epoch), before, meant)
             await self._journal.write(Change(chat_id, writes, (event_factory.snapshot(before),)))
-            await self._task_workspaces.hold_versions(target, *_changing(merge.writes))
             done = await self._snapshots.restore(folder, merge.writes)
             after = await self._snapshots.after(before, folder)
             after = after or _unread(before, self._clock)
@@ -144,7 +142,7 @@ class TaskCommitter:
             return []
         base = {undo.path: undo.target for undo in recorded}
         folder = self._workspaces.open(copy)
-        kept = await self._snapshots.before(TaskCommit(self._clock.new_id(), chat_id), folder, sorted(base))
+        kept = await self._snapshots.saved(TaskCommit(self._clock.new_id(), chat_id), folder, sorted(base))
         mine = {image.path: image for image in kept.images}
         found = [Undo(mine.get(path, absent(path)), base.get(path, absent(path))) for path in sorted({**base, **mine})]
         return [undo for undo in found if undo.expected is None or not undo.target.same_as(undo.expected)]
@@ -190,16 +188,6 @@ class TaskCommitter:
         task = await self._snapshots.contents(undo.target) if undo.target.has_content else None
         now = await self._snapshots.contents(undo.target, folder)
         return MergeConflict(undo.path, reason, state, _side(task), _side(now))
-
-
-def _changing(writes: Sequence[Undo]) -> tuple[list[str], list[str]]:
-    """Return all paths that will be written, and those that will be removed or replaced by another kind of entry."""
-    gone = [
-        undo.path
-        for undo in writes
-        if undo.target.kind is Kind.ABSENT or undo.expected is None or undo.expected.kind is not undo.target.kind
-    ]
-    return [undo.path for undo in writes], gone
 
 
 def _state(undo: Undo) -> str:

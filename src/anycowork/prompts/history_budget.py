@@ -5,6 +5,7 @@ are cut, steps of the current turn are left out, and last of all what the person
 the person always stays.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,10 +15,10 @@ from typing import TypeVar
 from anycowork.domain.attached_files import with_quoted_files
 from anycowork.domain.messages import Message, MessageType, Speaker, is_continuation
 from anycowork.domain.model import PromptMessage
-from anycowork.domain.values import replace
+from anycowork.domain.values import leaf_value, replace
 from anycowork.prompts.compaction import is_compaction
 from anycowork.prompts.conversation import TURN_OVER, prompt_message, result_of
-from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME, image_tokens, tokens
+from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME, image_tokens, size, tokens
 from anycowork.prompts.truncate import cut_middle
 
 T = TypeVar("T")
@@ -26,6 +27,8 @@ MOST_BYTES = 4  # of one character
 SHORT_RESULT = 600  # bytes that remain of a result that gave way
 SHORT_MESSAGE = 400  # bytes that remain of the person's newest message at the very least
 LEFT_OUT = "[Earlier messages of this chat are left out here.]"
+_MOST_REMEMBERED = 2_048  # messages whose form is kept for the next turn
+_LARGEST_REMEMBERED = 4_096  # characters
 _STEPS_STAGE = 3  # steps of the current turn are left out
 
 _READ_ON = "read the rest with read_file, giving start_line and end_line"
@@ -41,19 +44,62 @@ class MeasuredMessage:
     shown: Message
     prompt_form: PromptMessage | None
     tokens: int
+    form: "_MessageForm"
 
 
 def measured(message: Message, *, ratio: float, result_cap: int, whole: Message | None = None) -> MeasuredMessage:
     """Measure a message; a result is truncated to `result_cap`. `whole` is the message before an earlier truncation."""
-    shown = _cut_result(message if message.payload is None else with_quoted_files(message), result_cap)
-    one = prompt_message(shown)
-    if one is None:
-        return MeasuredMessage(whole or message, shown, None, 0)
-    weight = tokens(one.content, ratio) + FRAME
-    if is_from_the_person(shown) or is_continuation(shown):
+    form = _form(message, result_cap)
+    if form.prompt_form is None:
+        return MeasuredMessage(whole or message, form.shown, None, 0, form)
+    weight = math.ceil(form.size / BYTES_PER_TOKEN * ratio) + FRAME
+    if form.may_follow_result:
         # before words that follow a result a note is put, which is weighed with them whether it will stand there or not
-        weight += _turn_over_tokens(ratio) + FRAME + (0 if shown.payload is None else image_tokens(one))
-    return MeasuredMessage(whole or message, shown, one, weight)
+        weight += _turn_over_tokens(ratio) + FRAME + form.image_tokens
+    return MeasuredMessage(whole or message, form.shown, form.prompt_form, weight, form)
+
+
+@leaf_value
+class _MessageForm:
+    """What measuring a message finds out that does not depend on the model. `size` is in bytes."""
+
+    whole: Message
+    shown: Message
+    prompt_form: PromptMessage | None
+    call_id: str
+    is_result: bool
+    is_digest: bool
+    is_from_the_person: bool
+    size: int = 0
+    may_follow_result: bool = False
+    image_tokens: int = 0
+
+
+_forms: dict[tuple[str, int], _MessageForm] = {}
+
+
+def _form(message: Message, result_cap: int) -> _MessageForm:
+    """Remembers the form of recent messages, because each turn measures the same ones again. One that differs in anything is measured anew."""
+    key = message.id, result_cap
+    found = _forms.get(key)
+    if found is None or (found.whole is not message and found.whole != message):
+        found = _made_form(message, result_cap)
+        if len(message.content) <= _LARGEST_REMEMBERED:
+            if key not in _forms and len(_forms) >= _MOST_REMEMBERED:
+                del _forms[next(iter(_forms))]
+            _forms[key] = found
+    return found
+
+
+def _made_form(message: Message, result_cap: int) -> _MessageForm:
+    shown = _cut_result(message if message.payload is None else with_quoted_files(message), result_cap)
+    one, by_person = prompt_message(shown), is_from_the_person(shown)
+    is_result = shown.message_type is MessageType.TOOL_RESULT
+    kind = (call_id_of(shown), is_result, is_compaction(shown), by_person)
+    if one is None:
+        return _MessageForm(message, shown, None, *kind)
+    images = 0 if shown.payload is None else image_tokens(one)
+    return _MessageForm(message, shown, one, *kind, size(one.content), by_person or is_continuation(shown), images)
 
 
 @lru_cache(maxsize=64)
@@ -105,7 +151,7 @@ class HistoryBudget:
     def kept(self) -> Iterable[MeasuredMessage]:
         """Return the kept messages in order. If the person's newest message alone is too long, its beginning and end are kept."""
         anchor = self._kept.get(self._anchor)
-        if self._fits() or anchor is None or not is_from_the_person(anchor.shown):
+        if self._fits() or anchor is None or not anchor.form.is_from_the_person:
             return self._kept.values()
         self.version += 1
         tokens_left = self.budget - self._note_tokens() - (self._total - anchor.tokens) - FRAME
@@ -122,9 +168,9 @@ class HistoryBudget:
         anchor = self._kept.get(self._anchor)
         return (
             anchor is not None
-            and is_from_the_person(anchor.shown)
-            and not any(is_from_the_person(item.shown) for item in items)
-            and self._call_ids.isdisjoint(call_id_of(item.shown) for item in items)
+            and anchor.form.is_from_the_person
+            and not any(item.form.is_from_the_person for item in items)
+            and self._call_ids.isdisjoint(item.form.call_id for item in items)
         )
 
     def _begin(self, items: list[MeasuredMessage]) -> None:
@@ -134,6 +180,7 @@ class HistoryBudget:
         self._kept = dict(enumerate(items))
         self._total = sum(item.tokens for item in items)
         self._call_ids = set[str]()
+        self._digests = _digests_in(items, 0)
         self._stage = 0
         self._cut_results = 0  # of the current turn
         self._early_results: deque[int] = deque()
@@ -149,6 +196,7 @@ class HistoryBudget:
         self._count += len(items)
         self._kept.update(enumerate(items, start))
         self._total += sum(item.tokens for item in items)
+        self._digests |= _digests_in(items, start)
         units = list(_units(items, self._call_ids))
         self._line_up_current(range(start + unit.start, start + unit.stop) for unit in units)
 
@@ -169,15 +217,15 @@ class HistoryBudget:
             self._results.extend(index for index in unit if self._is_result(index))
             if self._anchor in unit or self._is_digest(unit):
                 continue
-            has_person = any(is_from_the_person(self._items[index].shown) for index in unit)
+            has_person = any(self._items[index].form.is_from_the_person for index in unit)
             (self._steps_of_the_person if has_person else self._steps).append(unit)
 
     def _is_digest(self, unit: range) -> bool:
         """A digest stands for all that is left out already; it is bounded, and stays."""
-        return any(is_compaction(self._items[index].shown) for index in unit)
+        return not self._digests.isdisjoint(unit)
 
     def _is_result(self, index: int) -> bool:
-        return self._items[index].shown.message_type is MessageType.TOOL_RESULT
+        return self._items[index].form.is_result
 
     def _current_turn(self, units: Sequence[range]) -> int:
         """Return where the turn of the person's last message begins."""
@@ -192,7 +240,7 @@ class HistoryBudget:
         """Group units from one message of the person to the next."""
         turns: list[range] = []
         for unit in units:
-            if turns and not is_from_the_person(self._items[unit.start].shown):
+            if turns and not self._items[unit.start].form.is_from_the_person:
                 turns[-1] = range(turns[-1].start, unit.stop)
             else:
                 turns.append(unit)
@@ -252,10 +300,14 @@ def _cut_result(message: Message, limit: int) -> Message:
     return message if content is message.content else replace(message, content=content)
 
 
+def _digests_in(items: Sequence[MeasuredMessage], start: int) -> set[int]:
+    return {index for index, item in enumerate(items, start) if item.form.is_digest}
+
+
 def _newest_of_the_person(items: Sequence[MeasuredMessage]) -> int:
     """Return the index of the person's newest message; without one, of the newest message (-1 if there is none)."""
     newest_first = range(len(items) - 1, -1, -1)
-    return next((index for index in newest_first if is_from_the_person(items[index].shown)), len(items) - 1)
+    return next((index for index in newest_first if items[index].form.is_from_the_person), len(items) - 1)
 
 
 def is_from_the_person(message: Message) -> bool:
@@ -267,7 +319,7 @@ _NOT_WORDS = {MessageType.TOOL_CALL, MessageType.TOOL_RESULT, MessageType.ROLE_C
 
 def _units(items: Sequence[MeasuredMessage], call_ids: set[str]) -> Iterator[range]:
     """Yield the smallest spans that keep every call together with its result. Adds the ids of the calls to `call_ids`."""
-    ids = [call_id_of(item.shown) for item in items]
+    ids = [item.form.call_id for item in items]
     last = {call_id: index for index, call_id in enumerate(ids) if call_id}
     call_ids.update(last)
     start = end = 0

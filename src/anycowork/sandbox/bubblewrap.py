@@ -9,12 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import assert_never
 
-from anycowork.domain.values import value
+from anycowork.domain.values import replace, value
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.mounts import Overlay
 from anycowork.sandbox.package_caches import PackageMount
 from anycowork.sandbox.stage import DEVICES, Layer, Stage
 from anycowork.sandbox.toolchains import Toolchains
+from anycowork.sandbox.volatile_layers import mount_words, mountable
 
 HOME = "/home/sandbox"
 _CACHE = f"{HOME}/.cache"
@@ -79,8 +80,10 @@ def bubblewrap_arguments(bwrap: str, around: SandboxView, limits: CommandLimits,
     """Returns all arguments before the command itself."""
     stage, scratch = around.stage, str(limits.scratch)
     return [
+        *_layer_mount(around),
         bwrap,
         *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
+        *_user(around),
         *("--new-session", "--die-with-parent", "--hostname", "sandbox"),
         *("--seccomp", str(given.seccomp), "--json-status-fd", str(given.status)),
         *(() if given.latch is None else ("--block-fd", str(given.latch))),
@@ -112,6 +115,19 @@ def overlays(around: SandboxView) -> tuple[Overlay, ...]:
     """Returns every overlay in the arguments, for comparison with what the kernel mounts."""
     own = (one for one in (_cache_overlay(around), _workspace_overlay(around)) if one is not None)
     return (*own, *(mount.overlay for mount in around.packages))
+
+
+def _layer_mount(around: SandboxView) -> list[str]:
+    overlay = _workspace_overlay(around)
+    return [] if overlay is None else mount_words(overlay)
+
+
+def _user(around: SandboxView) -> list[str]:
+    """Within the namespace of a mounted layer the user has the number 0; the command shall see the usual one."""
+    overlay, runner = _workspace_overlay(around), around.stage.runner
+    if overlay is None or overlay.mounted_at is None:
+        return []
+    return ["--uid", str(runner.uid), "--gid", str(runner.gid)]
 
 
 def _environment(around: SandboxView) -> list[str]:
@@ -173,7 +189,10 @@ def _workspace_overlay(around: SandboxView) -> Overlay | None:
     if around.stage.layer is not Layer.OVERLAY:
         return None
     folder = _resolve(around.stage.folder.parent) / around.stage.folder.name
-    return Overlay(around.lower, around.root, upper=str(folder / "upper"), work=str(folder / "work"))
+    overlay = Overlay(around.lower, around.root, upper=str(folder / "upper"), work=str(folder / "work"))
+    if around.stage.mount is None or not mountable(overlay):
+        return overlay
+    return replace(overlay, mounted_at=str(folder / around.stage.mount.name))
 
 
 def _cache(around: SandboxView, scratch: str) -> list[str]:

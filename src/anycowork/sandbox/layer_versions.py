@@ -23,6 +23,13 @@ def hold_versions(view: Jail, paths: Iterable[str]) -> None:
         versions.hold(_place(path))
 
 
+def hide_new(view: Jail, paths: Iterable[str]) -> None:
+    """Hides what somebody has just made beneath the layer, unless the task has made the same. Raises: as above."""
+    versions = _Versions(view)
+    for path in paths:
+        versions.hide(_place(path))
+
+
 def folders_beneath(view: Jail, paths: Iterable[str]) -> list[WorkspacePath]:
     """Returns those paths that are folders which the task sees from beneath its layer, without those inside another. Raises: as above."""
     versions = _Versions(view)
@@ -74,7 +81,7 @@ class _Versions:
             return self._is_alone(place)
         seen = self._view.stat(place)
         if seen is None:
-            self._hide(place)
+            self.hide(place)
             return True
         if is_last or not stat.S_ISDIR(seen.st_mode):
             self._copy_up(place, seen)
@@ -110,7 +117,7 @@ class _Versions:
         with self._view.folder(place.parent) as parent:
             os.utime(place.name, ns=times, dir_fd=parent, follow_symlinks=False)
 
-    def _hide(self, place: WorkspacePath) -> None:
+    def hide(self, place: WorkspacePath) -> None:
         above = self._view.stat(place.parent)
         if above is None:
             return  # the task has removed the folder meanwhile

@@ -18,15 +18,18 @@ _ESCAPED = str.maketrans({char: f"\\{char}" for char in "\\,:"})
 @value
 class Overlay:
     """`lower` are absolute paths, the topmost last. Without `upper` and `work` the writes go to memory and are lost, or are refused if it
-    is `read_only`."""
+    is `read_only`. One that is `mounted_at` a folder before bubblewrap starts is only bound by it."""
 
     lower: tuple[str, ...]
     target: str
     upper: str | None = None
     work: str | None = None
     read_only: bool = False
+    mounted_at: str | None = None
 
     def arguments(self) -> list[str]:
+        if self.mounted_at is not None:
+            return ["--bind", self.mounted_at, self.target]
         sources = [word for place in self.lower for word in ("--overlay-src", place)]
         if self.read_only:
             return [*sources, "--ro-overlay", self.target]
@@ -48,12 +51,13 @@ class Overlay:
 
     def _spelt(self, *, escaped: bool) -> str:
         # Bubblewrap reverses the order: the kernel expects the topmost first.
-        lower = ":".join(_shown(place, escaped=escaped) for place in reversed(self.lower))
+        root = _OLD_ROOT if self.mounted_at is None else ""
+        lower = ":".join(root + _spelt(place, escaped=escaped) for place in reversed(self.lower))
         if self.read_only:
             return f",lowerdir={lower},"
         if self.upper is None or self.work is None:
             return f",lowerdir={lower},upperdir=/tmp-overlay-upper-"
-        upper, work = _shown(self.upper, escaped=escaped), _shown(self.work, escaped=escaped)
+        upper, work = (root + _spelt(place, escaped=escaped) for place in (self.upper, self.work))
         return f",lowerdir={lower},upperdir={upper},workdir={work},"
 
 
@@ -86,8 +90,8 @@ def _quoted(text: str) -> str:
     return "$'" + "".join(codes.get(char, char if ord(char) >= 32 else f"\\{ord(char):03o}") for char in text) + "'"
 
 
-def _shown(place: str, *, escaped: bool) -> str:
-    return _OLD_ROOT + (_escaped(place) if escaped else place)
+def _spelt(place: str, *, escaped: bool) -> str:
+    return _escaped(place) if escaped else place
 
 
 def _escaped(place: str) -> str:

@@ -30,6 +30,7 @@ from anycowork.sandbox.secret_paths import SecretIndex
 from anycowork.sandbox.stage import Layer, Runner, Stage, Staging, remove_tree, runner_for
 from anycowork.sandbox.toolchains import Toolchains
 from anycowork.sandbox.transaction import Transaction
+from anycowork.sandbox.volatile_layers import VolatileLayers
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import shown
 from anycowork.workspace.uncancellable import run_uncancellable
@@ -92,6 +93,7 @@ class Sandbox:
         self.key_files = KeyFileIndex()
         self.hidden_paths = HiddenPathIndex()
         self._secrets = SecretIndex()
+        self._volatile = VolatileLayers()
         self.limits = limits or CommandLimits()
         self._bwrap = bwrap
         self.toolchains = toolchains or Toolchains()
@@ -130,7 +132,8 @@ class Sandbox:
     def _open_stage(self, root: str, layer: Layer | None) -> Stage:
         """Also looks for credentials that came into the toolchains since the last command."""
         self._secrets.refresh(self.toolchains.scans)
-        return self.staging.open(runner_for(root), layer)
+        stage = self.staging.open(runner_for(root), layer)
+        return self._volatile.prepared(stage, _as_runner(stage.runner)) if layer is Layer.OVERLAY else stage
 
     def _end(self, transaction: Transaction) -> None:
         transaction.end()

@@ -76,7 +76,7 @@ class Stage:
     """One run's folders. `mounted_at` is the file systems' own time, in ns: later changes have no older ctime.
 
     A stage without a `layer` takes no writes. `etc` is all that a command sees of /etc. Root gets its own `devices`: even without any
-    capability it could change the modes of the machine's.
+    capability it could change the modes of the machine's. At `mount`, if there is one, its layer is mounted before bubblewrap starts.
     """
 
     folder: Path
@@ -85,6 +85,7 @@ class Stage:
     etc: Path
     devices: Path | None = None
     layer: Layer | None = Layer.OVERLAY
+    mount: Path | None = None
 
     @property
     def id(self) -> str:
@@ -344,9 +345,14 @@ def _make_etc_whole(etc: Path, runner: Runner, own: Mapping[str, str]) -> None:
 
 
 def remove_stage(folder: Path) -> None:
-    """Like `remove_tree`, but usually a command has changed nothing, and there are only four empty folders."""
+    """Like `remove_tree`, but usually a command has changed nothing, and there are only a few empty folders."""
     try:
-        for name in ("upper", "work/work", "work", ""):
+        (folder / "upper").rmdir()
+        if (folder / "mount").is_dir():
+            (folder / "work/work").chmod(0o700)  # the kernel closed it
+            for name in ("work/work/incompat/volatile", "work/work/incompat", "mount"):
+                (folder / name).rmdir()
+        for name in ("work/work", "work", ""):
             (folder / name).rmdir()
     except OSError:
         remove_tree(folder)

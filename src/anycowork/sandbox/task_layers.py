@@ -6,13 +6,12 @@ A task costs the same in every workspace: nothing is copied before it is changed
 import asyncio
 import logging
 import os
-from collections.abc import Collection, Sequence
-from functools import partial
+from collections.abc import Collection
+from contextlib import AsyncExitStack
 
-from anycowork.domain.errors import AnyCoworkError, ToolFault
+from anycowork.domain.errors import ToolFault
 from anycowork.domain.ports import TaskWorkspaces
 from anycowork.sandbox.layer_mounts import LayersNotMounted, TaskLayer
-from anycowork.sandbox.layer_versions import folders_beneath, hold_versions, take_folder
 from anycowork.sandbox.private_copy import mounts_in
 from anycowork.sandbox.stage import Staging, runner_for
 from anycowork.sandbox.task_workspaces import has_new_commits, remember_commits
@@ -32,7 +31,9 @@ class TaskLayers:
         self._copies = copies
 
     async def create(self, root: str) -> str:
-        async with self._workspaces.writing(root):  # so that no half-made change of ours lies beneath the layer
+        async with AsyncExitStack() as leases:  # so that no half-made change of ours lies beneath the layer
+            for each in dict.fromkeys((self._workspaces.open(root).origin, root)):
+                await leases.enter_async_context(self._workspaces.writing(each))
             try:
                 return await run_uncancellable(lambda: self._lay(self._workspaces.open(root).jail))
             except LayersNotMounted as fault:
@@ -41,23 +42,6 @@ class TaskLayers:
 
     async def remove(self, copy: str) -> None:
         await asyncio.to_thread(self._remove, copy)
-
-    async def hold_versions(self, target: str, paths: Sequence[str], gone: Sequence[str]) -> None:
-        for task in await asyncio.to_thread(self._started_from, target):
-            try:
-                await self._hold(task, paths, gone)
-            except (OSError, AnyCoworkError) as error:
-                # It sees the new version: that cannot be lost, because merging compares with what the task had read.
-                log.warning("A task's layer could not keep what it sees: %s", error)
-
-    async def _hold(self, task: str, paths: Sequence[str], gone: Sequence[str]) -> None:
-        jail = self._workspaces.open(task).jail
-        folders = await asyncio.to_thread(folders_beneath, jail, gone)
-        if folders:
-            async with self._workspaces.writing(task):  # a command of the task that runs ends first
-                for folder in folders:
-                    await run_uncancellable(partial(take_folder, jail, folder))
-        await run_uncancellable(lambda: hold_versions(jail, paths))
 
     async def has_commits(self, copy: str) -> bool:
         return await asyncio.to_thread(lambda: has_new_commits(self._workspaces.open(copy).jail))
@@ -78,6 +62,7 @@ class TaskLayers:
             try:
                 made = TaskLayer(str(root), beneath.origin, beneath.layers)
                 remember_commits(root.parent, self._workspaces.mounts.jail(made))
+                self._workspaces.layers.add(made.root, made.lower)
             except BaseException:
                 self._remove(str(root))
                 raise
@@ -85,11 +70,8 @@ class TaskLayers:
             raise ToolFault(f"There is no room for the task's layer: {error.strerror}.") from None
         return str(root)
 
-    def _started_from(self, target: str) -> list[str]:
-        beneath = self._workspaces.open(target).jail.layers[-1]
-        return [task for task in self._staging.copies() if beneath in (self._staging.lower_of(task) or ())]
-
     def _remove(self, copy: str) -> None:
+        self._workspaces.layers.remove(copy)
         self._workspaces.mounts.end(copy)
         self._staging.drop_copy(copy)
 

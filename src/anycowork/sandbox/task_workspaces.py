@@ -4,7 +4,7 @@ A copy costs time and space as the workspace does; where the file system can, it
 """
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
@@ -33,9 +33,6 @@ class PrivateCopies:
 
     async def remove(self, copy: str) -> None:
         await asyncio.to_thread(self._staging.drop_copy, copy)
-
-    async def hold_versions(self, target: str, paths: Sequence[str], gone: Sequence[str]) -> None:
-        pass  # nothing that is changed elsewhere shows in a copy
 
     async def has_commits(self, copy: str) -> bool:
         return await asyncio.to_thread(lambda: has_new_commits(self._workspaces.open(copy).jail))
@@ -70,4 +67,6 @@ def has_new_commits(jail: Jail) -> bool:
         before = frozenset((Path(jail.root).parent / _COMMITS).read_text().split())
     except OSError:
         return False  # a copy of an earlier release
-    return not named_commits(Path(jail.process_path)) <= before
+    new = named_commits(Path(jail.process_path)) - before
+    # A layer shows what somebody commits in the workspace with another program: that is no commit of the task.
+    return bool(new) and not (jail.mount_number and new <= named_commits(Path(jail.layers[0])))

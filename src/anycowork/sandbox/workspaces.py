@@ -13,6 +13,7 @@ from anycowork.domain.tools import Intent
 from anycowork.sandbox.layer_mounts import LayerMounts, LayersNotMounted, TaskLayer
 from anycowork.sandbox.stage import Staging, remove_tree
 from anycowork.sandbox.transaction import finish
+from anycowork.sandbox.workspace_layers import WorkspaceLayers
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import shown
@@ -34,6 +35,7 @@ class LocalWorkspaces:
         self._end_lease = end_lease
         self._staging = staging
         self.mounts = LayerMounts()
+        self.layers = WorkspaceLayers(staging, lambda root: self.open(root).jail, self.writing)
         self._line: list[_Writer] = []
 
     def open(self, root: str) -> Folder:

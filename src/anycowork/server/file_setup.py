@@ -55,7 +55,10 @@ def build_file_services(shared: SharedComponents) -> FileServices:
         writer=writer,
     )
     repositories = LocalGitRepositories(
-        lambda: git_identity(home_folder(), os.environ), os.environ, home_folder() / "AnyCowork"
+        lambda: git_identity(home_folder(), os.environ),
+        os.environ,
+        home_folder() / "AnyCowork",
+        shared.workspaces.layers,
     )
     git = GitService(
         store=store,

@@ -9,7 +9,9 @@ from anycowork.chats.distributed_chat_locks import DistributedChatLocks
 from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.domain.chats import Turn
+from anycowork.domain.engine import RunSegment
 from anycowork.domain.forwarded_requests import ForwardedAnswer, ForwardedRequest
+from anycowork.domain.messages import Json
 from anycowork.engine.dbos_engine import DbosEngine
 from anycowork.events.hub import Hub
 from anycowork.jobs.coordinator import JobCoordinator
@@ -55,7 +57,7 @@ async def join_peers(peers: Peers, shared: SharedComponents, engine: DbosEngine)
     return ServerPlacement(peers.table, store, JobRuns(engine))
 
 
-async def _never(segment: object) -> dict[str, object]:
+async def _never(segment: RunSegment) -> Json:
     raise AssertionError("A server takes no runs.")
 
 

@@ -92,6 +92,7 @@ async def build_shared_components(
     await plugins.enable(settings.plugins)
     trusted_files = TrustedFileStore(roots=database.roots, data_dir=settings.data_dir)
     pack = Pack(settings.snapshots_folder, others=await _other_packs(settings, database, is_worker=is_worker))
+    workspaces = build_workspaces(database, sandbox_setup.staging)
     roles = RoleRegistry(DefinitionFiles(settings.data_dir).read_roles())
     live_settings = LiveSettings(settings, providers, sandbox_setup, plugins)
     return SharedComponents(
@@ -106,12 +107,13 @@ async def build_shared_components(
         agents=AgentRegistry(live_settings.agents, roles),
         workspace_roots=workspace_roots,
         sandbox_setup=sandbox_setup,
-        workspaces=build_workspaces(database, sandbox_setup.staging),
+        workspaces=workspaces,
         snapshots=PackedSnapshots(
             pack,
             database.retention,
             clock,
             quota_bytes=settings.snapshot_quota_bytes,
+            layers=workspaces.layers,
             unkept_folders=settings.unkept_folders,
         ),
         toolbox=toolbox,
@@ -144,7 +146,6 @@ def build_isolated_tasks(shared: SharedComponents) -> IsolatedTasks:
         journal=database.journal,
         rows=database.store,
         workspaces=workspaces,
-        task_workspaces=places,
         snapshots=shared.snapshots,
         clock=shared.clock,
     )

@@ -56,7 +56,7 @@ async def settle_changes(
         says = f"It was to work on '{shown(within.path) if within else ''}' and changed '{shown(beyond)}' too. None of its changes was kept."
         return joined(result, dropped(says, code="beyond_its_path", paths=(beyond,)))
     decision = (
-        await tool_context.check_changes(transaction.manifest())
+        await tool_context.check_changes(await asyncio.to_thread(transaction.manifest))
         if tool_context.check_changes is not None
         else ChangesDecision()
     )
@@ -127,7 +127,7 @@ async def _commit(transaction: Transaction, command: str, tool_context: ToolCont
     applied = await run_uncancellable(transaction.commit)
     if tool_context.committed is not None:
         tool_context.committed(applied.conflicts)
-    return committed(delta, drawn, tuple(applied.conflicts), spoilt)
+    return await asyncio.to_thread(committed, delta, drawn, tuple(applied.conflicts), spoilt)
 
 
 def _unparsable(delta: Delta, upper: Path) -> dict[str, str]:

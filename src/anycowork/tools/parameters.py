@@ -1,5 +1,7 @@
 """Parameters that a model wrote: field types, their JSON schema, and precise error messages. Pure."""
 
+from copy import deepcopy
+from functools import cache
 from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, Field, JsonValue, ValidationError
@@ -54,6 +56,12 @@ def problems_in(model: type[Boundary], parameters: Parameters) -> list[str]:
 
 def schema_of(model: type[Boundary]) -> dict[str, JsonValue]:
     """Returns the JSON schema in the form that small models read best: no titles, no references, no `null` beside an optional field's type."""
+    return deepcopy(_schema_of(model))
+
+
+@cache
+def _schema_of(model: type[Boundary]) -> dict[str, JsonValue]:
+    """Made once per model: pydantic takes milliseconds for it."""
     whole: dict[str, JsonValue] = model.model_json_schema()
     parts = whole.pop("$defs", {})
     assert isinstance(parts, dict)

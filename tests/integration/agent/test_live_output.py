@@ -1,10 +1,11 @@
 """What a command prints is seen while it runs, and comes whole with its result."""
 
 import asyncio
+import json
 from pathlib import Path
 
 from support.live_server import TIMEOUT, Json, LiveChat, live_server
-from support.scripted_model import call
+from support.scripted_model import Reply, call
 from support.spec import proves
 
 
@@ -16,7 +17,7 @@ async def _next(chat: LiveChat, kind: str) -> Json:
     raise AssertionError("the stream ended")
 
 
-@proves("EVT-1", "TOOL-4")
+@proves("EVT-1/2", "TOOL-4")
 async def test_output_is_seen_while_the_command_runs(tmp_path: Path) -> None:
     replies = [call("execute_command", command="echo begun; echo wrong >&2; sleep 60"), "Done."]
     async with live_server(tmp_path, replies=replies) as client:
@@ -31,6 +32,22 @@ async def test_output_is_seen_while_the_command_runs(tmp_path: Path) -> None:
         assert event["text"].startswith("begun") and event["offset"] == 0
         assert event["call_id"] == asked["tool_call_id"]
         await client.ask("POST", f"{chat.path}/stop", {})
+
+
+@proves("EVT-1/2", "EVT-1/5")
+async def test_thoughts_and_words_are_seen_while_the_model_writes_and_a_question_when_it_asks(tmp_path: Path) -> None:
+    hold = asyncio.Event()
+    question = {"type": "question", "question": "Which?", "options": [{"label": "A", "value": "a"}]}
+    half = Reply(chunks=["Half of ", "it."], reasoning="Let me see.", hold=hold)
+    async with live_server(tmp_path, replies=[half, json.dumps(question)]) as client:
+        chat = await client.chat()
+        await chat.send("go", until="sent")
+        thought, said = await _next(chat, "reasoning-delta"), await _next(chat, "text-delta")
+        assert "Let me see.".startswith(thought["text"]) and said["text"].startswith("Half")
+        hold.set()
+        await chat.rest()
+        assert (await chat.send("ask me"))["state"] == "awaiting_answer"
+        assert (await _next(chat, "question"))["question"]["question"] == "Which?"
 
 
 @proves("EVT-2")

@@ -57,7 +57,7 @@ async def test_a_terminating_call_that_failed_does_not_end_the_turn(tmp_path: Pa
         assert (await chat.last())["content"] == "There is no such file."
 
 
-@proves("LOOP-2/1", "LOOP-2/2", "LOOP-2/3")
+@proves("LOOP-2/1", "LOOP-2/2", "LOOP-2/3", "EVT-1/10")
 async def test_third_malformed_reply_ends_the_turn(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     broken = '{"tool": "read_file", "parameters": {"path": "a"}'
     async with live_server(tmp_path, replies=[broken] * 4) as client:

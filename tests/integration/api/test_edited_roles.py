@@ -1,6 +1,7 @@
 """Roles and workflows that a person writes in the settings: checked, saved, used at once, recorded, and there after a restart."""
 
 import json
+from hashlib import sha256
 
 from support.live_server import live_server
 from support.scripted_model import call
@@ -51,6 +52,11 @@ async def test_a_role_is_written_changed_and_deleted_and_applies_at_once(tmp_pat
             "The role translator was deleted",
         ]
         assert told[0]["payload"]["role"]["permissions"] == ["read_files", "create_files"]
+        lines = (tmp_path / "data" / "role-changes.jsonl").read_bytes().splitlines()
+        recorded = [json.loads(line) for line in lines]  # also of the role that no chat had yet
+        assert [one["role"].get("permissions") for one in recorded] == [["read_files"], wider["permissions"], None]
+        assert {(one["by"], one["role"]["name"]) for one in recorded} == {("person:owner", "translator")}
+        assert [one["previous"] for one in recorded] == [None, *(sha256(line).hexdigest() for line in lines[:-1])]
         async with client.session.get(f"{client.url}{chat.path}/audit/log") as log:
             chain = await log.text()
         assert (

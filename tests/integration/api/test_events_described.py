@@ -18,7 +18,7 @@ async def collected(client, chat_id, *, until):
     return events
 
 
-@proves("EVT-1")
+@proves("EVT-1/3", "EVT-1/4", "EVT-1/8")
 async def test_every_event_of_a_turn_fits_its_schema(client, model):
     document = (await client.get("/openapi.json")).json()
     chat_id = (await client.post("/context")).json()["id"]
@@ -40,7 +40,7 @@ async def test_every_event_of_a_turn_fits_its_schema(client, model):
     assert seen >= {"role-changed", "usage", "turn-ended"}
 
 
-@proves("EVT-1", "WFL-3")
+@proves("EVT-1/1", "WFL-3")
 async def test_every_event_of_a_workflows_run_fits_its_schema(client, model):
     document = (await client.get("/openapi.json")).json()
     chat_id = (await client.post("/context")).json()["id"]

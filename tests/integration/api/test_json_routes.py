@@ -205,7 +205,7 @@ async def test_a_page_of_messages_has_bounds(client, query):
     assert (await client.get(f"/context/{chat['id']}/messages?{query}")).status == 422
 
 
-@proves("ROL-5", "TOOL-1/2")
+@proves("ROL-5/1", "TOOL-1/2")
 async def test_roles_are_listed_without_a_word_of_tools(client):
     answer = await client.get("/roles")
     roles = {role["name"]: role for role in answer.json()["roles"]}

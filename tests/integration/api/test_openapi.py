@@ -37,7 +37,7 @@ def test_a_route_works_out_what_it_answers_with_only_to_be_described():
         assert described_routes([route])[0].response_fields, route.path
 
 
-@proves("EVT-1")
+@proves("EVT-1/1")
 async def test_every_event_has_a_schema_of_its_own(client):
     document = await described(client)
     schemas = document["components"]["schemas"]

@@ -15,7 +15,7 @@ async def new_chat(client):
     return (await client.post("/context", {})).json()["id"]
 
 
-@proves("EVT-1", "EVT-2")
+@proves("EVT-1/1", "EVT-1/8", "EVT-2")
 async def test_a_stream_starts_with_the_first_event_and_goes_on_live(client):
     chat_id = await new_chat(client)
     await client.put(f"/context/{chat_id}/role", {"role": "planner"})

@@ -34,7 +34,7 @@ async def the_only_question(chat: LiveChat) -> Json:
     return pending
 
 
-@proves("APR-6")
+@proves("APR-6/3")
 async def test_within_the_budget_nothing_is_asked_and_the_next_call_says_that_it_is_spent(tmp_path: Path) -> None:
     replies = [create("a.txt"), create("b.txt"), create("c.txt"), create("d.txt"), "Done."]
     async with live_server(tmp_path, replies=replies) as client:
@@ -55,7 +55,19 @@ async def test_within_the_budget_nothing_is_asked_and_the_next_call_says_that_it
         assert allowed == ["plan", "plan", "approval"]
 
 
-@proves("APR-6")
+@proves("APR-6/4")
+async def test_what_a_plan_granted_is_asked_again_when_its_run_is_over(tmp_path: Path) -> None:
+    async with live_server(tmp_path, replies=[create("a.txt"), *["Done."] * 4]) as client:
+        chat = await client.chat()
+        await approve(client, chat, plan())
+        assert (await chat.rest())["state"] == "idle" and (client.workspace / "a.txt").exists()
+        client.model.replies[:] = [create("b.txt"), "Done."]
+        assert (await chat.send("Make b.txt too"))["state"] == "awaiting_approval"
+        pending = await the_only_question(chat)
+        assert pending["resource"] == "/b.txt" and not (client.workspace / "b.txt").exists()
+
+
+@proves("APR-6/3")
 async def test_what_was_spent_is_still_spent_after_a_restart(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[create("a.txt"), create("b.txt")]) as client:
         chat = await client.chat()
@@ -145,7 +157,7 @@ async def test_money_is_counted_by_the_known_price_and_without_one_it_asks_at_on
         assert pending["resource"] == "/c.txt" and "6.00 of 5 dollars" in pending["reasons"][-1]
 
 
-@proves("APR-6", "PLN-3")
+@proves("APR-6/3", "PLN-3")
 async def test_a_person_sets_changes_and_removes_the_budget_before_approving(tmp_path: Path) -> None:
     for wanted, given, holds in (
         (plan(), {"calls": 1}, {"calls": 1}),

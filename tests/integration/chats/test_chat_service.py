@@ -192,7 +192,7 @@ async def test_a_new_plan_supersedes_the_last(tmp_path: Path) -> None:
         assert answer["error"]["code"] == "plan_superseded"
 
 
-@proves("PLN-3")
+@proves("PLN-3", "APR-6/6", "APR-6/7")
 async def test_a_call_outside_the_approved_plan_is_asked_and_says_so(tmp_path: Path) -> None:
     replies = [json.dumps(PLAN), call("create_file", path="other.txt", content="x"), "ok"]
     async with live_server(tmp_path, replies=replies) as client:
@@ -309,7 +309,7 @@ async def test_a_workspace_outside_every_registered_root_is_refused(tmp_path: Pa
         assert (await client.chat(workspace=str(elsewhere))).opened["workspace"] == str(elsewhere)
 
 
-@proves("ROL-8")
+@proves("ROL-8", "ROL-5/5")
 async def test_a_reviewers_answer_becomes_a_review_message(tmp_path: Path) -> None:
     review = {
         "type": "review",
@@ -326,12 +326,17 @@ async def test_a_reviewers_answer_becomes_a_review_message(tmp_path: Path) -> No
         assert (await chat.last())["message_type"] == "text"
 
 
-@proves("ROL-5")
+@proves("ROL-5/4")
 async def test_designer_creates_and_never_modifies(tmp_path: Path) -> None:
-    replies = [call("create_file", path="new.txt", content="n"), call("delete_file", path="old.txt"), "Created one."]
+    replies = [
+        call("create_file", path="new.txt", content="n"),
+        call("update_file", path="old.txt", edits=[{"find": "o", "replace": "x"}]),
+        call("delete_file", path="old.txt"),
+        "Created one.",
+    ]
     async with live_server(tmp_path, replies=replies, files={"old.txt": "o"}) as client:
         chat = await client.chat(role="designer")
         await chat.send("design")
         await chat.decide()
-        assert [r["status"] for r in await chat.results()] == ["ok", "refused"]
-        assert (client.workspace / "new.txt").exists() and (client.workspace / "old.txt").exists()
+        assert [r["status"] for r in await chat.results()] == ["ok", "refused", "refused"]
+        assert (client.workspace / "new.txt").exists() and (client.workspace / "old.txt").read_text() == "o"

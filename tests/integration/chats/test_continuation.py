@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support.jobs import approved, plan, report, until, writing
 from support.live_server import Json, LiveChat, live_server
 from support.scripted_model import Body, Reply, call
 from support.spec import proves
@@ -66,6 +67,18 @@ async def test_a_chat_that_is_not_stopped_short_has_nothing_to_continue(tmp_path
         assert "'stopped'" in refused["error"]["message"], "who stopped it meant it"
         await client.ask("POST", "/context/unknown/continue", expect=404)
         hold.set()
+
+
+async def test_failed_task_of_a_job_is_not_offered_as_a_turn_to_continue(tmp_path: Path) -> None:
+    async with live_server(tmp_path, replies=[report("done, says the worker")] * 9) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan(writing("a")))
+        assert (await until(client, chat, job["id"], "failed"))["tasks"][0]["error"]["code"] == "not_done"
+        await chat.rest()
+        shown = await client.ask("GET", chat.path)
+        assert shown["continuable"] is None and shown["waiting"] is None
+        refused = await client.ask("POST", f"{chat.path}/continue", expect=409)
+        assert "belongs to a job" in refused["error"]["message"]
 
 
 @proves("LOOP-11")

@@ -92,7 +92,7 @@ async def test_a_denied_place_refuses_the_call_whatever_else_is_allowed(tmp_path
             assert service.received == [] and outside.asked == []
 
 
-@proves("APR-6")
+@proves("APR-6/2")
 async def test_a_plan_that_names_the_command_does_not_give_it_network(tmp_path: Path) -> None:
     plan = {
         "goal": "fetch",

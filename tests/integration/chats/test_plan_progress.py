@@ -225,7 +225,7 @@ async def test_a_terminating_call_does_not_end_a_plan_with_open_steps(tmp_path: 
         assert (await chat.events())[-1]["reason"] == "terminated" and (client.workspace / "2.txt").exists()
 
 
-@proves("LOOP-12/6")
+@proves("LOOP-12/6", "EVT-1/6")
 async def test_plan_update_carries_the_status_of_every_step_whenever_one_changes(tmp_path: Path) -> None:
     steps = (
         step("Make a", tools_needed=["create_file"], paths=["a.txt"]),

@@ -31,7 +31,7 @@ async def restore(chat: LiveChat, snapshot_id: str, *, expect: int = 200, **requ
     return await chat.client.ask("POST", f"{chat.path}/snapshots/{snapshot_id}/restore", requested, expect=expect)
 
 
-@proves("SNAP-1")
+@proves("SNAP-1", "EVT-1/9")
 async def test_every_changing_call_has_a_snapshot_before_and_after_with_its_diff(tmp_path: Path) -> None:
     async with live_server(tmp_path, files={"a.txt": "one\ntwo\n"}) as client:
         chat = await client.chat()
@@ -117,7 +117,7 @@ async def test_a_dry_run_shows_what_would_happen_and_changes_nothing(tmp_path: P
         assert tree(client.workspace) == now and await snapshots(chat) == listed
 
 
-@proves("SNAP-2", "SNAP-5")
+@proves("SNAP-2", "SNAP-5/3")
 async def test_what_the_user_changed_meanwhile_is_a_conflict_until_named(tmp_path: Path) -> None:
     async with live_server(tmp_path, files={"a.txt": "old\n", "b.txt": "old\n"}) as client:
         chat = await client.chat()
@@ -139,7 +139,7 @@ async def test_what_the_user_changed_meanwhile_is_a_conflict_until_named(tmp_pat
         assert tree(client.workspace) == {"a.txt": b"the user's own\n", "b.txt": b"old\n"}, "nothing was lost for good"
 
 
-@proves("SNAP-5")
+@proves("SNAP-5/3")
 async def test_what_the_user_did_between_two_changes_is_shown_before_it_is_lost(tmp_path: Path) -> None:
     async with live_server(tmp_path, files={"a.txt": "1\n"}) as client:
         chat = await client.chat()
@@ -152,7 +152,7 @@ async def test_what_the_user_did_between_two_changes_is_shown_before_it_is_lost(
         assert tree(client.workspace) == {"a.txt": b"2\nmine\n"}
 
 
-@proves("SNAP-5")
+@proves("SNAP-5/1")
 async def test_one_call_is_undone_and_later_independent_work_stays(tmp_path: Path) -> None:
     async with live_server(tmp_path, files={"a.txt": "1\n", "b.txt": "1\n"}) as client:
         chat = await client.chat()

@@ -185,7 +185,7 @@ async def test_a_batch_is_asked_at_once_reads_included(tmp_path: Path) -> None:
         assert sorted(r["status"] for r in await again.results()) == ["denied", "ok", "ok"]
 
 
-@proves("APR-6")
+@proves("APR-6/1")
 async def test_a_rule_that_asks_or_denies_is_stronger_than_an_approved_plan(tmp_path: Path) -> None:
     plan = {
         "goal": "g",

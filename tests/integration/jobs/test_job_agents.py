@@ -13,7 +13,7 @@ from support.scripted_model import Reply, ScriptedModel, call
 from support.spec import proves
 
 
-@proves("ROL-7")
+@proves("ROL-7/2", "ROL-7/3")
 async def test_planner_workers_and_primary_agent_answer_with_their_own_models(tmp_path: Path) -> None:
     proposed = json.dumps(plan({"id": "a", "action": "look", "agent": "scout"}, {"id": "b", "action": "look"}))
     async with ScriptedModel(

@@ -29,7 +29,7 @@ paths = ["{{file}}"]
 """
 
 
-@proves("JOB-8")
+@proves("JOB-8/1")
 async def test_a_template_makes_a_plan_that_waits_for_approval_and_is_then_carried_out(tmp_path: Path) -> None:
     folder = tmp_path / "data" / "templates"
     folder.mkdir(parents=True)
@@ -68,7 +68,7 @@ async def test_a_template_makes_a_plan_that_waits_for_approval_and_is_then_carri
         assert job["status"] == "completed" and (client.workspace / "note.txt").read_text() == "tea\n"
 
 
-@proves("JOB-8")
+@proves("JOB-8/2")
 async def test_the_plan_of_a_completed_job_is_offered_for_a_similar_request_until_it_is_forgotten(
     tmp_path: Path,
 ) -> None:

@@ -15,7 +15,19 @@ def file(name: str) -> str:
     return call("create_file", path=f"{name}.txt", content=f"{name}\n")
 
 
-@proves("JOB-1", "JOB-4/1", "JOB-4/2", "JOB-7/1", "JOB-9/2", "EVT-1")
+@proves(
+    "JOB-1/1",
+    "JOB-1/2",
+    "JOB-1/3",
+    "JOB-1/4",
+    "JOB-1/5",
+    "JOB-4/1",
+    "JOB-4/2",
+    "JOB-7/1",
+    "JOB-9/2",
+    "EVT-1/6",
+    "EVT-1/7",
+)
 async def test_request_is_planned_approved_worked_on_and_answered(tmp_path: Path) -> None:
     proposed = plan(writing("a", check="grep -q a a.txt"), writing("b", "a"))
     replies = [
@@ -32,6 +44,7 @@ async def test_request_is_planned_approved_worked_on_and_answered(tmp_path: Path
         assert job["status"] == "planning" and job["tasks"] == []
         job = await until(client, chat, job["id"], "awaiting_approval")
         assert not (client.workspace / "a.txt").exists()
+        assert "A task is one outcome that can be checked." in str(client.model.requests[0]["messages"])
         assert (await chat.show())["state"] == "idle"
         await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
         job = await until(client, chat, job["id"], "completed", "failed")
@@ -84,7 +97,7 @@ async def test_worker_sees_its_task_and_not_the_chat(tmp_path: Path) -> None:
         assert "4711" in closing and "looked" in closing
 
 
-@proves("JOB-1")
+@proves("JOB-1/4")
 async def test_plan_that_the_primary_agent_writes_at_the_end_is_the_final_response_and_nobody_waits(
     tmp_path: Path,
 ) -> None:
@@ -100,7 +113,7 @@ async def test_plan_that_the_primary_agent_writes_at_the_end_is_the_final_respon
         assert (last["message_type"], last["content"]) == ("text", job["final_response"])
 
 
-@proves("JOB-2", "JOB-4/5", "JOB-5/1")
+@proves("JOB-1/4", "JOB-2/1", "JOB-2/2", "JOB-4/5", "JOB-5/1")
 async def test_failed_task_is_retried_twice_then_its_dependants_are_skipped_and_no_others(tmp_path: Path) -> None:
     replies = [*[report("no luck", "failure")] * 3, file("c"), report("c is there")]
     steps = plan(writing("a"), writing("b", "a"), writing("c"))
@@ -190,6 +203,7 @@ async def test_plan_of_the_chat_runs_as_a_job_with_the_edited_steps(tmp_path: Pa
             await client.ask("POST", path, {"run": "job"}, expect=202)
 
 
+@proves("JOB-2/1", "JOB-2/3")
 async def test_job_is_cancelled_paused_and_resumed(tmp_path: Path) -> None:
     import asyncio
 

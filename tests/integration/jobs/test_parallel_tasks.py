@@ -40,7 +40,7 @@ async def answered(client: LiveServer, chat: LiveChat, value: str) -> dict[str, 
     return question
 
 
-@proves("JOB-3")
+@proves("JOB-3/1", "JOB-3/2", "JOB-3/3", "JOB-3/4")
 async def test_reading_tasks_run_side_by_side_and_writing_ones_one_after_another(tmp_path: Path) -> None:
     together = asyncio.Event()
     readers = [{"id": f"r{n}", "action": "look", "role": "planner"} for n in range(4)]
@@ -70,7 +70,7 @@ async def test_reading_tasks_run_side_by_side_and_writing_ones_one_after_another
         assert (await chat.show())["state"] == "idle"
 
 
-@proves("JOB-3", "JOB-10")
+@proves("JOB-3/5", "JOB-3/6", "JOB-10")
 @pytest.mark.parametrize("kind", ["layers", pytest.param("copies", marks=as_root)])
 async def test_parallel_writers_work_apart_and_their_changes_are_merged(tmp_path: Path, kind: str) -> None:
     with contextlib.ExitStack() as things:
@@ -114,7 +114,7 @@ async def _write_side_by_side(tmp_path: Path, *, layers: int) -> None:
         assert not list((tmp_path / "data").glob("**/copies/*")), "no copy is left"
 
 
-@proves("JOB-3", "JOB-10", "SNAP-5")
+@proves("JOB-3/7", "JOB-10", "SNAP-5/2")
 @pytest.mark.parametrize(("choice", "kept"), [("task", "mine"), ("workspace", "yours"), ("retry", "again")])
 async def test_conflict_of_parallel_writers_is_a_question_with_both_sides(
     tmp_path: Path, choice: str, kept: str
@@ -271,7 +271,7 @@ async def test_race_gives_a_whole_plan_to_agents_and_models_and_a_person_keeps_o
         assert not list((tmp_path / "data").glob("**/copies/*")), "the others leave no trace"
 
 
-@proves("JOB-3")
+@proves("JOB-3/7")
 async def test_commits_made_in_a_private_copy_are_refused_and_never_lost_silently(tmp_path: Path) -> None:
     old, new = "a" * 40, "b" * 40
 

@@ -14,7 +14,7 @@ from support.workers import live_worker
 LARGE = "x" * (5 << 20)  # a content of this size has a file of its own
 
 
-@proves("SNAP-5")
+@proves("SNAP-5/2")
 async def test_what_a_worker_changed_is_undone_on_the_server_or_the_server_says_where(
     tmp_path: Path, database_url: str
 ) -> None:

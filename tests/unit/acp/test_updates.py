@@ -2,7 +2,7 @@
 
 from typing import Any  # updates that tests look into freely
 
-from anycowork.acp.updates import UpdateBuilder
+from anycowork.acp.updates import UpdateBuilder, usage_update
 from support.spec import proves
 
 CALL = {"id": "c1", "tool": "execute_command", "parameters": {"command": "make"}}
@@ -51,3 +51,17 @@ def test_without_the_extension_output_is_text() -> None:
     builder = UpdateBuilder("/w", "actor")
     start, end = sent(builder, {"type": "tool-call", "tool_call": CALL}, {"type": "message", "message": RESULT})
     assert "_meta" not in start and end["content"][0]["type"] == "content" and "_meta" not in end
+
+
+def test_the_editor_is_told_how_full_the_context_is_and_what_the_chat_cost() -> None:
+    used = {"models": [{"cost": 0.25}, {"cost": 1}], "window": 1200, "context_tokens": 8000, "context_known": True}
+    told = usage_update(used)
+    assert told is not None and told.model_dump(by_alias=True, exclude_none=True) == {
+        "sessionUpdate": "usage_update",
+        "used": 1200,
+        "size": 8000,
+        "cost": {"amount": 1.25, "currency": "USD"},
+    }
+    unpriced = usage_update({**used, "models": [{"cost": 0.25}, {"cost": None}]})
+    assert unpriced is not None and unpriced.cost is None, "a part of the cost is not the cost"
+    assert usage_update({**used, "context_known": False}) is None, "an assumed size is not told as a known one"

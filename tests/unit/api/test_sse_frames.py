@@ -37,7 +37,7 @@ def as_notification(item: StreamItem) -> list[dict[str, object]]:
     return [{"method": f"chat/{record.type.value}", "params": msgspec.json.decode(record.body)} for record in item]
 
 
-@proves("EVT-1")
+@proves("EVT-1/1")
 async def test_another_protocol_subscribes_without_parsing_http(tmp_path: Path) -> None:
     hub = Hub()
     async with opened(tmp_path, hub.publish) as database:

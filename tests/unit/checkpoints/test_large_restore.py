@@ -68,7 +68,7 @@ async def test_a_restore_of_many_files_can_be_undone_and_finds_later_changes(tmp
         assert list(preview.conflicts) == ["d1/3.txt"]
 
 
-@proves("SNAP-5")
+@proves("SNAP-5/3")
 def test_a_file_changed_between_the_look_and_the_restore_stays_as_it_is(tmp_path: Path) -> None:
     root = tmp_path / "w"
     root.mkdir()

@@ -87,7 +87,7 @@ def test_what_was_not_remembered_is_read(
     assert place.images(delta) == place.plainly_read()
 
 
-@proves("SNAP-5")
+@proves("SNAP-5/3")
 def test_a_file_changed_after_the_scan_is_not_replaced(tmp_path: Path) -> None:
     place = Place(tmp_path)
     delta = place.scanned_when_old()

@@ -45,7 +45,7 @@ def _call(tool: str, **parameters: str) -> Call:
     return Call("c", "chat", "turn", "batch", 0, tool, dict(parameters))
 
 
-@proves("APR-6", "APR-8")
+@proves("APR-6/2", "APR-8")
 @given(st.lists(STEPS, min_size=1, max_size=3), st.data())
 def test_every_command_that_a_plan_grants_stands_in_its_disclosure(
     steps: list[dict[str, object]], data: st.DataObject
@@ -64,7 +64,7 @@ def test_every_command_that_a_plan_grants_stands_in_its_disclosure(
     assert visible(UntrustedText(command)) in shown
 
 
-@proves("APR-6", "APR-8")
+@proves("APR-6/1", "APR-8")
 @given(st.lists(STEPS, min_size=1, max_size=3), NAMES)
 def test_every_path_and_tool_that_a_plan_grants_stands_in_its_disclosure(
     steps: list[dict[str, object]], path: str

@@ -23,7 +23,7 @@ def graphs(draw: st.DrawFn) -> dict[str, list[str]]:
     return {name: graph[name] for name in draw(st.permutations(names))}
 
 
-@proves("JOB-2")
+@proves("JOB-1/6", "JOB-2/2")
 @given(graphs(), st.data())
 def test_ready_tasks_never_depend_on_an_unfinished_one_and_every_task_ends(
     graph: dict[str, list[str]], data: st.DataObject
@@ -49,7 +49,7 @@ def test_ready_tasks_never_depend_on_an_unfinished_one_and_every_task_ends(
     assert progress.over and status == dict(progress.statuses)
 
 
-@proves("JOB-8")
+@proves("JOB-8/3")
 def test_longest_chain_of_dependants_comes_first() -> None:
     graph = {"alone": [], "long": [], "middle": ["long"], "end": ["middle"], "short": [], "last": ["short"]}
     assert TaskProgress(TaskGraph.of(graph)).ready() == ["long", "short", "alone"]
@@ -77,7 +77,7 @@ def test_approved_plan_maps_to_tasks_and_back_without_loss(graph: dict[str, list
     assert back is not None and back.to_json() == plan.to_json()
 
 
-@proves("JOB-2")
+@proves("JOB-2/1")
 def test_ten_thousand_tasks_are_scheduled_in_time_that_grows_with_their_number() -> None:
     def cost(count: int) -> float:
         graph = {str(n): [str(max(0, n - 1)), str(n // 2)] if n else [] for n in range(count)}

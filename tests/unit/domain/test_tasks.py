@@ -18,6 +18,7 @@ def chained(count: int) -> dict[str, list[str]]:
     return {str(n): [str(n + 1)] if n + 1 < count else [] for n in range(count)}
 
 
+@proves("JOB-2/4")
 @given(GRAPHS)
 def test_a_graph_is_taken_if_it_can_be_done_in_some_order_and_else_the_named_ids_wait_for_each_other(
     graph: dict[str, list[str]],
@@ -59,7 +60,7 @@ def test_a_chain_of_ten_thousand_steps_is_a_plan_and_a_longer_one_is_too_long() 
     assert "at most 10000 steps" in explain_plan(plan(10_001))  # type: ignore[arg-type]  # test data
 
 
-@proves("PLN-1")
+@proves("PLN-1", "JOB-2/4", "JOB-2/5", "JOB-2/6")
 @pytest.mark.parametrize(
     ("steps", "reason"),
     [

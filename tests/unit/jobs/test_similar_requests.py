@@ -12,7 +12,7 @@ EARLIER = [
 ]
 
 
-@proves("JOB-8")
+@proves("JOB-8/2")
 def test_requests_with_many_common_words_are_found_best_first_and_no_others() -> None:
     assert similar_requests("Add tests for the lexer!", EARLIER, most=3) == ["3", "5"]
     assert similar_requests("Add tests for the lexer!", EARLIER, most=1) == ["3"]

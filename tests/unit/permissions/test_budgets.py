@@ -64,7 +64,7 @@ def test_a_spent_budget_says_which_part_of_it_is_spent(budget: Budget, told: str
     assert over is not None and told in over.why and over.calls_only is (budget.calls is not None)
 
 
-@proves("APR-6")
+@proves("APR-6/3")
 @given(limits, limits, limits, counts, counts, counts)
 def test_a_budget_is_spent_exactly_when_one_of_its_parts_is(
     calls: int | None, seconds: int | None, tokens: int | None, made: int, took: int, read: int

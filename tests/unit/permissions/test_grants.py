@@ -27,7 +27,7 @@ def granted(the_plan: Plan, path: str, *, others: tuple[str, ...] = ()) -> str |
     return granted_by(the_plan, UPDATE, call, Prepared("update_file", {}, f"/{path}", intent))
 
 
-@proves("APR-6")
+@proves("APR-6/1")
 def test_a_named_tool_on_a_named_path_is_granted() -> None:
     assert granted(plan(tools_needed=["update_file"], paths=["src/a.py"]), "src/a.py") == "1"
     assert granted(plan(tools_needed=["write_files"], paths=["src/"]), "src/deep/a.py") == "1"
@@ -42,6 +42,7 @@ def test_a_step_that_names_only_paths_grants_changes_there_but_no_deleting() -> 
     assert granted_by(the_plan, DELETE, call, prepared) is None
 
 
+@proves("APR-6/1", "APR-6/5")
 @pytest.mark.parametrize(
     ("step", "path"),
     [
@@ -57,7 +58,7 @@ def test_everything_else_is_not_granted(step: dict[str, object], path: str) -> N
     assert granted(plan(**step), path) is None
 
 
-@proves("APR-6")
+@proves("APR-6/1")
 def test_every_touched_path_must_be_named() -> None:
     assert granted(plan(tools_needed=["update_file"], paths=["a.py"]), "a.py", others=("b.py",)) is None
 
@@ -70,6 +71,7 @@ def test_a_control_file_is_granted_by_its_name_or_a_folder_of_control_files_but_
     assert not granted(plan(paths=[".github/"]), ".github/workflows/x.yml"), "no control files by that name alone"
 
 
+@proves("APR-6/2")
 def test_a_command_is_granted_word_for_word_only() -> None:
     the_plan = plan(commands=["make test"], tools_needed=["execute_command"], paths=["**"])
     prepared = Prepared("execute_command", {}, "command:", Intent(command="x"))

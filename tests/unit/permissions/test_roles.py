@@ -17,7 +17,7 @@ colour = "orange"
 """
 
 
-@proves("ROL-5", "PER-1")
+@proves("ROL-5/1", "ROL-5/2", "ROL-5/3", "ROL-5/4", "ROL-5/5", "ROL-5/6", "PER-1")
 def test_each_role_has_exactly_its_permissions() -> None:
     held = {definition.name: set(definition.permissions) for definition in BUILT_IN}
     assert held == {

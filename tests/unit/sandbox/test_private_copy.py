@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anycowork.domain.tools import ToolResult
+from anycowork.sandbox import volatile_layers
 from anycowork.sandbox.bubblewrap import Descriptors, SandboxView, bubblewrap_arguments
 from anycowork.sandbox.commit import apply
 from anycowork.sandbox.delta import Delta, scan
@@ -264,6 +265,7 @@ async def test_a_sandbox_that_cannot_lay_an_overlay_runs_the_command_once_on_a_c
 ) -> None:
     bench = ToolWorkspace(root, tmp_path)
     monkeypatch.setattr(bench.sandbox, "_bwrap", _without_overlays(bench.sandbox._bwrap, tmp_path))
+    monkeypatch.setattr(volatile_layers, "_programs", lambda: None)
     result = await run(bench, "echo once >> a.txt")
     assert result.facts["layer"] == "copy" and (root / "a.txt").read_text() == "a.txt\nonce\n"
 

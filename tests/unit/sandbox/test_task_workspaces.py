@@ -124,7 +124,7 @@ async def test_task_keeps_seeing_what_it_started_from_when_the_workspace_changes
         "kind/was_file/in.txt",
     ]
     gone = ["gone", "gone/x", "gone/x/y.txt", "locked.txt"]
-    await places.tasks.hold_versions(str(places.root), [*changed, *gone], [*gone, "kind/was_file"])
+    await places.workspaces.layers.hold(str(places.root), [*changed, *gone], [*gone, "kind/was_file"])
     shutil.rmtree(places.root / "gone")
     for path in ("a.txt", "link", "kind/was_file", "locked.txt"):
         (places.root / path).unlink()
@@ -174,6 +174,9 @@ async def test_commits_made_in_a_tasks_workspace_are_noticed(places: TaskPlaces)
     Path(places.folder_path(folder), ".git/refs/heads/main").write_text("b" * 40)
     assert await places.tasks.has_commits(task)
     assert (places.root / ".git/refs/heads/main").read_text() == "a" * 40
+    other = await places.create()
+    places.write(".git/refs/heads/main", "c" * 40)
+    assert not await places.tasks.has_commits(other), "a person's commit in the workspace is none of the task's"
 
 
 @proves("SEC-4")

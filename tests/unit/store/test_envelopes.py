@@ -17,7 +17,9 @@ _json = st.recursive(
     max_leaves=12,
 )
 _objects = st.dictionaries(_words, _json, max_size=4)
-_nouns = st.sampled_from([("message",), ("tool_call",), ("turn", "state", "reason"), ("message_id", "offset", "text")])
+_nouns = st.sampled_from(
+    [("message",), ("task",), ("tool_call",), ("turn", "state", "reason"), ("message_id", "offset", "text")]
+)
 
 
 @st.composite
@@ -49,7 +51,7 @@ def _messages(draw: st.DrawFn) -> Message:
     )
 
 
-@proves("EVT-1")
+@proves("EVT-1/1")
 @given(_drafts(), st.sampled_from(["worker:house", "person:bob"]), _maybe)
 def test_an_event_is_its_envelope_sorted(draft: NewEvent, principal: str, cause: str | None) -> None:
     told = draft.envelope(seq=7, record_id="r1", chat_id="c1", at="now", principal=principal, cause=cause)
@@ -57,7 +59,7 @@ def test_an_event_is_its_envelope_sorted(draft: NewEvent, principal: str, cause:
     assert found == msgspec.json.encode(told, order="sorted")
 
 
-@proves("EVT-1")
+@proves("EVT-1/1")
 @given(_messages(), st.sampled_from(["worker:house", "person:bob"]), _maybe)
 def test_a_message_is_its_envelope_sorted(message: Message, principal: str, cause: str | None) -> None:
     body: Json = {"message": {**message.to_json(), "seq": 7}}

@@ -186,7 +186,7 @@ async def test_progress_is_told_as_text_while_it_runs(bench: ToolWorkspace) -> N
     assert "".join(told) == "aéb"
 
 
-@proves("ROL-5", "TOOL-4", "SNAP-4")
+@proves("ROL-5/6", "TOOL-4", "SNAP-4")
 async def test_a_testers_command_runs_and_leaves_not_a_byte_behind(bench: ToolWorkspace) -> None:
     bench.write("src/app.py", "print(1)\n")
     before = tree(bench.root)
@@ -195,7 +195,7 @@ async def test_a_testers_command_runs_and_leaves_not_a_byte_behind(bench: ToolWo
     assert result.facts["files"] == [] and tree(bench.root) == before and bench.intended == []
 
 
-@proves("ROL-5")
+@proves("ROL-5/6")
 async def test_a_testers_command_leaves_nothing_in_the_cache_for_others(bench: ToolWorkspace) -> None:
     await run(bench, "echo mine > ~/.cache/kept")
     result = await run(bench, "cat ~/.cache/kept; echo other > ~/.cache/kept; cat ~/.cache/kept", TESTER)

@@ -37,7 +37,7 @@ check = "{{command}}"
 """
 
 
-@proves("JOB-8")
+@proves("JOB-8/1")
 def test_a_template_becomes_a_plan_with_its_values_filled_in() -> None:
     template = read_job_template("tidy.toml", HEAD + STEPS)
     assert template.name == "tidy" and [one.name for one in template.parameters] == ["folder", "command"]

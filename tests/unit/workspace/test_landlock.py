@@ -128,7 +128,7 @@ async def test_more_workspaces_than_pools_all_get_their_threads(tmp_path: Path) 
 
 
 @needs_landlock
-@proves("ROL-5")
+@proves("ROL-5/4")
 async def test_who_may_only_create_never_overwrites(folder: Folder) -> None:
     place = folder.writable("sub/new")
     await creating(folder, DESIGNER, place, b"first")
@@ -193,7 +193,7 @@ def test_the_level_says_whether_file_tools_are_held(tmp_path: Path) -> None:
 
 @needs_landlock
 @pytest.mark.skipif(os.geteuid() != 0, reason="already an ordinary user: every other test shows it")
-@proves("PER-4", "ROL-5")
+@proves("PER-4", "ROL-5/1")
 def test_an_ordinary_user_is_held_like_root() -> None:
     root = Path(tempfile.mkdtemp())  # pytest's own folders are root's alone
     try:

@@ -1,6 +1,6 @@
 // The switch from a message to its card, and nothing else. What this page does not know, or cannot read, is shown as text.
 import { memo } from "react";
-import type { PlanStanding } from "../state/reduce";
+import type { PlanStanding } from "../state/planStandings";
 import type { Saying } from "../state/rows";
 import { isOrder, type Run, runOf } from "../state/runs";
 import type { QuestionStanding } from "../state/standing";

@@ -7,7 +7,7 @@ import { limited } from "../content/budgets";
 import { Inline } from "../content/Inline";
 import { visible } from "../content/visible";
 import { StepMark } from "../plans/StepMark";
-import type { PlanState } from "../state/reduce";
+import type { PlanState } from "../state/planStandings";
 import { t as jobTexts } from "../texts/jobs";
 import { t } from "../texts/messages";
 import { Button } from "../ui/Button";

@@ -4,7 +4,8 @@ import { api, given, Refusal } from "../wire/client";
 import { Link } from "../wire/link";
 import type { Approval, DecidedCall, Message, WireEvent } from "../wire/nouns";
 import type { StreamStatus } from "../wire/stream";
-import { type ChatView, opened, type PlanProgress, prepend, reduceAll, type Thinking, thinkingTimes } from "./reduce";
+import type { PlanProgress } from "./planStandings";
+import { type ChatView, opened, prepend, reduceAll, type Thinking, thinkingTimes } from "./reduce";
 import { holdApprovedPlan } from "./standing";
 
 const PAGE = 100;

@@ -8,47 +8,15 @@ import {
   loose,
   type Message,
   type OpenChat,
-  type Plan,
   type Queued,
   readPersonCommand,
-  readPlan,
   readQueued,
   text,
   type WireEvent,
 } from "../wire/nouns";
+import { codePoints, type Delta, type Draft, extended, NOTHING, type Said, withDelta } from "./drafts";
+import { type PlanProgress, type PlanStandings, withPlan, withProgress } from "./planStandings";
 import { type Run, type Runs, readRun } from "./runs";
-
-/** A message that is still being said. Offsets on the wire count code points, so `length` does too. */
-export interface Draft {
-  messageId: string;
-  turnId: string | null;
-  text: Said;
-  reasoning: Said;
-  startedAt: string;
-  thoughtUntil: string | null;
-}
-
-export interface Said {
-  text: string;
-  length: number;
-}
-
-const PLAN_STATES = ["open", "superseded", "approved", "done", "blocked"] as const;
-export type PlanState = (typeof PLAN_STATES)[number];
-
-export interface PlanStanding {
-  state: PlanState;
-  approved: Plan | null;
-  /** Each step's status, as the server told; nothing before the plan was approved. */
-  steps?: Readonly<Record<string, string>>;
-}
-
-/** An approved plan, as the server compares it with what was done. */
-export interface PlanProgress {
-  message_id: string;
-  status: string;
-  steps: readonly { id: string; status: string }[];
-}
 
 export type Autonomy = "ask" | "edits" | "sandboxed";
 
@@ -76,7 +44,7 @@ export interface ChatView {
   /** What was decided of calls whose batch is not decided yet. */
   decided: Readonly<Record<string, "allowed" | "denied">>;
   question: string | null;
-  plans: Readonly<Record<string, PlanStanding>>;
+  plans: PlanStandings;
   /** The number of the last event that told of usage: the meter reads the sums again with it. */
   spent: number;
   turn: { id: string; startedAt: string } | null;
@@ -100,9 +68,6 @@ export interface Restoring {
   done: number;
   total: number;
 }
-
-/** Seconds of thinking per message. Only who watched knows them, so they are no part of the view. */
-export type Thinking = Readonly<Record<string, number>>;
 
 export function opened(
   chat: OpenChat,
@@ -327,83 +292,14 @@ function decided(view: ChatView, id: string, callId: string, state: string): Cha
   return { ...view, approvals, decided: known, state: goesOn ? "running" : view.state };
 }
 
-function withPlan(plans: ChatView["plans"], update: Record<string, unknown>): ChatView["plans"] {
-  const id = text(update["message_id"]);
-  const told = text(update["status"]) || text(update["state"]);
-  const state = PLAN_STATES.find((one) => one === told);
-  if (!id || !state) return plans;
-  const standing: PlanStanding = { state, approved: null };
-  if (state === "superseded") return { ...plans, [id]: standing };
-  if (state !== "open")
-    return {
-      ...plans,
-      [id]: {
-        state,
-        approved: "goal" in update ? readPlan(update) : (plans[id]?.approved ?? null),
-        steps: stepStatuses(update),
-      },
-    };
-  const older = Object.entries(plans).map(([key, plan]): [string, PlanStanding] => [
-    key,
-    plan.state === "open" ? { state: "superseded", approved: null } : plan,
-  ]);
-  return { ...Object.fromEntries(older), [id]: standing };
-}
-
-/** What events told already is newer. */
-function withProgress(known: ChatView["plans"], plans: readonly PlanProgress[]): ChatView["plans"] {
-  return plans
-    .filter(({ message_id }) => !(message_id in known))
-    .reduce((all, { message_id, status, steps }) => withPlan(all, { message_id, status, steps }), known);
-}
-
-function stepStatuses(update: Record<string, unknown>): Readonly<Record<string, string>> {
-  const steps = Array.isArray(update["steps"]) ? update["steps"].map(loose) : [];
-  return Object.fromEntries(steps.map((step) => [text(step["id"]), text(step["status"])]));
-}
-
-// --- what is still being said
-
-type Delta = Extract<WireEvent, { type: "text-delta" | "reasoning-delta" }>;
-const NOTHING: Said = { text: "", length: 0 };
-
 /** With its first words a request counts: what it may cost is reserved. */
 function withWords(view: ChatView, delta: Delta): ChatView {
   const isNew = view.drafts.every(({ messageId }) => messageId !== delta.message_id);
   return { ...view, drafts: withDelta(view.drafts, delta), spent: isNew ? delta.seq : view.spent };
 }
 
-function withDelta(drafts: readonly Draft[], delta: Delta): readonly Draft[] {
-  const at = drafts.findIndex(({ messageId }) => messageId === delta.message_id);
-  const draft = drafts[at] ?? {
-    messageId: delta.message_id,
-    turnId: delta.turn_id ?? null,
-    text: NOTHING,
-    reasoning: NOTHING,
-    startedAt: delta.at,
-    thoughtUntil: null,
-  };
-  const grown: Draft =
-    delta.type === "text-delta"
-      ? { ...draft, text: extended(draft.text, delta), thoughtUntil: draft.thoughtUntil ?? delta.at }
-      : { ...draft, reasoning: extended(draft.reasoning, delta) };
-  return at < 0 ? [...drafts, grown] : drafts.with(at, grown);
-}
-
-function extended(said: Said, { offset, text: piece }: Delta): Said {
-  const pieceLength = codePoints(piece);
-  if (offset === said.length) return { text: said.text + piece, length: said.length + pieceLength };
-  const isWhole = said.length === codePoints(said.text);
-  if (isWhole && offset + pieceLength <= said.length) return said;
-  const kept = offset < said.length ? [...said.text].slice(0, offset).join("") : said.text;
-  return { text: kept + piece, length: Math.max(offset, 0) + pieceLength };
-}
-
-function codePoints(piece: string): number {
-  let count = 0;
-  for (const _ of piece) count += 1;
-  return count;
-}
+/** Seconds of thinking per message. Only who watched knows them, so they are no part of the view. */
+export type Thinking = Readonly<Record<string, number>>;
 
 /** How long the drafts that became messages with these events had been thought about. */
 export function thinkingTimes(before: ChatView, after: ChatView): Thinking {

@@ -7,7 +7,7 @@ import {
   type ToolCall,
   type ToolResult,
 } from "../wire/nouns";
-import type { Draft, Said } from "./reduce";
+import type { Draft, Said } from "./drafts";
 
 export interface Done {
   message: Message;

@@ -1,6 +1,7 @@
 // Where a plan or a question stands, read from the view: from its events where they were seen, else from the messages around it.
 import { loose, type Message, type Plan, readPlan, text } from "../wire/nouns";
-import type { ChatView, PlanStanding } from "./reduce";
+import type { PlanStanding } from "./planStandings";
+import type { ChatView } from "./reduce";
 
 export function planStanding(view: ChatView, messageId: string): PlanStanding {
   const told = view.plans[messageId];

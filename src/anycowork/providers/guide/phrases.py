@@ -12,7 +12,7 @@ SHOWN_CHARACTERS = 2_000
 
 WHO = "I am the guide, not a language model: I follow plain requests word for word, and I understand nothing else."
 CONNECT = (
-    "To have a real model answer here, set OPENAI_API_KEY (and OPENAI_BASE_URL for a server other than OpenAI's) and restart, "
+    "To have a real model answer here, paste a key on the page under Settings, Models, or run `anycowork model connect`; "
     "or start Ollama, LM Studio or llama.cpp on this machine: they are found automatically."
 )
 _EXAMPLES = {
@@ -112,12 +112,18 @@ _FOR_MODELS = (
     " Only the person can switch ",
     ": read it with read_file first",
     " Read it with read_file",
+    " list_directory shows ",
 )
 _DENIED = "The person denied this call ("
 
 
+def why_not(text: str) -> str:
+    """Returns what a failed call said, without advice for models."""
+    return _short(_for_people(text)) or "no reason was given"
+
+
 def _reason(outcome: CallOutcome) -> str:
-    words = _short(_for_people(outcome.text)) or "no reason was given"
+    words = why_not(outcome.text)
     match outcome.status:
         case "denied" if words.startswith(_DENIED):
             reason = words.partition(" They said: ")[2]

@@ -1,7 +1,7 @@
 """Makes and executes the guide's plans: reads first, then writes the intents as steps that a person can review, edit and approve. Pure."""
 
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import assert_never
 
 from pydantic import JsonValue
@@ -27,7 +27,7 @@ from anycowork.providers.guide.intents import (
     phrase,
 )
 from anycowork.providers.guide.moves import Document, GuideChoice, GuideQuestion, Move, Script
-from anycowork.providers.guide.phrases import ResultSummary, summary
+from anycowork.providers.guide.phrases import ResultSummary, summary, why_not
 from anycowork.providers.guide.request_parser import understand
 
 _SOON = "a few seconds"
@@ -37,12 +37,13 @@ def propose(goal: str, intents: Sequence[Intent]) -> Script:
     """Lists files, reads those that are to be changed, and answers with a plan."""
     listing = yield from do("list_directory", {"path": "."})
     seen: dict[str, CallOutcome] = {}
-    for path in dict.fromkeys(
-        intent.path for intent in intents if isinstance(intent, ReplaceTextIntent | AppendLineIntent | ReadFileIntent)
-    ):
+    for path in dict.fromkeys(_read_first(intents)):
         seen[path] = yield from do("read_file", {"path": path})
     steps: list[JsonValue] = [_step(number, intent) for number, intent in enumerate(intents, 1)]
-    risks: list[JsonValue] = [risk for intent in intents if (risk := _risk(intent, listing, seen))]
+    made = _made_paths(intents)
+    risks: list[JsonValue] = [
+        risk for intent, before in zip(intents, made, strict=True) if (risk := _risk(intent, listing, seen, before))
+    ]
     return Document(
         {
             "type": "plan",
@@ -54,6 +55,28 @@ def propose(goal: str, intents: Sequence[Intent]) -> Script:
             "prerequisites": [],
         }
     )
+
+
+def _read_first(intents: Sequence[Intent]) -> Iterator[str]:
+    """The files that a step needs and no step before it makes."""
+    for intent, made in zip(intents, _made_paths(intents), strict=True):
+        if isinstance(intent, ReplaceTextIntent | AppendLineIntent | ReadFileIntent) and intent.path not in made:
+            yield intent.path
+
+
+def _made_paths(intents: Sequence[Intent]) -> list[frozenset[str]]:
+    """For each intent, the paths that those before it create or move a file to."""
+    made: list[frozenset[str]] = [frozenset()]
+    for intent in intents:
+        match intent:
+            case CreateFileIntent():
+                new = {intent.path}
+            case MoveFileIntent():
+                new = {intent.to}
+            case _:
+                new = set[str]()
+        made.append(made[-1] | new)
+    return made[:-1]
 
 
 def execute(plan: Plan) -> Script:
@@ -154,8 +177,11 @@ def _why(intent: Intent) -> tuple[str, tuple[str, ...]]:
             assert_never(intent)
 
 
-def _risk(intent: Intent, listing: CallOutcome, seen: Mapping[str, CallOutcome]) -> str | None:
+def _risk(intent: Intent, listing: CallOutcome, seen: Mapping[str, CallOutcome], made: frozenset[str]) -> str | None:
+    """`made` are the paths that earlier steps make: nobody has read those."""
     match intent:
+        case ReplaceTextIntent() | AppendLineIntent() | ReadFileIntent() if intent.path in made:
+            return None
         case CreateFileIntent() if listing.ok and _listed(intent.path, listing.text):
             return f"{intent.path} exists already: creating it will be refused."
         case MoveFileIntent() if listing.ok and _listed(intent.to, listing.text):
@@ -163,7 +189,7 @@ def _risk(intent: Intent, listing: CallOutcome, seen: Mapping[str, CallOutcome])
         case ReplaceTextIntent() if seen[intent.path].ok and intent.old not in seen[intent.path].text:
             return f"“{intent.old}” does not occur in {intent.path}, as far as I was shown it."
         case ReplaceTextIntent() | AppendLineIntent() | ReadFileIntent() if not seen[intent.path].ok:
-            return f"{intent.path} could not be read: {' '.join(seen[intent.path].text.split())[:200]}"
+            return f"{intent.path} could not be read: {why_not(seen[intent.path].text)}"
         case DeleteFileIntent():
             return f"{intent.path} will be gone from the workspace."
         case RunCommandIntent():

@@ -28,6 +28,7 @@ from anycowork.providers.guide.phrases import (
 from anycowork.providers.guide.plans import execute, propose
 from anycowork.providers.guide.request_parser import Request, understand
 from anycowork.providers.guide.review import findings
+from anycowork.providers.guide.tasks import job_answer, task_script
 
 _PLANNING = (Role.PLANNER, Role.COMMANDER)
 # What a role carries out itself, besides reading; a role that is not listed here does everything it is asked.
@@ -49,6 +50,10 @@ def reply(conversation: GuideConversation) -> str:
 def _script(conversation: GuideConversation) -> Script | str:
     """Returns the script to execute, or the text to send."""
     role = conversation.role
+    if (task := task_script(conversation.request)) is not None:
+        return task
+    if answer := job_answer(conversation):
+        return answer
     plan = _approved_plan(conversation.request)
     if plan is not None and role not in _BESIDES_LOOKING:
         return execute(plan)

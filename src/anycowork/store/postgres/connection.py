@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar  # Any: rows have no types, and asyncp
 
 import asyncpg
 
-from anycowork.domain.errors import StorageFault
+from anycowork.domain.errors import DatabaseUnreachable, StorageFault
 from anycowork.store.postgres.address import DatabaseAddress
 from anycowork.store.postgres.dialect import PostgresDialect
 from anycowork.store.sql.connection import Dialect
@@ -23,6 +23,16 @@ OUTAGE_SECONDS = (
     120.0  # how long a write or a read of what runs waits for a database that is away; new requests are refused at once
 )
 RETRY_SECONDS = 0.25
+
+# It is not running, starts or stops, or has no connection free. A wrong password or name of a database is none of these.
+_AWAY = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.TooManyConnectionsError,
+)
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -269,7 +279,8 @@ async def open_session(address: DatabaseAddress) -> asyncpg.Connection:
 def unreachable(address: DatabaseAddress, error: BaseException) -> StorageFault:
     text = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
     reason = address.without_secrets(text) or type(error).__name__
-    return StorageFault(
+    fault = DatabaseUnreachable if isinstance(error, _AWAY) else StorageFault
+    return fault(
         f"The database {address.shown} cannot be opened ({reason}). Check that PostgreSQL runs there, and the user, the password and"
         " the name of the database in ANYCOWORK_DATABASE_URL."
     )

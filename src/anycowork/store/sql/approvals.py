@@ -1,6 +1,8 @@
 """The approvals table: one open question about one call. It is decided once."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -8,46 +10,32 @@ from anycowork.domain.approvals import Approval, ApprovalState, Risk
 from anycowork.domain.disclosure import DisclosedItem
 from anycowork.domain.errors import AlreadyDecided, NotFound, RejectedByUser
 from anycowork.domain.journal import DecideApproval, RequireNoDenial
-from anycowork.store.sql.columns import from_json_text, from_json_text_or_none, to_json_text, to_json_text_or_null
 from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, RowMapper, enum_of, json_of, nullable
 
-_FIELDS = (
+_ROWS = RowMapper(
+    Approval,
     "id, chat_id, turn_id, batch_id, tool_call_id, tool, parameters, resource, risk, reasons, binding, outside_plan, proposed_rule, diff,"
-    " state, note, decided_by, created_at, network, held, items"
+    " state, note, decided_by, created_at, network, held, items",
+    types={
+        "parameters": JSON_OBJECT,
+        "risk": enum_of(Risk),
+        "reasons": json_of(tuple[str, ...]),
+        "outside_plan": BOOLEAN,
+        "proposed_rule": nullable(JSON_OBJECT),
+        "state": enum_of(ApprovalState),
+        "network": json_of(tuple[str, ...]),
+        "held": BOOLEAN,
+        "items": json_of(tuple[DisclosedItem, ...]),
+    },
 )
+_ADD = _ROWS.insert("approvals", "seq", "ordinal")
 
 _OF_JOB = "(SELECT job_id FROM turns WHERE turns.id = turn_id) AS of_job, (SELECT task_id FROM turns WHERE turns.id = turn_id) AS of_task"
 
 
 def add(connection: SqlConnection, approval: Approval, *, seq: int, ordinal: int) -> None:
-    connection.execute(
-        f"INSERT INTO approvals ({_FIELDS}, seq, ordinal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            approval.id,
-            approval.chat_id,
-            approval.turn_id,
-            approval.batch_id,
-            approval.tool_call_id,
-            approval.tool,
-            to_json_text(approval.parameters),
-            approval.resource,
-            approval.risk.value,
-            to_json_text(approval.reasons),
-            approval.binding,
-            int(approval.outside_plan),
-            to_json_text_or_null(approval.proposed_rule),
-            approval.diff,
-            approval.state.value,
-            approval.note,
-            approval.decided_by,
-            approval.created_at,
-            to_json_text(approval.network),
-            int(approval.held),
-            to_json_text(approval.items),
-            seq,
-            ordinal,
-        ),
-    )
+    connection.execute(_ADD, _ROWS.row(approval, seq, ordinal))
 
 
 def decide(connection: SqlConnection, chat_id: str, write: DecideApproval) -> None:
@@ -78,14 +66,14 @@ def require_no_denial(connection: SqlConnection, write: RequireNoDenial) -> None
 def of_chat(connection: SqlConnection, chat_id: str, *, pending_only: bool) -> list[Approval]:
     only = " AND state = 'pending'" if pending_only else ""
     rows = connection.execute(
-        f"SELECT {_FIELDS}, {_OF_JOB} FROM approvals WHERE chat_id = ?{only} ORDER BY seq, ordinal", (chat_id,)
+        f"SELECT {_ROWS.columns}, {_OF_JOB} FROM approvals WHERE chat_id = ?{only} ORDER BY seq, ordinal", (chat_id,)
     )
     return [_approval(row) for row in rows]
 
 
 def of_call(connection: SqlConnection, call_id: str) -> list[Approval]:
     rows = connection.execute(
-        f"SELECT {_FIELDS}, {_OF_JOB} FROM approvals WHERE tool_call_id = ? ORDER BY seq, ordinal", (call_id,)
+        f"SELECT {_ROWS.columns}, {_OF_JOB} FROM approvals WHERE tool_call_id = ? ORDER BY seq, ordinal", (call_id,)
     )
     return [_approval(row) for row in rows]
 
@@ -132,58 +120,5 @@ def _seconds_between(began: str, ended: str) -> float:
     return max(0.0, (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds())
 
 
-_Row = tuple[
-    str,
-    str,
-    str,
-    str,
-    str,
-    str,
-    str,
-    str,
-    str,
-    str,
-    str,
-    int,
-    str | None,
-    str | None,
-    str,
-    str | None,
-    str | None,
-    str,
-    str,
-    int,
-    str,
-    str | None,
-    str | None,
-]
-
-
-def _approval(row: _Row) -> Approval:
-    id_, chat_id, turn_id, batch_id, call_id, tool, parameters, resource, risk, reasons, binding, outside = row[:12]
-    rule, diff, state, note, decided_by, created_at = row[12], row[13], row[14], row[15], row[16], row[17]
-    return Approval(
-        id=id_,
-        chat_id=chat_id,
-        turn_id=turn_id,
-        batch_id=batch_id,
-        tool_call_id=call_id,
-        tool=tool,
-        parameters=from_json_text(parameters),
-        resource=resource,
-        risk=Risk(risk),
-        reasons=msgspec.json.decode(reasons, type=tuple[str, ...]),
-        binding=binding,
-        outside_plan=bool(outside),
-        proposed_rule=from_json_text_or_none(rule),
-        diff=diff,
-        state=ApprovalState(state),
-        note=note,
-        decided_by=decided_by,
-        created_at=created_at,
-        network=msgspec.json.decode(row[18], type=tuple[str, ...]),
-        held=bool(row[19]),
-        items=msgspec.json.decode(row[20], type=tuple[DisclosedItem, ...]),
-        job_id=row[21],
-        task_id=row[22],
-    )
+def _approval(row: Sequence[Any]) -> Approval:  # Any: rows have no types
+    return _ROWS.value(row, job_id=row[-2], task_id=row[-1])

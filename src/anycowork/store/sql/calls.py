@@ -22,10 +22,35 @@ from anycowork.domain.tools import (
 )
 from anycowork.store.sql.columns import from_json_text, to_json_text, to_json_text_or_null
 from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, ColumnType, RowMapper, enum_of, nullable
 
-_FIELDS = "id, chat_id, turn_id, batch_id, ordinal, tool, parameters, terminate, role_at_issue, ceiling, provenance, plan_step, state, intent, result"
+
+@lru_cache(maxsize=64)
+def _ceiling_text(ceiling: frozenset[Permission]) -> str:
+    return to_json_text(sorted(ceiling))
+
+
+@lru_cache(maxsize=8)
+def _provenance_text(provenance: Provenance) -> str:
+    return to_json_text(provenance)
+
+
+_ROWS = RowMapper(
+    Call,
+    "id, chat_id, turn_id, batch_id, ordinal, tool, parameters, terminate, role_at_issue, ceiling, provenance, plan_step, state, intent, result",
+    types={
+        "parameters": JSON_OBJECT,
+        "terminate": BOOLEAN,
+        "role_at_issue": ColumnType(str, None),  # SQLite is slower with an enum type
+        "ceiling": ColumnType(_ceiling_text, msgspec.json.Decoder(frozenset[Permission]).decode),
+        "provenance": ColumnType(_provenance_text, msgspec.json.Decoder(Provenance).decode),
+        "state": enum_of(CallState),
+        "intent": nullable(ColumnType(to_json_text, lambda text: _intent(from_json_text(text)))),
+        "result": nullable(ColumnType(to_json_text, lambda text: _result(from_json_text(text)))),
+    },
+)
 _ADD = (
-    f"INSERT INTO calls ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    f"{_ROWS.insert('calls', 'seq')}"
     " ON CONFLICT (id) DO UPDATE SET state = excluded.state, intent = excluded.intent, result = excluded.result, plan_step = excluded.plan_step"
 )
 _CHANGE = "UPDATE calls SET state = ?, intent = ?, result = ?, plan_step = ? WHERE id = ?"
@@ -47,9 +72,9 @@ def put(connection: SqlConnection, puts: Sequence[Put]) -> None:
         else:
             later[call.id] = call, seq
     if new:
-        connection.executemany(_ADD, map(_row, new.values()))
+        connection.executemany(_ADD, (_ROWS.row(*put) for put in new.values()))
     if later and connection.executemany(_CHANGE, map(_changed, later.values())).rowcount != len(later):
-        connection.executemany(_ADD, map(_row, later.values()))
+        connection.executemany(_ADD, (_ROWS.row(*put) for put in later.values()))
 
 
 def _changed(put: Put) -> tuple[str | None, ...]:
@@ -63,97 +88,27 @@ def _changed(put: Put) -> tuple[str | None, ...]:
     )
 
 
-def _row(put: Put) -> tuple[str | int | None, ...]:
-    call, seq = put
-    return (
-        call.id,
-        call.chat_id,
-        call.turn_id,
-        call.batch_id,
-        call.ordinal,
-        call.tool,
-        to_json_text(call.parameters),
-        int(call.terminate),
-        str(call.role_at_issue),  # SQLite is slower with an enum type
-        _ceiling_text(call.ceiling),
-        _provenance_text(call.provenance),
-        call.plan_step,
-        call.state.value,
-        to_json_text_or_null(call.intent),
-        to_json_text_or_null(call.result),
-        seq,
-    )
-
-
-@lru_cache(maxsize=64)
-def _ceiling_text(ceiling: frozenset[Permission]) -> str:
-    return to_json_text(sorted(ceiling))
-
-
-@lru_cache(maxsize=8)
-def _provenance_text(provenance: Provenance) -> str:
-    return to_json_text(provenance)
-
-
 def remove_of_chat(connection: SqlConnection, chat_id: str) -> None:
     """Deletes the chat's calls. Call it before its turns are deleted."""
     connection.execute("DELETE FROM calls WHERE turn_id IN (SELECT id FROM turns WHERE chat_id = ?)", (chat_id,))
 
 
 def of_turn(connection: SqlConnection, turn_id: str) -> list[Call]:
-    rows = connection.execute(f"SELECT {_FIELDS} FROM calls WHERE turn_id = ? ORDER BY seq, ordinal", (turn_id,))
-    return [_call(row) for row in rows]
+    rows = connection.execute(f"SELECT {_ROWS.columns} FROM calls WHERE turn_id = ? ORDER BY seq, ordinal", (turn_id,))
+    return [_ROWS.value(row) for row in rows]
 
 
 def past(connection: SqlConnection, *, chat_id: str | None, workspace: str | None, limit: int) -> list[PastCall]:
     """Returns past calls, newest first, each with the resource of its approval."""
-    fields = ", ".join(f"calls.{name}" for name in _FIELDS.split(", "))
+    fields = ", ".join(f"calls.{name}" for name in _ROWS.columns.split(", "))
+    of_chat = "" if chat_id is None else " AND calls.turn_id IN (SELECT id FROM turns WHERE chat_id = ?)"
+    in_workspace = "" if workspace is None else " AND chats.workspace = ?"
     rows = connection.execute(
         f"SELECT chats.workspace, (SELECT approvals.resource FROM approvals WHERE approvals.tool_call_id = calls.id LIMIT 1), {fields}"
-        " FROM calls JOIN chats ON chats.id = calls.chat_id"
-        " WHERE (? IS NULL OR calls.chat_id = ?) AND (? IS NULL OR chats.workspace = ?) ORDER BY calls.id DESC LIMIT ?",
-        (chat_id, chat_id, workspace, workspace, limit),
+        f" FROM calls JOIN chats ON chats.id = calls.chat_id WHERE 1 = 1{of_chat}{in_workspace} ORDER BY calls.id DESC LIMIT ?",
+        (*(each for each in (chat_id, workspace) if each is not None), limit),
     )
-    return [PastCall(_call(row[2:]), workspace=row[0], resource=row[1]) for row in rows]
-
-
-def _call(
-    row: tuple[str, str, str, str, int, str, str, int, str, str, str, str | None, str, str | None, str | None],
-) -> Call:
-    (
-        id_,
-        chat_id,
-        turn_id,
-        batch_id,
-        ordinal,
-        tool,
-        parameters,
-        terminate,
-        role,
-        ceiling,
-        provenance,
-        step,
-        state,
-        intent,
-        result,
-    ) = row
-    return Call(
-        id=id_,
-        chat_id=chat_id,
-        turn_id=turn_id,
-        batch_id=batch_id,
-        ordinal=ordinal,
-        tool=tool,
-        parameters=from_json_text(parameters),
-        terminate=bool(terminate),
-        role_at_issue=role,
-        ceiling=frozenset(Permission(name) for name in msgspec.json.decode(ceiling, type=list[str])),
-        provenance=msgspec.json.decode(provenance, type=Provenance),
-        plan_step=step,
-        state=CallState(state),
-        intent=None if intent is None else _intent(from_json_text(intent)),
-        result=None if result is None else _result(from_json_text(result)),
-    )
+    return [PastCall(_ROWS.value(row[2:]), workspace=row[0], resource=row[1]) for row in rows]
 
 
 def _intent(stored: Json) -> Intent:

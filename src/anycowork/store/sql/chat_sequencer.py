@@ -4,11 +4,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import msgspec
+
 Show = Callable[[], None]
 
 
-@dataclass(slots=True)
-class SequenceSlot:
+class SequenceSlot(msgspec.Struct):
     """A numbered record that may not be shown yet. `show` is None until the outcome is known."""
 
     first_seq: int

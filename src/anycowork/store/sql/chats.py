@@ -3,17 +3,28 @@
 from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple  # Any: a row of texts and numbers
 
 from anycowork.domain.chats import Chat, ChatConfig, ChatState
 from anycowork.domain.errors import Conflict, Invalid
 from anycowork.domain.journal import AddChat, RequireState, SetChat
+from anycowork.domain.values import leaf_value
 from anycowork.store.sql import calls, messages, records
 from anycowork.store.sql.columns import from_json_text, to_json_text
 from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, ColumnType, RowMapper, enum_of
 
 _UNINDEXED = "COALESCE(updated_at, '')"
-_FIELDS = "id, title, workspace, config, state, extra, created_at, updated_at, pinned, archived"
+_ROWS = RowMapper(
+    Chat,
+    "id, title, workspace, config, state, extra, created_at, updated_at, pinned, archived",
+    types={
+        "config": ColumnType(None, lambda text: ChatConfig.from_stored(from_json_text(text))),
+        "state": enum_of(ChatState),
+        "extra": JSON_OBJECT,
+        "pinned": BOOLEAN,
+        "archived": BOOLEAN,
+    },
+)
 
 
 def add(connection: SqlConnection, write: AddChat, *, import_hash: str | None = None) -> None:
@@ -104,7 +115,8 @@ def chain(connection: SqlConnection, chat_id: str) -> str | None:
     return None if row is None else str(row[0])
 
 
-class End(NamedTuple):
+@leaf_value
+class End:
     """A chat's new next number and chain end, and the chain end it had before. With `at` None, `updated_at` stays."""
 
     next_seq: int
@@ -116,8 +128,8 @@ class End(NamedTuple):
 
 def advance(connection: SqlConnection, ends: Collection[End]) -> None:
     """Stores the new ends. Raises: Conflict if a chain ends elsewhere than expected, or a chat was deleted."""
-    moved = [end for end in ends if end.at is not None]
-    still = [(next_seq, chain, chat_id, before) for next_seq, chain, at, chat_id, before in ends if at is None]
+    moved = [(end.next_seq, end.chain, end.at, end.chat_id, end.before) for end in ends if end.at is not None]
+    still = [(end.next_seq, end.chain, end.chat_id, end.before) for end in ends if end.at is None]
     advanced = 0
     if moved:
         statement = "UPDATE chats SET next_seq = ?, chain = ?, updated_at = ? WHERE id = ? AND chain = ?"
@@ -152,8 +164,8 @@ def next_seq(connection: SqlConnection, chat_id: str) -> int:
 
 
 def find(connection: SqlConnection, chat_id: str) -> Chat | None:
-    row = connection.execute(f"SELECT {_FIELDS} FROM chats WHERE id = ?", (chat_id,)).fetchone()
-    return None if row is None else _chat(row)
+    row = connection.execute(f"SELECT {_ROWS.columns} FROM chats WHERE id = ?", (chat_id,)).fetchone()
+    return None if row is None else _ROWS.value(row)
 
 
 def config_of(connection: SqlConnection, chat_id: str) -> ChatConfig | None:
@@ -204,10 +216,10 @@ def page(
     if pinned or archived:
         order = _UNINDEXED
     rows = connection.execute(
-        f"SELECT {_FIELDS} FROM chats WHERE {' AND '.join(clauses)} ORDER BY {order} DESC, id DESC LIMIT ?",
+        f"SELECT {_ROWS.columns} FROM chats WHERE {' AND '.join(clauses)} ORDER BY {order} DESC, id DESC LIMIT ?",
         (*values, limit + 1),
     ).fetchall()
-    chats = [_chat(row) for row in rows[:limit]]
+    chats = [_ROWS.value(row) for row in rows[:limit]]
     return chats, f"{chats[-1].updated_at}~{chats[-1].id}" if len(rows) > limit else None
 
 
@@ -220,19 +232,3 @@ def _read_cursor(cursor: str) -> tuple[str, str]:
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-
-
-def _chat(row: tuple[Any, ...]) -> Chat:
-    id_, title, workspace, config, state, extra, created_at, updated_at, pinned, archived = row
-    return Chat(
-        id=id_,
-        title=title,
-        workspace=workspace,
-        config=ChatConfig.from_stored(from_json_text(config)),
-        state=ChatState(state),
-        created_at=created_at,
-        updated_at=updated_at,
-        extra=from_json_text(extra),
-        pinned=bool(pinned),
-        archived=bool(archived),
-    )

@@ -101,14 +101,14 @@ class SqlJournal:
         known: UncancellableFuture[None] = UncancellableFuture()
 
         def settle(outcome: Placed) -> None:
-            if isinstance(outcome, WriteFailed):
-                known.settle(outcome)
-                self._restore_drops(drops)
-                sequence.settle(place, _show_nothing)
+            if isinstance(outcome, WriteDone):
+                known.set_result(None)  # waiting tasks continue in the loop's next round, when everything is shown
+                self._update_memory(numbered, drops)
+                sequence.settle(place, partial(self._show_all, numbered.entries, outcome.value))
                 return
-            known.set_result(None)  # waiting tasks continue in the loop's next round, when everything is shown
-            self._update_memory(numbered, drops)
-            sequence.settle(place, partial(self._show_all, numbered.entries, outcome.value))
+            known.settle(outcome)
+            self._restore_drops(drops)
+            sequence.settle(place, _show_nothing)
 
         self._writer.submit_part(self._change_writer.write, numbered, settle)
         return known

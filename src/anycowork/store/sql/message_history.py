@@ -13,6 +13,7 @@ MOST_RECENT = 5_000  # messages of a long chat that a turn starts with
 MOST_RECENT_BYTES = 16_000_000
 _AT_A_TIME, _BYTES_AT_A_TIME = 100, 500_000
 _BACK_AT_A_TIME = 50  # about half of the last ones are read in vain
+_LENGTHS_AT_A_TIME = 500
 
 
 class MessageHistory:
@@ -54,20 +55,20 @@ class MessageHistory:
         """Reads from the newest message back to the first for which `until` is true, or to the limits; None if these are before `since`."""
         found: list[Message] = []  # newest first
         before, size = 2**62, 0
-        while len(found) < MOST_RECENT and size <= MOST_RECENT_BYTES:
-            lengths = await self._reader.read(messages.lengths, chat_id, newest=_BACK_AT_A_TIME, before=before)
-            if not lengths:
-                return RecentMessages(found[::-1], complete=True)
-            for first, last in reversed(list(_chunks(lengths))):
+        while lengths := await self._reader.read(messages.lengths, chat_id, newest=_LENGTHS_AT_A_TIME, before=before):
+            for first, last in _chunks_back(lengths):
+                if len(found) >= MOST_RECENT or size > MOST_RECENT_BYTES:
+                    needed = await self._reader.read(messages.number_of, chat_id, since)
+                    return None if needed is not None and needed < before else await self._end_of_chat(chat_id, found)
                 await asyncio.sleep(0)
-                for body in reversed(await self._reader.read(messages.bodies_between, chat_id, first, last)):
+                bodies = await self._reader.read(messages.bodies_between, chat_id, first, last)
+                for body in reversed(bodies):
                     message = message_in(chat_id, body)
                     found.append(message)
                     if until(message):
                         return await self._end_of_chat(chat_id, found)
-            before, size = lengths[0][0], size + sum(length for _, length in lengths)
-        needed = await self._reader.read(messages.number_of, chat_id, since)
-        return None if needed is not None and needed < before else await self._end_of_chat(chat_id, found)
+                before, size = first, size + sum(map(len, bodies))
+        return RecentMessages(found[::-1], complete=True)
 
     async def _end_of_chat(self, chat_id: str, newest_first: Sequence[Message]) -> RecentMessages:
         (oldest,) = await self._reader.read(messages.first, chat_id, 1)
@@ -103,6 +104,12 @@ def _chunks(lengths: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         total += length
     if lengths:
         yield lengths[first][0], lengths[-1][0]
+
+
+def _chunks_back(lengths: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yields the first and last number of each chunk, the newest chunk first."""
+    for end in range(len(lengths), 0, -_BACK_AT_A_TIME):
+        yield from reversed(list(_chunks(lengths[max(0, end - _BACK_AT_A_TIME) : end])))
 
 
 def _with_whole_calls(found: Sequence[Message]) -> list[Message]:

@@ -3,17 +3,18 @@
 from anycowork.domain.errors import NotFound
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.row_mapper import BOOLEAN, RowMapper
 
-_FIELDS = "id, chat_id, content, principal, steer, created_at"
+_ROWS = RowMapper(QueuedMessage, "id, chat_id, content, principal, steer, created_at", types={"steer": BOOLEAN})
+_PUT = (
+    f"{_ROWS.insert('queued_messages')}"
+    " ON CONFLICT (id) DO UPDATE SET content = excluded.content, steer = excluded.steer"
+)
 
 
 def put(connection: SqlConnection, queued: QueuedMessage) -> None:
     """Adds a message, or replaces the content and the kind of one that is there."""
-    connection.execute(
-        f"INSERT INTO queued_messages ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (id) DO UPDATE SET content = excluded.content, steer = excluded.steer",
-        (queued.id, queued.chat_id, queued.content, queued.principal, int(queued.steer), queued.created_at),
-    )
+    connection.execute(_PUT, _ROWS.row(queued))
 
 
 def remove(connection: SqlConnection, chat_id: str, queued_id: str) -> None:
@@ -26,9 +27,9 @@ def remove(connection: SqlConnection, chat_id: str, queued_id: str) -> None:
 def of_chat(connection: SqlConnection, chat_id: str) -> list[QueuedMessage]:
     """Returns them in the order in which they are sent: what steers first, then by age."""
     rows = connection.execute(
-        f"SELECT {_FIELDS} FROM queued_messages WHERE chat_id = ? ORDER BY steer DESC, id", (chat_id,)
+        f"SELECT {_ROWS.columns} FROM queued_messages WHERE chat_id = ? ORDER BY steer DESC, id", (chat_id,)
     )
-    return [QueuedMessage(row[0], row[1], row[2], row[3], bool(row[4]), row[5]) for row in rows]
+    return [_ROWS.value(row) for row in rows]
 
 
 def chats(connection: SqlConnection) -> list[str]:

@@ -38,11 +38,14 @@ def remove_of_chat(connection: SqlConnection, chat_id: str) -> set[str]:
 
     There is no index by chat: only this function would use it, and every message would pay for it.
     """
-    rows, hashes = [], set[str]()
-    for message in _all(connection, chat_id):
-        rows.append((message.id, chat_id))
-        hashes |= {image.sha256 for image in images_of(message)}
-    connection.executemany("DELETE FROM messages WHERE id = ? AND chat_id = ?", rows)
+    hashes = set[str]()
+    for page_ in recorded_pages(connection, chat_id):
+        rows = []
+        for _, body in page_:
+            message = message_in(chat_id, body)
+            rows.append((message.id, chat_id))
+            hashes |= {image.sha256 for image in images_of(message)}
+        connection.executemany("DELETE FROM messages WHERE id = ? AND chat_id = ?", rows)
     return hashes
 
 
@@ -144,11 +147,18 @@ def page(
     return MessagePage(bodies=tuple(message_bytes(body) for _, body in shown), last_seq=last_seq, next=further)
 
 
-def _all(connection: SqlConnection, chat_id: str) -> Iterator[Message]:
-    rows = connection.execute(
-        "SELECT body FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq", (chat_id,)
-    )
-    return (message_in(chat_id, body) for (body,) in rows)
+def recorded_pages(connection: SqlConnection, chat_id: str) -> Iterator[Sequence[tuple[int, bytes]]]:
+    """Yields position and body of every message's record, a few at a time: a chat may be larger than memory."""
+    seq = -1
+    while rows := connection.execute(
+        "SELECT seq, position, body FROM records WHERE chat_id = ? AND seq > ? AND type = 'message' ORDER BY seq LIMIT ?",
+        (chat_id, seq, _PAGE),
+    ).fetchall():
+        seq = rows[-1][0]
+        yield [(position, body) for _, position, body in rows]
+
+
+_PAGE = 200
 
 
 def _seq_of(connection: SqlConnection, chat_id: str, cursor: Cursor, param: str) -> int | None:

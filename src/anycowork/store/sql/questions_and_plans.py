@@ -3,24 +3,25 @@
 from anycowork.domain.approvals import PlanRow, PlanState, QuestionRow, QuestionState
 from anycowork.domain.errors import AlreadyAnswered, NotFound, PlanAlreadyApproved, PlanSuperseded
 from anycowork.domain.journal import ApprovePlan, SettleQuestion
-from anycowork.store.sql.columns import from_json_text_or_none, to_json_text, to_json_text_or_null
+from anycowork.store.sql.columns import to_json_text, to_json_text_or_null
 from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.row_mapper import JSON_OBJECT, RowMapper, enum_of, nullable
 
-_PLAN = "message_id, chat_id, state, approved, approved_by, turn_id"
+_QUESTIONS = RowMapper(
+    QuestionRow,
+    "message_id, chat_id, turn_id, state, answer, answered_by",
+    types={"state": enum_of(QuestionState), "answer": nullable(JSON_OBJECT)},
+)
+_PLANS = RowMapper(
+    PlanRow,
+    "message_id, chat_id, state, approved, approved_by, turn_id",
+    types={"state": enum_of(PlanState), "approved": nullable(JSON_OBJECT)},
+)
+_ADD_QUESTION, _ADD_PLAN = _QUESTIONS.insert("questions"), _PLANS.insert("plans")
 
 
 def add_question(connection: SqlConnection, question: QuestionRow) -> None:
-    connection.execute(
-        "INSERT INTO questions (message_id, chat_id, turn_id, state, answer, answered_by) VALUES (?, ?, ?, ?, ?, ?)",
-        (
-            question.message_id,
-            question.chat_id,
-            question.turn_id,
-            question.state.value,
-            to_json_text_or_null(question.answer),
-            question.answered_by,
-        ),
-    )
+    connection.execute(_ADD_QUESTION, _QUESTIONS.row(question))
 
 
 def settle_question(connection: SqlConnection, chat_id: str, write: SettleQuestion) -> None:
@@ -50,28 +51,14 @@ def open_question(connection: SqlConnection, chat_id: str, *, turn_id: str | Non
 
 
 def _question(connection: SqlConnection, where: str, *values: str) -> QuestionRow | None:
-    row = connection.execute(
-        f"SELECT message_id, chat_id, turn_id, state, answer, answered_by FROM questions WHERE {where}", values
-    ).fetchone()
-    if row is None:
-        return None
-    return QuestionRow(row[0], row[1], row[2], QuestionState(row[3]), from_json_text_or_none(row[4]), row[5])
+    row = connection.execute(f"SELECT {_QUESTIONS.columns} FROM questions WHERE {where}", values).fetchone()
+    return None if row is None else _QUESTIONS.value(row)
 
 
 def add_plan(connection: SqlConnection, plan: PlanRow) -> None:
     """Adds a plan. It supersedes older open plans of the chat."""
     connection.execute("UPDATE plans SET state = 'superseded' WHERE chat_id = ? AND state = 'open'", (plan.chat_id,))
-    connection.execute(
-        "INSERT INTO plans (message_id, chat_id, state, approved, approved_by, turn_id) VALUES (?, ?, ?, ?, ?, ?)",
-        (
-            plan.message_id,
-            plan.chat_id,
-            plan.state.value,
-            to_json_text_or_null(plan.approved),
-            plan.approved_by,
-            plan.turn_id,
-        ),
-    )
+    connection.execute(_ADD_PLAN, _PLANS.row(plan))
 
 
 def approve_plan(connection: SqlConnection, chat_id: str, write: ApprovePlan) -> None:
@@ -92,15 +79,11 @@ def approve_plan(connection: SqlConnection, chat_id: str, write: ApprovePlan) ->
 
 
 def plan(connection: SqlConnection, message_id: str) -> PlanRow | None:
-    row = connection.execute(f"SELECT {_PLAN} FROM plans WHERE message_id = ?", (message_id,)).fetchone()
-    return None if row is None else _plan(row)
+    row = connection.execute(f"SELECT {_PLANS.columns} FROM plans WHERE message_id = ?", (message_id,)).fetchone()
+    return None if row is None else _PLANS.value(row)
 
 
 def approved_plans(connection: SqlConnection, chat_id: str) -> list[PlanRow]:
     """Returns approved plans, ordered by message id, and therefore by time."""
-    found = f"SELECT {_PLAN} FROM plans WHERE chat_id = ? AND state = 'approved' ORDER BY message_id"
-    return [_plan(row) for row in connection.execute(found, (chat_id,))]
-
-
-def _plan(row: tuple[str, str, str, str | None, str | None, str | None]) -> PlanRow:
-    return PlanRow(row[0], row[1], PlanState(row[2]), from_json_text_or_none(row[3]), row[4], row[5])
+    found = f"SELECT {_PLANS.columns} FROM plans WHERE chat_id = ? AND state = 'approved' ORDER BY message_id"
+    return [_PLANS.value(row) for row in connection.execute(found, (chat_id,))]

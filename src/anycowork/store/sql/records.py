@@ -6,7 +6,7 @@ from anycowork.domain.audit import link
 from anycowork.domain.events import DELTAS, SIDEBAR, EventType, Record
 from anycowork.domain.ports import UnfinishedText
 from anycowork.domain.values import leaf_value
-from anycowork.store.sql import message_search
+from anycowork.store.sql import message_search, messages
 from anycowork.store.sql.columns import from_json_text
 from anycowork.store.sql.connection import SqlConnection
 
@@ -73,8 +73,8 @@ def next_position(connection: SqlConnection) -> int:
 
 def remove_of_chat(connection: SqlConnection, chat_id: str) -> None:
     connection.execute("UPDATE house SET last_position = ?", (next_position(connection) - 1,))
-    indexed = "SELECT position, body FROM records WHERE chat_id = ? AND type = 'message'"
-    message_search.unindex(connection, connection.execute(indexed, (chat_id,)))
+    for page in messages.recorded_pages(connection, chat_id):
+        message_search.unindex(connection, page)
     connection.execute("DELETE FROM records WHERE chat_id = ?", (chat_id,))
 
 

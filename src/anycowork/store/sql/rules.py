@@ -7,9 +7,15 @@ from anycowork.domain.errors import NotFound
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.store.sql.connection import SqlConnection, SqlReader
+from anycowork.store.sql.row_mapper import RowMapper, enum_of
 from anycowork.store.sql.writer import Work, Writer
 
-_FIELDS = "id, tool, resource, effect, scope, chat_id, workspace, expires_at, created_by, created_at"
+_ROWS = RowMapper(
+    Rule,
+    "id, tool, resource, effect, scope, chat_id, workspace, expires_at, created_by, created_at",
+    types={"effect": enum_of(Effect), "scope": enum_of(RuleScope)},
+)
+_ADD = _ROWS.insert("rules")
 _Key = tuple[str, str]
 _Held = tuple[tuple[Rule, ...], str | None]
 
@@ -69,24 +75,24 @@ class SqlRules:
 
 
 def _find(connection: SqlConnection, rule_id: str) -> Rule | None:
-    row = connection.execute(f"SELECT {_FIELDS} FROM rules WHERE id = ?", (rule_id,)).fetchone()
-    return None if row is None else _rule(row)
+    row = connection.execute(f"SELECT {_ROWS.columns} FROM rules WHERE id = ?", (rule_id,)).fetchone()
+    return None if row is None else _ROWS.value(row)
 
 
 def _all(connection: SqlConnection) -> list[Rule]:
-    return [_rule(row) for row in connection.execute(f"SELECT {_FIELDS} FROM rules ORDER BY id")]
+    return [_ROWS.value(row) for row in connection.execute(f"SELECT {_ROWS.columns} FROM rules ORDER BY id")]
 
 
 def _around(connection: SqlConnection, chat_id: str, workspace: str) -> list[Rule]:
     rows = connection.execute(
-        f"SELECT {_FIELDS} FROM rules WHERE scope = 'global' OR workspace = ? OR chat_id = ? ORDER BY id",
+        f"SELECT {_ROWS.columns} FROM rules WHERE scope = 'global' OR workspace = ? OR chat_id = ? ORDER BY id",
         (workspace, chat_id),
     )
-    return [_rule(row) for row in rows]
+    return [_ROWS.value(row) for row in rows]
 
 
 def add(connection: SqlConnection, rule: Rule) -> None:
-    connection.execute(f"INSERT INTO rules ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _values(rule))
+    connection.execute(_ADD, _ROWS.row(rule))
 
 
 def _change(connection: SqlConnection, rule: Rule) -> None:
@@ -101,25 +107,3 @@ def _change(connection: SqlConnection, rule: Rule) -> None:
 def _remove(connection: SqlConnection, rule_id: str) -> None:
     if connection.execute("DELETE FROM rules WHERE id = ?", (rule_id,)).rowcount != 1:
         raise NotFound("rule", rule_id)
-
-
-def _values(rule: Rule) -> tuple[str | None, ...]:
-    return (
-        rule.id,
-        rule.tool,
-        rule.resource,
-        rule.effect.value,
-        rule.scope.value,
-        rule.chat_id,
-        rule.workspace,
-        rule.expires_at,
-        rule.created_by,
-        rule.created_at,
-    )
-
-
-def _rule(row: tuple[str, str, str, str, str, str | None, str | None, str | None, str, str]) -> Rule:
-    id_, tool, resource, effect, scope, chat_id, workspace, expires_at, created_by, created_at = row
-    return Rule(
-        id_, tool, resource, Effect(effect), RuleScope(scope), chat_id, workspace, expires_at, created_by, created_at
-    )

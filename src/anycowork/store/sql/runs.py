@@ -6,48 +6,38 @@ import msgspec
 
 from anycowork.domain.roles import Permission
 from anycowork.domain.workflows import Run, RunStatus, RunStep
-from anycowork.store.sql.columns import from_json_text_or_none, to_json_text, to_json_text_or_null
+from anycowork.store.sql.columns import to_json_text
 from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.row_mapper import JSON_OBJECT, ColumnType, RowMapper, enum_of, nullable
 
-_FIELDS = "turn_id, chat_id, workflow, steps, needs, content_hash, at, begun, status, error"
+_ROWS = RowMapper(
+    Run,
+    "turn_id, chat_id, workflow, steps, needs, content_hash, at, begun, status, error",
+    names={"turn_id": "id"},
+    types={
+        "steps": ColumnType(lambda steps: to_json_text([step.to_json() for step in steps]), lambda text: _steps(text)),
+        "needs": ColumnType(
+            lambda needs: to_json_text(sorted(needs)), msgspec.json.Decoder(frozenset[Permission]).decode
+        ),
+        "status": enum_of(RunStatus),
+        "error": nullable(JSON_OBJECT),
+    },
+)
+_PUT = (
+    f"{_ROWS.insert('workflow_runs')}"
+    " ON CONFLICT (turn_id) DO UPDATE SET at = excluded.at, begun = excluded.begun, status = excluded.status, error = excluded.error"
+)
 
 
 def put(connection: SqlConnection, run: Run) -> None:
     """Writes a run. The steps and their permissions never change; only the run's progress does."""
-    connection.execute(
-        f"INSERT INTO workflow_runs ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (turn_id) DO UPDATE SET at = excluded.at, begun = excluded.begun, status = excluded.status, error = excluded.error",
-        (
-            run.id,
-            run.chat_id,
-            run.workflow,
-            to_json_text([step.to_json() for step in run.steps]),
-            to_json_text(sorted(run.needs)),
-            run.content_hash,
-            run.at,
-            run.begun,
-            run.status.value,
-            to_json_text_or_null(run.error),
-        ),
-    )
+    connection.execute(_PUT, _ROWS.row(run))
 
 
 def find(connection: SqlConnection, turn_id: str) -> Run | None:
-    row = connection.execute(f"SELECT {_FIELDS} FROM workflow_runs WHERE turn_id = ?", (turn_id,)).fetchone()
-    return None if row is None else _run(row)
+    row = connection.execute(f"SELECT {_ROWS.columns} FROM workflow_runs WHERE turn_id = ?", (turn_id,)).fetchone()
+    return None if row is None else _ROWS.value(row)
 
 
-def _run(row: tuple[str, str, str, str, str, str, int, str | None, str, str | None]) -> Run:
-    id_, chat_id, workflow, steps, needs, content_hash, at, begun, status, error = row
-    return Run(
-        id=id_,
-        chat_id=chat_id,
-        workflow=workflow,
-        steps=tuple(RunStep.from_stored(step) for step in msgspec.json.decode(steps, type=list[dict[str, Any]])),
-        needs=frozenset(Permission(name) for name in msgspec.json.decode(needs, type=list[str])),
-        content_hash=content_hash,
-        at=at,
-        begun=begun,
-        status=RunStatus(status),
-        error=from_json_text_or_none(error),
-    )
+def _steps(text: str) -> tuple[RunStep, ...]:
+    return tuple(RunStep.from_stored(step) for step in msgspec.json.decode(text, type=list[dict[str, Any]]))

@@ -1,52 +1,37 @@
 """The snapshots tables: the paths that a change touched, their state, and the contents that are still needed."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from anycowork.domain.snapshots import Kind, PathImage, RecordedChange, Snapshot, SnapshotMoment
 from anycowork.store.sql.columns import from_json_text
-from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.connection import SqlConnection, SqlResult
+from anycowork.store.sql.row_mapper import BOOLEAN, RowMapper, enum_of
 from anycowork.store.sql.writer import Writer
 
-_FIELDS = (
-    "position, id, chat_id, turn_id, call_id, change_id, workspace, moment, restores,"
-    " files, additions, deletions, diff, diff_size, pruned, created_at"
+_ROWS = RowMapper(
+    Snapshot,
+    "id, chat_id, turn_id, call_id, change_id, workspace, moment, restores, files, additions, deletions, diff, diff_size, pruned, created_at",
+    types={"moment": enum_of(SnapshotMoment), "pruned": BOOLEAN},
 )
+_ADD = _ROWS.insert("snapshots")
+# A commit has thousands of paths: their rows are written and read without a mapper.
+_PATH = "path, kind, hash, mode, size, mtime, additions, deletions, kept"
+_ADD_PATH = f"INSERT INTO snapshot_paths (snapshot_id, {_PATH}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # A restore needs the state before, and the state it meant to bring back; the state after is only compared.
 _RECORD_BYTES = 128  # bytes that a path takes in the tables, as measured
 _NEEDED = "moment IN ('before', 'meant')"
 
 
 def add(connection: SqlConnection, snapshot: Snapshot) -> None:
-    connection.execute(
-        f"INSERT INTO snapshots ({_FIELDS.removeprefix('position, ')}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            snapshot.id,
-            snapshot.chat_id,
-            snapshot.turn_id,
-            snapshot.call_id,
-            snapshot.change_id,
-            snapshot.workspace,
-            snapshot.moment.value,
-            snapshot.restores,
-            snapshot.files,
-            snapshot.additions,
-            snapshot.deletions,
-            snapshot.diff,
-            snapshot.diff_size,
-            int(snapshot.pruned),
-            snapshot.created_at,
-        ),
-    )
-    connection.executemany(
-        "INSERT INTO snapshot_paths (snapshot_id, path, kind, hash, mode, size, mtime, additions, deletions, kept)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (_row(snapshot.id, image) for image in snapshot.images),
-    )
+    connection.execute(_ADD, _ROWS.row(snapshot))
+    connection.executemany(_ADD_PATH, (_row(snapshot.id, image) for image in snapshot.images))
 
 
 def find(connection: SqlConnection, chat_id: str, snapshot_id: str) -> Snapshot | None:
     row = connection.execute(
-        f"SELECT {_FIELDS} FROM snapshots WHERE id = ? AND chat_id = ? AND moment <> 'meant'", (snapshot_id, chat_id)
+        f"SELECT {_ROWS.columns}, position FROM snapshots WHERE id = ? AND chat_id = ? AND moment <> 'meant'",
+        (snapshot_id, chat_id),
     ).fetchone()
     return None if row is None else _snapshot(row, _images(connection, snapshot_id))
 
@@ -56,7 +41,7 @@ def page(
 ) -> tuple[list[Snapshot], int | None]:
     """Returns those of the chat's own workspace, not of the private copies that tasks work in."""
     rows = connection.execute(
-        f"SELECT {_FIELDS} FROM snapshots WHERE chat_id = ? AND position < ? AND moment <> 'meant'"
+        f"SELECT {_ROWS.columns}, position FROM snapshots WHERE chat_id = ? AND position < ? AND moment <> 'meant'"
         " AND workspace = (SELECT workspace FROM chats WHERE chats.id = chat_id) ORDER BY position DESC LIMIT ?",
         (chat_id, _NO_END if before is None else before, limit + 1),
     ).fetchall()
@@ -84,26 +69,29 @@ def changes_since(connection: SqlConnection, snapshot: Snapshot) -> list[Recorde
     rows = connection.execute(
         "SELECT change_id FROM snapshots WHERE workspace = ? AND position >= ? AND moment = 'before' ORDER BY position",
         (snapshot.workspace, snapshot.position),
-    ).fetchall()
-    found = (change(connection, change_id) for (change_id,) in rows)
-    return [each for each in found if each is not None]
+    )
+    return _changes(connection, rows)
 
 
 def changes_in(connection: SqlConnection, workspace: str) -> list[RecordedChange]:
     rows = connection.execute(
         "SELECT change_id FROM snapshots WHERE workspace = ? AND moment = 'before' ORDER BY position", (workspace,)
-    ).fetchall()
-    found = (change(connection, change_id) for (change_id,) in rows)
-    return [each for each in found if each is not None]
+    )
+    return _changes(connection, rows)
 
 
 def changes_of_turns(connection: SqlConnection, turn_ids: Sequence[str], workspace: str) -> list[RecordedChange]:
     marks = ", ".join("?" for _ in turn_ids)
     rows = connection.execute(
-        f"SELECT change_id FROM snapshots WHERE workspace = ? AND moment = 'before' AND turn_id IN ({marks}) ORDER BY position",
-        (workspace, *turn_ids),
-    ).fetchall()
-    found = (change(connection, change_id) for (change_id,) in rows)
+        f"SELECT change_id FROM snapshots WHERE chat_id IN (SELECT chat_id FROM turns WHERE id IN ({marks}))"
+        f" AND workspace = ? AND moment = 'before' AND turn_id IN ({marks}) ORDER BY position",
+        (*turn_ids, workspace, *turn_ids),
+    )
+    return _changes(connection, rows)
+
+
+def _changes(connection: SqlConnection, ids: SqlResult) -> list[RecordedChange]:
+    found = (change(connection, change_id) for (change_id,) in ids.fetchall())
     return [each for each in found if each is not None]
 
 
@@ -183,15 +171,15 @@ def _freed_by_pruning(connection: SqlConnection) -> list[tuple[int, int]]:
 
 
 def _of_change(connection: SqlConnection, change_id: str) -> list[Snapshot]:
-    rows = connection.execute(f"SELECT {_FIELDS} FROM snapshots WHERE change_id = ?", (change_id,)).fetchall()
-    return [_snapshot(row, _images(connection, row[1])) for row in rows]
+    rows = connection.execute(
+        f"SELECT {_ROWS.columns}, position FROM snapshots WHERE change_id = ?", (change_id,)
+    ).fetchall()
+    return [_snapshot(row, _images(connection, row[0])) for row in rows]
 
 
 def _images(connection: SqlConnection, snapshot_id: str) -> tuple[PathImage, ...]:
     rows: Iterable[tuple[bytes, str, str | None, int, int, int, int, int, int]] = connection.execute(
-        "SELECT path, kind, hash, mode, size, mtime, additions, deletions, kept FROM snapshot_paths WHERE snapshot_id = ?"
-        " ORDER BY path",
-        (snapshot_id,),
+        f"SELECT {_PATH} FROM snapshot_paths WHERE snapshot_id = ? ORDER BY path", (snapshot_id,)
     )
     return tuple(
         PathImage(
@@ -217,46 +205,5 @@ def _row(snapshot_id: str, image: PathImage) -> tuple[object, ...]:
     )
 
 
-def _snapshot(
-    row: tuple[
-        int, str, str, str | None, str | None, str, str, str, str | None, int, int, int, str | None, int, int, str
-    ],
-    images: tuple[PathImage, ...],
-) -> Snapshot:
-    (
-        position,
-        id_,
-        chat_id,
-        turn_id,
-        call_id,
-        change_id,
-        workspace,
-        moment,
-        restores,
-        files,
-        plus,
-        minus,
-        diff,
-        diff_size,
-        pruned,
-        at,
-    ) = row
-    return Snapshot(
-        id=id_,
-        chat_id=chat_id,
-        workspace=workspace,
-        moment=SnapshotMoment(moment),
-        change_id=change_id,
-        images=images,
-        files=files,
-        additions=plus,
-        deletions=minus,
-        turn_id=turn_id,
-        call_id=call_id,
-        restores=restores,
-        diff=diff,
-        diff_size=diff_size,
-        pruned=bool(pruned),
-        position=position,
-        created_at=at,
-    )
+def _snapshot(row: Sequence[Any], images: tuple[PathImage, ...]) -> Snapshot:  # Any: rows have no types
+    return _ROWS.value(row, position=row[-1], images=images)

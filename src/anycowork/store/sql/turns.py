@@ -1,15 +1,28 @@
 """The turns table."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from anycowork.domain.chats import ChatConfig, EndReason, Turn, TurnState
-from anycowork.store.sql.columns import from_json_text_or_none, to_json_text_or_null
 from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.row_mapper import JSON_OBJECT, ColumnType, RowMapper, enum_of, nullable
 
-_FIELDS = (
+_ROWS = RowMapper(
+    Turn,
     "id, chat_id, role, principal, message_id, plan_id, state, steps, faults, seconds, steps_before, seconds_before,"
-    " reason, error, created_at, job_id, task_id, workspace"
+    " reason, error, created_at, job_id, task_id, workspace",
+    types={
+        "role": ColumnType(str, None),
+        "state": enum_of(TurnState),
+        "reason": nullable(enum_of(EndReason)),
+        "error": nullable(JSON_OBJECT),
+    },
+)
+_PUT = (
+    f"{_ROWS.insert('turns', 'seq')}"
+    " ON CONFLICT (id) DO UPDATE SET role = excluded.role, principal = excluded.principal, message_id = excluded.message_id,"
+    " plan_id = excluded.plan_id, state = excluded.state, steps = excluded.steps, faults = excluded.faults,"
+    " seconds = excluded.seconds, steps_before = excluded.steps_before, seconds_before = excluded.seconds_before,"
+    " reason = excluded.reason, error = excluded.error"
 )
 # With `ORDER BY +seq` SQLite uses the index by state: the chat's ended turns, of which there may be thousands, are not read.
 _OPEN = "state IN ('running', 'parked', 'due')"
@@ -58,75 +71,53 @@ def goes_on(before: Turn, turn: Turn) -> bool:
 
 
 def put(connection: SqlConnection, turn: Turn, *, seq: int) -> None:
-    connection.execute(
-        f"INSERT INTO turns ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (id) DO UPDATE SET role = excluded.role, principal = excluded.principal, message_id = excluded.message_id,"
-        " plan_id = excluded.plan_id, state = excluded.state, steps = excluded.steps, faults = excluded.faults,"
-        " seconds = excluded.seconds, steps_before = excluded.steps_before, seconds_before = excluded.seconds_before,"
-        " reason = excluded.reason, error = excluded.error",
-        (
-            turn.id,
-            turn.chat_id,
-            str(turn.role),
-            turn.principal,
-            turn.message_id,
-            turn.plan_id,
-            turn.state.value,
-            turn.steps,
-            turn.faults,
-            turn.seconds,
-            turn.steps_before,
-            turn.seconds_before,
-            turn.reason.value if turn.reason else None,
-            to_json_text_or_null(turn.error),
-            turn.created_at,
-            turn.job_id,
-            turn.task_id,
-            turn.workspace,
-            seq,
-        ),
-    )
+    connection.execute(_PUT, _ROWS.row(turn, seq))
 
 
 def find(connection: SqlConnection, turn_id: str) -> Turn | None:
-    row = connection.execute(f"SELECT {_FIELDS} FROM turns WHERE id = ?", (turn_id,)).fetchone()
-    return None if row is None else _turn(row)
+    row = connection.execute(f"SELECT {_ROWS.columns} FROM turns WHERE id = ?", (turn_id,)).fetchone()
+    return None if row is None else _ROWS.value(row)
 
 
 def in_states(connection: SqlConnection, states: Sequence[TurnState]) -> list[Turn]:
     marks = ", ".join("?" for _ in states)
-    rows = connection.execute(f"SELECT {_FIELDS} FROM turns WHERE state IN ({marks}) ORDER BY chat_id, seq", states)
-    return [_turn(row) for row in rows]
+    rows = connection.execute(
+        f"SELECT {_ROWS.columns} FROM turns WHERE state IN ({marks}) ORDER BY chat_id, seq", states
+    )
+    return [_ROWS.value(row) for row in rows]
 
 
 def of_job(connection: SqlConnection, job_id: str, task_id: str | None) -> list[Turn]:
     only, given = ("IS NULL", (job_id,)) if task_id is None else ("= ?", (job_id, task_id))
-    rows = connection.execute(f"SELECT {_FIELDS} FROM turns WHERE job_id = ? AND task_id {only} ORDER BY seq", given)
-    return [_turn(row) for row in rows]
+    rows = connection.execute(
+        f"SELECT {_ROWS.columns} FROM turns WHERE job_id = ? AND task_id {only} ORDER BY seq", given
+    )
+    return [_ROWS.value(row) for row in rows]
 
 
 def current(connection: SqlConnection, chat_id: str) -> Turn | None:
     """Returns the newest turn that has not ended."""
     row = connection.execute(
-        f"SELECT {_FIELDS} FROM turns WHERE {_OPEN} AND chat_id = ? ORDER BY +seq DESC LIMIT 1", (chat_id,)
+        f"SELECT {_ROWS.columns} FROM turns WHERE {_OPEN} AND chat_id = ? ORDER BY +seq DESC LIMIT 1", (chat_id,)
     ).fetchone()
-    return None if row is None else _turn(row)
+    return None if row is None else _ROWS.value(row)
 
 
 def all_current(connection: SqlConnection, chat_id: str) -> list[Turn]:
     """Returns every turn that has not ended, oldest first."""
     rows = connection.execute(
-        f"SELECT {_FIELDS} FROM turns WHERE {_OPEN} AND chat_id = ? ORDER BY +seq",
+        f"SELECT {_ROWS.columns} FROM turns WHERE {_OPEN} AND chat_id = ? ORDER BY +seq",
         (chat_id,),
     )
-    return [_turn(row) for row in rows]
+    return [_ROWS.value(row) for row in rows]
 
 
 def task_states(connection: SqlConnection, chat_id: str | None = None) -> list[tuple[str, str, bool, bool]]:
     """Returns each turn on a task that has not ended: its chat, its id, whether it waits for a person, and whether for an answer."""
     only, given = ("", ()) if chat_id is None else (" AND chat_id = ?", (chat_id,))
     rows = connection.execute(
-        "SELECT chat_id, id, state = 'parked', EXISTS (SELECT 1 FROM questions WHERE turn_id = turns.id AND questions.state = 'open')"
+        "SELECT chat_id, id, state = 'parked',"
+        " EXISTS (SELECT 1 FROM questions WHERE chat_id = turns.chat_id AND turn_id = turns.id AND questions.state = 'open')"
         f" FROM turns WHERE {_OPEN} AND task_id IS NOT NULL{only}",
         given,
     )
@@ -135,60 +126,17 @@ def task_states(connection: SqlConnection, chat_id: str | None = None) -> list[t
 
 def newest(connection: SqlConnection, chat_id: str) -> Turn | None:
     row = connection.execute(
-        f"SELECT {_FIELDS} FROM turns WHERE chat_id = ? ORDER BY seq DESC LIMIT 1", (chat_id,)
+        f"SELECT {_ROWS.columns} FROM turns WHERE chat_id = ? ORDER BY seq DESC LIMIT 1", (chat_id,)
     ).fetchone()
-    return None if row is None else _turn(row)
+    return None if row is None else _ROWS.value(row)
 
 
 def newest_of(connection: SqlConnection, chat_ids: Sequence[str]) -> dict[str, Turn]:
     """The newest turn of each chat that has one, by the chat's id."""
     marks = ", ".join("?" for _ in chat_ids)
     rows = connection.execute(
-        f"SELECT {_FIELDS} FROM turns AS one WHERE chat_id IN ({marks})"
+        f"SELECT {_ROWS.columns} FROM turns AS one WHERE chat_id IN ({marks})"
         " AND seq = (SELECT MAX(seq) FROM turns WHERE chat_id = one.chat_id)",
         chat_ids,
     )
-    return {turn.chat_id: turn for turn in map(_turn, rows)}
-
-
-def _turn(row: tuple[Any, ...]) -> Turn:  # Any: rows have no types
-    (
-        id_,
-        chat_id,
-        role,
-        principal,
-        message_id,
-        plan_id,
-        state,
-        steps,
-        faults,
-        seconds,
-        *since,
-        reason,
-        error,
-        created_at,
-        job_id,
-        task_id,
-        workspace,
-    ) = row
-    steps_before, seconds_before = since
-    return Turn(
-        id=id_,
-        chat_id=chat_id,
-        role=role,
-        principal=principal,
-        message_id=message_id,
-        plan_id=plan_id,
-        state=TurnState(state),
-        steps=steps,
-        faults=faults,
-        seconds=seconds,
-        steps_before=steps_before,
-        seconds_before=seconds_before,
-        reason=EndReason(reason) if reason else None,
-        error=from_json_text_or_none(error),
-        created_at=created_at,
-        job_id=job_id,
-        task_id=task_id,
-        workspace=workspace,
-    )
+    return {turn.chat_id: turn for turn in map(_ROWS.value, rows)}

@@ -7,7 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from queue import SimpleQueue
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
+
+import msgspec
 
 from anycowork.domain.errors import Conflict, StorageFault
 from anycowork.domain.values import value
@@ -20,7 +22,7 @@ T = TypeVar("T")
 P = TypeVar("P")
 
 
-class WriteDone(NamedTuple, Generic[T]):
+class WriteDone(msgspec.Struct, Generic[T], frozen=True):
     """The write is durable; `value` is what the work returned."""
 
     value: T
@@ -40,7 +42,8 @@ Settle = Callable[[WriteDone[T] | WriteFailed], None]
 Outcomes = list[WriteDone[object] | WriteFailed]
 
 
-class _WriteJob(NamedTuple):
+@value
+class _WriteJob:
     """A queued work. `whole` does it together with neighbouring works of the same kind; without it, `work` is called alone."""
 
     whole: Whole[object, object] | None
@@ -67,11 +70,10 @@ class UncancellableFuture(asyncio.Future[T]):
         return False  # the waiting task keeps its cancellation until this is done
 
     def settle(self, outcome: WriteDone[T] | WriteFailed) -> None:
-        match outcome:
-            case WriteDone(value):
-                self.set_result(value)
-            case WriteFailed(error):
-                self.set_exception(error)
+        if isinstance(outcome, WriteDone):
+            self.set_result(outcome.value)
+        else:
+            self.set_exception(outcome.error)
 
 
 class Writer:

@@ -8,11 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.agent.reply_parser import AnswerReply, read_reply
+from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.model import ModelRequest, PromptMessage, ReplyFinished, TextChunk
 from anycowork.domain.plan import read_plan
 from anycowork.domain.question import read_question
 from anycowork.domain.review import read_review
+from anycowork.domain.task_progress import TaskStatus
+from anycowork.domain.values import replace
+from anycowork.jobs.reports import ReportStatus, read_report
+from anycowork.jobs.task_briefs import job_results, task_assignment
 from anycowork.prompts.conversation import result_heading
 from anycowork.providers.guide.conversation import read_conversation
 from anycowork.providers.guide.provider import Guide
@@ -392,7 +397,7 @@ def test_a_role_does_what_is_its_own(role: str, request_: str, tool: str):
 def test_it_says_what_it_is_gives_three_examples_and_how_to_connect(role: str, request_: str):
     said = Conversation(request_, role=role).says
     assert "I am the guide, not a language model" in said
-    assert "OPENAI_API_KEY" in said and "Ollama" in said
+    assert "anycowork model connect" in said and "Ollama" in said
     assert said.count("\n- ") >= 3
 
 
@@ -426,3 +431,47 @@ def test_whatever_is_said_it_answers_with_words_or_one_json_object(messages: lis
     assert said.strip()
     if said.startswith("{"):
         assert isinstance(json.loads(said), dict)
+
+
+def assigned(action: str, **more: object) -> str:
+    step = {"id": "1", "step_number": 1, "action": action, "reason": "", "estimated_time": "", **more}
+    plan = read_plan({"type": "plan", "format_version": "1.0", "goal": "g", "steps": [step]})
+    assert plan is not None
+    task = JobTask("job", "chat", "1", 0, action)
+    return task_assignment(plan.steps[0], task, (), ())
+
+
+def test_task_of_a_job_is_done_and_reported_in_the_form_that_the_job_reads() -> None:
+    chat = Conversation(assigned("Create `a.txt` with `Tea`", paths=["a.txt"]))
+    assert json.loads(chat.says)["parameters"]["path"] == "a.txt"
+    chat.result("Created 'a.txt'.")
+    report = read_report(chat.says)
+    assert report is not None and report.status is ReportStatus.SUCCESS and "a.txt" in report.summary
+
+
+def test_task_that_fails_or_is_not_understood_is_reported_as_failed() -> None:
+    failed = Conversation(assigned("Create `a.txt` with `Tea`")).result("'a.txt' exists already.", "error")
+    for chat, said in ((failed, "exists already"), (Conversation(assigned("Ponder the sea")), "Ponder the sea")):
+        report = read_report(chat.says)
+        assert report is not None and report.status is ReportStatus.FAILURE and said in report.summary
+
+
+def test_commands_of_a_task_count_where_its_words_say_nothing() -> None:
+    chat = Conversation(assigned("Ponder the sea", commands=["ls -l"]))
+    assert json.loads(chat.says)["parameters"] == {"command": "ls -l"}
+
+
+def test_results_of_a_job_become_its_final_response() -> None:
+    done = replace(JobTask("job", "chat", "1", 0, "Write"), status=TaskStatus.COMPLETED, result="Created `a.txt`")
+    job = Job(id="job", chat_id="chat", request="create a.txt", message_id="m", principal="person:local")
+    results = f"Result of tasks (ok):\n{job_results(job, [done])}"
+    after_the_plan = Conversation("create a.txt", role="planner").hears(results)
+    after_a_switch = Conversation(f"[The person switched the role from planner to actor.]\n\n{results}")
+    for chat in (after_the_plan, after_a_switch):
+        assert chat.says.startswith("All tasks are done") and "1 (completed): Created `a.txt`" in chat.says
+
+
+def test_plan_warns_of_no_file_that_an_earlier_step_makes() -> None:
+    chat = Conversation('create a.txt with "Tea" then append "Milk" to a.txt then append "x" to b.txt', role="planner")
+    chat.result("notes/").result("There is no 'b.txt' in the workspace. list_directory shows what is there.", "error")
+    assert json.loads(chat.says)["risks"] == ["b.txt could not be read: There is no 'b.txt' in the workspace."]

@@ -1,0 +1,133 @@
+"""Reads and writes the contents of snapshots: images of paths, kept in the pack. All of it blocks: `PackedSnapshots` calls it in threads."""
+
+from collections.abc import Mapping, Sequence
+
+from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, bytes_in, path_of, refuse_special, touched
+from anycowork.checkpoints.capture import image as image_at
+from anycowork.checkpoints.commit_images import CommitImages, hashed_images, split_unkept
+from anycowork.checkpoints.compare import Comparison, compare
+from anycowork.checkpoints.contents import kept_content as content_in
+from anycowork.checkpoints.contents import live_content
+from anycowork.checkpoints.pack import Pack
+from anycowork.checkpoints.quota import PackQuota
+from anycowork.checkpoints.seen_entries import is_as_seen
+from anycowork.checkpoints.unkept_folders import UnkeptFolders
+from anycowork.checkpoints.workspace_images import KeptWorkspace
+from anycowork.checkpoints.workspace_images import keep as keep_images
+from anycowork.domain.snapshots import Kind, PathImage, ReplacedFile, Snapshot, Undo
+from anycowork.domain.tools import PathIntent
+from anycowork.domain.values import replace
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.merges import merge_texts
+
+
+class SnapshotContents:
+    """The pack with its quota. Of folders with one of the `unkept_folders` as name only hashes are kept, if git ignores them."""
+
+    def __init__(self, pack: Pack, quota: PackQuota, unkept_folders: Sequence[str]) -> None:
+        self._pack = pack
+        self._quota = quota
+        self._unkept_folders = unkept_folders
+
+    def keep(self, folder: Folder, paths: Sequence[str], unkept_names: Sequence[str] = ()) -> list[PathImage]:
+        # One writer per workspace: if it writes again, what it kept last is recorded.
+        self._pack.begin(folder.root)
+        kept, hashed = split_unkept(touched(folder, paths), UnkeptFolders(folder, unkept_names))
+        self._quota.require_space(bytes_in(kept))
+        with ImageReader(folder, self._pack_target(folder)) as reader:
+            images = [reader.image_of(each) for each in kept]
+        images += hashed_images(folder, hashed)
+        refuse_special(images)
+        self._pack.sync([each.hash for each in images if each.kept])
+        return sorted(images, key=lambda image: image.path.split("/")) if hashed else images
+
+    def keep_expected(self, folder: Folder, undos: Sequence[Undo]) -> list[PathImage]:
+        """Like `keep`, but files that a preview has just seen are only read."""
+        self._pack.begin(folder.root)
+        files = [undo for undo in undos if undo.seen is not None and undo.expected is not None]
+        others = touched(folder, [undo.path for undo in undos if undo.seen is None])
+        self._quota.require_space(bytes_in(others) + sum(undo.expected.size for undo in files if undo.expected))
+        with ImageReader(folder, self._pack_target(folder)) as reader:
+            found = {seen[0].path: reader.image_of(seen) for seen in others}
+            found |= self._keep_remembered(reader, folder.root, files)
+            for undo in files:
+                if undo.path not in found:  # it may be in one of the other folders
+                    found[undo.path] = reader.image_of_file(path_of(undo.path))
+        images = [found[path] for path in sorted(found)]
+        refuse_special(images)
+        self._pack.sync([each.hash for each in images])
+        return images
+
+    def _keep_remembered(self, reader: ImageReader, owner: str, undos: Sequence[Undo]) -> dict[str, PathImage]:
+        """Stores what a preview has remembered, of files that have not changed since. Returns their images."""
+        same = {
+            undo.path: undo
+            for undo in undos
+            if undo.seen and undo.seen.content is not None and is_as_seen(undo, reader.stat(path_of(undo.path)))
+        }
+        contents = ((seen.hash, seen.content or b"") for undo in same.values() if (seen := undo.seen))
+        self._pack.put_all(contents, owner=owner)
+        return {path: undo.expected for path, undo in same.items() if undo.expected}
+
+    def keep_replaced(
+        self, folder: Folder, intents: Sequence[PathIntent], replaced: Mapping[str, ReplacedFile]
+    ) -> list[PathImage]:
+        self._pack.begin(folder.root)
+        found = CommitImages(folder, intents, UnkeptFolders(folder, self._unkept_folders), replaced)
+        self._quota.require_space(found.needs)
+        images = found.taken(self._pack_target(folder))
+        refuse_special(images)
+        self._pack.sync([each.hash for each in images if each.kept])
+        return images
+
+    def _pack_target(self, folder: Folder) -> PackTarget:
+        return PackTarget(self._pack, folder.root, max_bytes=self._quota.max_bytes)
+
+    def keep_workspace(self, folder: Folder, found: Sequence[Seen], unkept: UnkeptFolders, size: int) -> KeptWorkspace:
+        self._pack.begin(folder.root)
+        self._quota.require_space(size)
+        kept = keep_images(folder, found, unkept, self._pack_target(folder))
+        self._pack.sync([image.hash for image in kept.images.values()])
+        return kept
+
+    def images_after(self, folder: Folder, before: Snapshot) -> list[PathImage]:
+        with ImageReader(folder) as reader:
+            return [reader.image_of(each) for each in touched(folder, [found.path for found in before.images])]
+
+    def capture_after(
+        self, folder: Folder, before: Snapshot, images: list[PathImage]
+    ) -> tuple[list[PathImage], Comparison, str | None]:
+        found = compare(before.images, images, old=self.kept_content, new=lambda now: live_content(folder, now))
+        return images, found, self.keep_text(found.text, folder.root)
+
+    def keep_text(self, text: str, owner: str) -> str | None:
+        """Returns the hash of the text; None if there is none, or no space for it."""
+        data = text.encode("utf-8", "replace")
+        if not data or not self._quota.has_space(len(data)):
+            return None
+        try:
+            return self._pack.put(data, owner=owner)
+        except OSError:
+            return None
+
+    def keep_bytes(self, data: bytes, owner: str) -> str:
+        self._pack.begin(owner)
+        digest = self._pack.put(data, owner=owner)
+        self._pack.sync([digest])
+        return digest
+
+    def merge(self, base: PathImage, mine: PathImage, folder: Folder) -> PathImage | None:
+        theirs = image_at(folder, path_of(mine.path))
+        if not all(side.kind is Kind.FILE for side in (base, mine, theirs)):
+            return None
+        old, new, now = self.kept_content(base), self.kept_content(mine), live_content(folder, theirs)
+        merged = None if old is None or new is None or now is None else merge_texts(old, new, now)
+        if merged is None:
+            return None
+        digest = self._pack.put(merged, owner=f"{folder.root} merged")
+        self._pack.sync([digest])
+        mode = mine.mode if mine.mode != base.mode else theirs.mode
+        return replace(mine, hash=digest, size=len(merged), mode=mode)
+
+    def kept_content(self, kept: PathImage) -> bytes | None:
+        return content_in(self._pack, kept)
