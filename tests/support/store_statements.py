@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from anycowork.store import sql as package
+from anycowork.store.sql import jobs
 from anycowork.store.sql.connection import Dialect
 
 
@@ -41,6 +42,10 @@ def _is_execute(node: ast.AST) -> bool:
 
 
 _EXECUTE = ("execute", "executemany")
+
+
+# What functions that build a statement are given, where it is no text. Another such argument fails here with its name.
+_SAMPLES = {"filled": [{"filled": (given,) * len(jobs._SOMETIMES)} for given in (True, False)]}
 
 
 class _Texts:
@@ -77,7 +82,10 @@ class _Texts:
             ):
                 return ["?, ?"]
             case _:
-                return [str(eval(compile(ast.Expression(node), "", "eval"), vars(self._module)))]
+                code = compile(ast.Expression(node), "", "eval")
+                names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+                samples = next((_SAMPLES[name] for name in sorted(names & _SAMPLES.keys())), [{}])
+                return [str(eval(code, {**vars(self._module), **sample})) for sample in samples]
 
     def _named(self, name: str) -> list[str]:
         if assigned := [text for value in self._assigned(name) for text in self.of(value)]:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Footer, Static
@@ -128,6 +129,9 @@ class ChatScreen(App[None]):
                 if event.get("type") == "turn-started":
                     await self.client.refresh()  # the first message of a chat becomes its title
                 self._see(event)
+        except NoMatches:
+            if self.query(QuestionDock):
+                raise  # else the screen is being closed, and nobody looks
         except AnyCoworkError as error:
             self._conversation.note(error.message, "error")
             self.status.state = "idle"

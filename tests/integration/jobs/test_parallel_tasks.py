@@ -22,15 +22,18 @@ def step(name: str, *paths: str, **more: object) -> dict[str, object]:
     return {"id": name, "action": f"do {name}", "paths": list(paths), **more}
 
 
-def open_folder_with(path: str, *, besides: Path) -> Path:
-    """The path in a folder that the server, which runs in this process, holds open: no other path leads into a task's layer."""
+def open_file_with(text: str, path: str, *, besides: Path) -> Path:
+    """The path in a folder that the server, which runs in this process, holds open: no other path leads into a task's layer.
+
+    The text tells it from the folders that earlier tests in this process left open.
+    """
     for held in Path("/proc/self/fd").iterdir():
         try:
-            if held.is_dir() and not held.samefile(besides) and (held / path).is_file():
+            if held.is_dir() and not held.samefile(besides) and (held / path).read_text() == text:
                 return held / path
         except OSError:
-            continue  # closed since
-    raise AssertionError(f"no open folder has {path}")
+            continue  # closed since, or without such a file
+    raise AssertionError(f"no open folder has {path} with this text")
 
 
 async def answered(client: LiveServer, chat: LiveChat, value: str) -> dict[str, object]:
@@ -277,9 +280,7 @@ async def test_commits_made_in_a_private_copy_are_refused_and_never_lost_silentl
 
     def commit() -> Answer:
         """As `git commit` in the task's workspace does: the branch names another commit."""
-        ref = open_folder_with(".git/refs/heads/main", besides=tmp_path / "workspace")
-        assert ref.read_text() == old
-        ref.write_text(new)
+        open_file_with(old, ".git/refs/heads/main", besides=tmp_path / "workspace").write_text(new)
         return report("written and committed")
 
     write = call("create_file", path="a.txt", content="a\n")

@@ -7,7 +7,7 @@ from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.ports import RecentMessages
 from anycowork.store.sql import messages
 from anycowork.store.sql.connection import SqlReader
-from anycowork.store.sql.stored_message import message_in
+from anycowork.store.sql.stored_message import recent_message_in
 
 MOST_RECENT = 5_000  # messages of a long chat that a turn starts with
 MOST_RECENT_BYTES = 16_000_000
@@ -63,7 +63,7 @@ class MessageHistory:
                 await asyncio.sleep(0)
                 bodies = await self._reader.read(messages.bodies_between, chat_id, first, last)
                 for body in reversed(bodies):
-                    message = message_in(chat_id, body)
+                    message = recent_message_in(chat_id, body)
                     found.append(message)
                     if until(message):
                         return await self._end_of_chat(chat_id, found)

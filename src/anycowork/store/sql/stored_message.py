@@ -12,18 +12,18 @@ from anycowork.store.sql.columns import from_json_text
 _LARGEST_REMEMBERED = 8_192  # bytes
 
 
-def message_in(chat_id: str, body: bytes) -> Message:
+def recent_message_in(chat_id: str, body: bytes) -> Message:
     """Returns the record's message. Remembers short ones by their whole record, because each turn reads the newest ones again."""
-    return _remembered(chat_id, body) if len(body) <= _LARGEST_REMEMBERED else _read(chat_id, body)
+    return _remembered(chat_id, body) if len(body) <= _LARGEST_REMEMBERED else message_in(chat_id, body)
 
 
 @lru_cache(maxsize=2_048)
 def _remembered(chat_id: str, body: bytes) -> Message:
-    return _read(chat_id, body)
+    return message_in(chat_id, body)
 
 
-def _read(chat_id: str, body: bytes) -> Message:
-    """A message as this release writes it is read in one step, any other one leniently."""
+def message_in(chat_id: str, body: bytes) -> Message:
+    """Returns the record's message. A message as this release writes it is read in one step, any other one leniently."""
     try:
         found = _current.decode(body).message
     except msgspec.ValidationError:
