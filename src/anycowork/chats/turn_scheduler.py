@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from anycowork.agent.loop import Agent
 from anycowork.agent.turn_context import TurnContext
-from anycowork.chats.chat_writer import TurnEngine
+from anycowork.chats.chat_coordinator import TurnEngine
 from anycowork.chats.distributed_chat_locks import ChatOwnership
 from anycowork.chats.lookup import progress_of, require_chat
 from anycowork.chats.turn_recovery import TurnRecovery, Unfinished

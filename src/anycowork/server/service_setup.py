@@ -55,7 +55,12 @@ def build_services(
     maintenance: Maintenance,
     stalls: StallWatch,
 ) -> Services:
-    store, clock, toolbox, chat_writer = shared.database.store, shared.clock, shared.toolbox, turns.chat_writer
+    store, clock, toolbox, chat_coordinator = (
+        shared.database.store,
+        shared.clock,
+        shared.toolbox,
+        turns.chat_coordinator,
+    )
     cost_of = shared.live_settings.cost
     workflows = WorkflowService(files=shared.trusted_files, toolbox=toolbox, roles=shared.roles, prompts=mcp.workflows)
     chats = _build_chats(shared, turns, workflows, maintenance)
@@ -63,10 +68,14 @@ def build_services(
     definitions = DefinitionFiles(shared.settings.data_dir)
     return Services(
         chats=chats,
-        queue=QueueService(chat_writer=chat_writer, chats=chats, store=store, clock=clock, tasks=shared.tasks),
-        compaction=CompactionService(chat_writer=chat_writer, store=store, providers=shared.providers, clock=clock),
+        queue=QueueService(
+            chat_coordinator=chat_coordinator, chats=chats, store=store, clock=clock, tasks=shared.tasks
+        ),
+        compaction=CompactionService(
+            chat_coordinator=chat_coordinator, store=store, providers=shared.providers, clock=clock
+        ),
         forks=ForkService(
-            chat_writer=chat_writer,
+            chat_coordinator=chat_coordinator,
             chats=chats,
             rollback=turns.rollback,
             copies=build_workspace_copies(shared, turns.rollback),
@@ -81,10 +90,10 @@ def build_services(
         pdf_texts=files.pdf_texts,
         symbols=SymbolService(store=store, rules=shared.database.rules, workspaces=shared.workspaces, toolbox=toolbox),
         decisions=DecisionService(
-            chat_writer=chat_writer, store=store, toolbox=toolbox, clock=clock, questions=shared.questions
+            chat_coordinator=chat_coordinator, store=store, toolbox=toolbox, clock=clock, questions=shared.questions
         ),
         jobs=JobService(
-            chat_writer=chat_writer,
+            chat_coordinator=chat_coordinator,
             store=store,
             agents=shared.agents,
             coordinator=turns.coordinator,
@@ -94,9 +103,9 @@ def build_services(
             parallel_tasks=shared.live_settings.parallel_tasks,
         ),
         job_audit=JobAudit(store=store, toolbox=toolbox, cost_of=cost_of),
-        earlier_plans=EarlierPlans(chat_writer=chat_writer, store=store),
+        earlier_plans=EarlierPlans(chat_coordinator=chat_coordinator, store=store),
         job_commits=JobCommitService(
-            chat_writer=chat_writer,
+            chat_coordinator=chat_coordinator,
             store=store,
             isolated=turns.isolated,
             rollback=turns.rollback,
@@ -143,7 +152,7 @@ def _build_chats(
     shared: SharedComponents, turns: TurnServices, workflows: WorkflowService, maintenance: Maintenance
 ) -> ChatService:
     return ChatService(
-        chat_writer=turns.chat_writer,
+        chat_coordinator=turns.chat_coordinator,
         store=shared.database.store,
         roles=shared.roles,
         prompts=shared.prompts,

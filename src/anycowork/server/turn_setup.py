@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from anycowork.chats.chat_writer import ChatWriter
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.distributed_chat_locks import DistributedChatLocks, SingleServerOwnership
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.task_turns import TaskTurns
@@ -33,7 +33,7 @@ class TurnServices:
     turns: TaskTurns
     recovery: TurnRecovery
     rollback: RollbackService
-    chat_writer: ChatWriter
+    chat_coordinator: ChatCoordinator
     coordinator: JobCoordinator
     isolated: IsolatedTasks
     locks: DistributedChatLocks | None
@@ -84,12 +84,12 @@ async def build_turn_services(shared: SharedComponents, worker_jobs: int | None)
         locks or SingleServerOwnership(),
         takes_none if shared.is_worker else takes,
     )
-    chat_writer = ChatWriter(journal=journal, store=store, scheduler=turns, locks=locks)
+    chat_coordinator = ChatCoordinator(journal=journal, store=store, scheduler=turns, locks=locks)
     isolated = build_isolated_tasks(shared)
     coordinator = JobCoordinator(
         journal=journal,
         store=store,
-        turns=chat_writer,
+        turns=chat_coordinator,
         agents=shared.agents,
         isolated=isolated,
         clock=clock,
@@ -107,7 +107,7 @@ async def build_turn_services(shared: SharedComponents, worker_jobs: int | None)
         turns=turns,
         recovery=recovery,
         rollback=rollback,
-        chat_writer=chat_writer,
+        chat_coordinator=chat_coordinator,
         coordinator=coordinator,
         isolated=isolated,
         locks=locks,
