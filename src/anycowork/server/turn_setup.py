@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from anycowork.chats.chat_coordinator import ChatCoordinator
-from anycowork.chats.distributed_chat_locks import DistributedChatLocks, SingleServerOwnership
+from anycowork.chats.distributed_chat_locks import DistributedChatLocks, SingleServerClaims
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.turn_recovery import TurnRecovery
@@ -81,7 +81,7 @@ async def build_turn_services(shared: SharedComponents, worker_jobs: int | None)
         None if shared.is_worker else rollback,
         recovery,
         turns,
-        locks or SingleServerOwnership(),
+        locks or SingleServerClaims(),
         takes_none if shared.is_worker else takes,
     )
     chat_coordinator = ChatCoordinator(journal=journal, store=store, scheduler=turns, locks=locks)
