@@ -35,7 +35,7 @@ from anycowork.server.model_connections import ModelConnections
 from anycowork.server.provider_keys import ProviderKeys
 from anycowork.server.shared_components import SharedComponents
 from anycowork.server.stall_watchdog import StallWatch
-from anycowork.server.turn_setup import TurnServices
+from anycowork.server.turn_setup import TurnRuntime
 from anycowork.store.sql.database import Database
 from anycowork.workflows.template_service import JobTemplateService
 from anycowork.workflows.workflow_editor import WorkflowEditor
@@ -46,7 +46,7 @@ PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answe
 
 def build_services(
     shared: SharedComponents,
-    turns: TurnServices,
+    turns: TurnRuntime,
     *,
     token: str,
     hub: Hub,
@@ -149,7 +149,7 @@ def build_models(shared: SharedComponents, local: LocalModels, keys: ProviderKey
 
 
 def _build_chats(
-    shared: SharedComponents, turns: TurnServices, workflows: WorkflowService, maintenance: Maintenance
+    shared: SharedComponents, turns: TurnRuntime, workflows: WorkflowService, maintenance: Maintenance
 ) -> ChatService:
     return ChatService(
         chat_coordinator=turns.chat_coordinator,

@@ -24,7 +24,7 @@ from anycowork.server.shared_components import SharedComponents, build_isolated_
 
 
 @value
-class TurnServices:
+class TurnRuntime:
     """`locks` and `job_engine` are None if no other process uses the database. `takes`: whether this process settles a turn of one that died."""
 
     scheduler: TurnScheduler
@@ -46,7 +46,7 @@ class TurnServices:
         await self.coordinator.resume_all(wakes=not self.is_worker)
 
 
-async def build_turn_services(shared: SharedComponents, worker_jobs: int | None) -> TurnServices:
+async def build_turn_runtime(shared: SharedComponents, worker_jobs: int | None) -> TurnRuntime:
     """Builds them. When this returns, every turn that a crash interrupted is settled."""
     database, store, journal, clock = shared.database, shared.database.store, shared.database.journal, shared.clock
     recovery = TurnRecovery(
@@ -100,7 +100,7 @@ async def build_turn_services(shared: SharedComponents, worker_jobs: int | None)
     if locks is not None:
         locks.is_due = coordinator.is_woken
         coordinator.on_done = partial(rest_later, shared.tasks, locks)
-    return TurnServices(
+    return TurnRuntime(
         scheduler=scheduler,
         engine=engine,
         job_engine=job_engine,
