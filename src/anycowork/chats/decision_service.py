@@ -45,7 +45,7 @@ class DecisionService:
         self._toolbox = toolbox
         self._clock = clock
         self._draft = RecordFactory(clock)
-        self._settle = DecisionRecordBuilder(clock)
+        self._records = DecisionRecordBuilder(clock)
 
     async def decide(
         self, principal: Principal, chat_id: str, decisions: Sequence[DecidedApproval]
@@ -57,7 +57,7 @@ class DecisionService:
             for wanted in each_once(decisions):
                 if wanted.id not in pending:
                     await self._not_pending(chat_id, wanted.id)
-            settled = self._settle(chat, principal, decisions, pending)
+            settled = self._records.build(chat, principal, decisions, pending)
             due = await self._decided_turns([pending.pop(one.id) for one in decisions], pending.values())
             if due:
                 turn, *others = due
