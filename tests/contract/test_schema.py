@@ -18,6 +18,8 @@ TYPES = {
 }
 OF_PEERS = (
     "chat_holders",
+    "engine_runs",
+    "engine_signals",
     "pack_folders",
     "peers",
     "refused_jobs",
