@@ -57,6 +57,7 @@ class DistributedChatLocks:
         self._wait_seconds = wait_seconds
         self.is_due: Callable[[str], bool] = lambda chat_id: False
         """Tells whether a job of the chat goes on at once: then the chat stays here."""
+        self.on_given_back: Callable[[str], None] = lambda chat_id: None
         self._local: dict[str, asyncio.Lock] = {}
 
     @asynccontextmanager
@@ -122,3 +123,4 @@ class DistributedChatLocks:
             await self._peers.release(chat_id)
         except StorageFault as error:
             log.warning("chat %s: the lock ended with its session: %s", chat_id, error.message)
+        self.on_given_back(chat_id)

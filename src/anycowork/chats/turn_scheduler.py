@@ -232,14 +232,19 @@ async def settle_after_crash(
     scheduler: TurnEngine,
     claims: ChatOwnership,
     takes: Callable[[Turn], Awaitable[bool]] | None = None,
+    *,
+    chat_id: str | None = None,
 ) -> list[str]:
-    """End the running turns of servers that died as interrupted, resume answered ones, leave parked ones parked.
+    """End the running turns of servers that died as interrupted, resume answered ones, leave parked ones parked; only those of the chat
+    if one is named.
 
     Returns the chats whose turns were ended. A chat that a living server holds is left to it, and a turn that this process does not take.
     """
     ended: list[str] = []
     running, due = await store.turns_in(TurnState.RUNNING), await store.turns_in(TurnState.DUE)
     for turn in (*running, *due):
+        if chat_id is not None and turn.chat_id != chat_id:
+            continue
         if takes is not None and not await takes(turn):
             continue
         async with claims.claiming(turn.chat_id) as claimed:

@@ -31,6 +31,7 @@ def _holder_of(name: str) -> str:
 
 
 _OF_PEER, _OF_CHAT = "'anycowork server ' || p.id", "'anycowork chat ' || j.chat_id"
+LIVING = f"SELECT p.id FROM peers p WHERE EXISTS (SELECT 1 FROM {_holder_of(_OF_PEER)})"
 _SEEN = (
     "INSERT INTO peers (id, kind, host, pid, version, permissions) VALUES ($1, $2, $3, $4, $5, $6)"
     " ON CONFLICT (id) DO UPDATE SET seen_at = now(), permissions = excluded.permissions"
@@ -50,11 +51,17 @@ SELECT EXISTS (SELECT 1 FROM peers p WHERE p.kind = 'worker' AND EXISTS (SELECT 
 _PERMISSIONS = f"""
 SELECT DISTINCT p.permissions FROM peers p WHERE p.kind = 'server' AND EXISTS (SELECT 1 FROM {_holder_of(_OF_PEER)})
 """
+# A chat that nobody has: a turn that is running there has lost its process, and one that is due was decided and waits for one.
 _FREE = f"""
-SELECT j.chat_id FROM jobs j WHERE j.status IN ('planning', 'running')
-  AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.chat_id = j.chat_id AND t.state IN ('running', 'due', 'parked'))
-  AND NOT EXISTS (SELECT 1 FROM {_holder_of(_OF_CHAT)})
+SELECT j.chat_id, found.is_lost FROM jobs j CROSS JOIN LATERAL (SELECT EXISTS (SELECT 1 FROM turns t
+  WHERE t.chat_id = j.chat_id AND t.state IN ('running', 'due')) AS is_lost) found
+WHERE j.status IN ('planning', 'running') AND (found.is_lost OR NOT EXISTS (SELECT 1 FROM turns t
+  WHERE t.chat_id = j.chat_id AND t.state = 'parked')) AND NOT EXISTS (SELECT 1 FROM {_holder_of(_OF_CHAT)})
 ORDER BY j.created_at, j.id
+"""
+_ENDED_RUNS = """
+SELECT r.run_id FROM engine_runs r JOIN jobs j ON j.id = r.run_id
+WHERE r.state = 'parked' AND j.status IN ('completed', 'failed', 'cancelled')
 """
 _HELD_BY_WORKER = f"""
 SELECT EXISTS (SELECT 1 FROM peers p WHERE p.kind = 'worker'
@@ -119,9 +126,14 @@ class PeerTable:
         """Tells whether a worker lives that has not refused the job."""
         return bool((await self._fetch(_ANY_FITS, job_id))[0][0])
 
-    async def free_chats(self) -> list[str]:
-        """Returns the chats whose job can go on now and that no process has taken, the oldest job first."""
-        return [row[0] for row in await self._fetch(_FREE)]
+    async def free_chats(self) -> list[tuple[str, bool]]:
+        """Returns the chats whose job can go on now and that no process has taken, the oldest job first, each with whether a turn there
+        has lost its process."""
+        return [(row[0], row[1]) for row in await self._fetch(_FREE)]
+
+    async def ended_runs(self) -> list[str]:
+        """Returns the runs of the engine that wait although their job is over."""
+        return [row[0] for row in await self._fetch(_ENDED_RUNS)]
 
     async def held_by_worker(self, chat_id: str) -> bool:
         return bool((await self._fetch(_HELD_BY_WORKER, chat_id))[0][0])
