@@ -182,7 +182,14 @@ it("keeps what workers do out of the chat, but not their questions", () => {
   for (const type of ["text", "plan", "question"] as const) {
     expect(concernsThePerson(message({ job_id: "j1", message_type: type }))).toBe(true); // request, plan, final response
   }
-  for (const type of ["task_assignment", "task_execution", "task_result", "tool_call", "tool_result", "text"] as const) {
+  for (const type of [
+    "task_assignment",
+    "task_execution",
+    "task_result",
+    "tool_call",
+    "tool_result",
+    "text",
+  ] as const) {
     expect(concernsThePerson(message({ job_id: "j1", task_id: "1", message_type: type }))).toBe(false);
   }
   expect(concernsThePerson(message({ task_id: "1", message_type: "question" }))).toBe(true);
