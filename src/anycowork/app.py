@@ -204,7 +204,7 @@ async def _build_server(
     watches: tuple[Coroutine[None, None, None], ...] = ()
     if turns.locks is not None and turns.job_engine is not None:
         known = (database, hub, turns.locks, turns.recovery, turns.turns, on_rest, turns.takes, turns.coordinator)
-        among = (*known, turns.job_engine, lost)
+        among = (*known, turns.job_engine, lost, shared.workspaces)
         watches = worker_watches(*among, partial(answer_here, app)) if is_worker else server_watches(*among, stopping)
     return RunningServer(
         settings=shared.live_settings,

@@ -16,9 +16,11 @@ from anycowork.engine.dbos_engine import DbosEngine
 from anycowork.events.hub import Hub
 from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.jobs.job_placement import JobPlacement
+from anycowork.sandbox.workspaces import LocalWorkspaces
 from anycowork.server.job_runs import KIND, JobRuns, JobSegments
 from anycowork.server.placements import ServerPlacement, WorkerPlacement, describe
 from anycowork.server.server_peers import (
+    answer_layer_changes,
     answer_requests,
     end_hung_peers,
     settle_dead,
@@ -86,6 +88,7 @@ def server_watches(
     coordinator: JobCoordinator,
     engine: DbosEngine,
     lost: asyncio.Event,
+    workspaces: LocalWorkspaces,
     stopping: asyncio.Event,
 ) -> tuple[Coroutine[None, None, None], ...]:
     """Returns what a server runs besides the requests as long as it shares a database."""
@@ -97,6 +100,7 @@ def server_watches(
         take_over(database, peers, locks, recovery, turns, on_rest, takes),
         sweep_jobs(peers, coordinator.wake, coordinator.offer, JobRuns(engine)),
         end_hung_peers(peers),
+        answer_layer_changes(peers, workspaces),
     )
 
 
@@ -111,6 +115,7 @@ def worker_watches(
     coordinator: JobCoordinator,
     engine: DbosEngine,
     lost: asyncio.Event,
+    workspaces: LocalWorkspaces,
     answer: Callable[[ForwardedRequest], Awaitable[ForwardedAnswer]],
 ) -> tuple[Coroutine[None, None, None], ...]:
     """Returns what a worker runs. `answer` handles a request that a server forwards to it."""
@@ -133,6 +138,7 @@ def worker_watches(
         _take_jobs(engine, sweep_jobs(peers, None, segments.offer, runs)),
         answer_requests(peers, answer),
         end_hung_peers(peers),
+        answer_layer_changes(peers, workspaces),
     )
 
 

@@ -42,6 +42,8 @@ def build_workspaces(database: Database, staging: Staging) -> LocalWorkspaces:
         partial(_take_when_free, database, peers),
         staging=staging,
         end_lease=lambda root: leases.take(root, owner=peers.server_id, seconds=0.0),
+        peers=peers.layers,
+        others_write=partial(leases.others_write, owner=peers.server_id),
     )
 
 
@@ -170,6 +172,11 @@ async def answer_requests(peers: Peers, handle: Callable[[ForwardedRequest], Awa
             await peers.requests.answer_all(peers.held, handle)
         except AnyCoworkError as error:
             log.warning("requests about the chats of this worker cannot be answered yet: %s", error.message)
+
+
+async def answer_layer_changes(peers: Peers, workspaces: LocalWorkspaces) -> None:
+    """Keeps what the tasks of this process see before another process changes it, until it is cancelled."""
+    await peers.layers.answer_all(workspaces.layers.apply)
 
 
 async def watch_session(database: Database, peers: Peers, hub: Hub, lost: asyncio.Event) -> None:

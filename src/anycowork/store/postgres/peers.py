@@ -19,6 +19,7 @@ from anycowork.store.postgres.address import DatabaseAddress
 from anycowork.store.postgres.chat_fence import CLAIM, HELD_BY_OTHERS, ChatFence
 from anycowork.store.postgres.connection import LOST, RETRY_SECONDS, open_session, unreachable
 from anycowork.store.postgres.forwarded_requests import ForwardedRequests
+from anycowork.store.postgres.layer_requests import LayerRequests
 from anycowork.store.postgres.peer_table import LIVING, PeerTable
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.database import ForeignWrites
@@ -79,6 +80,7 @@ class PostgresPeers:
         """The database's current one; known after `join`."""
         self.table = PeerTable(self.fetch, server_id)
         self.requests = ForwardedRequests(self.fetch, server_id, held_by_worker=self.held_by_worker)
+        self.layers = LayerRequests(self.fetch, server_id)
         self._is_worker = is_worker
         self.is_broken: Callable[[], bool] = lambda: False
         """Tells whether the session of this process that writes is lost."""

@@ -23,6 +23,8 @@ _OF_PEERS = (
     "chat_holders",
     "engine_runs",
     "engine_signals",
+    "layer_folders",
+    "layer_requests",
     "pack_folders",
     "peers",
     "refused_jobs",

@@ -30,6 +30,7 @@ from anycowork.store.sql.writer import Writer
 
 if TYPE_CHECKING:
     from anycowork.store.postgres.forwarded_requests import ForwardedRequests
+    from anycowork.store.postgres.layer_requests import LayerRequests
     from anycowork.store.postgres.peer_table import PeerTable
 
 
@@ -42,6 +43,7 @@ class Peers(Protocol):
 
     table: "PeerTable"
     requests: "ForwardedRequests"
+    layers: "LayerRequests"
     away: asyncio.Event
     """Set while the database does not answer."""
 
