@@ -75,6 +75,7 @@ check: install ## format, lint, types, layers, generated files
 	@$(BIN)/lint-imports --no-logo > .venv/layers.txt || { cat .venv/layers.txt; exit 1; }
 	@$(BIN)/python scripts/patterns.py
 	@$(BIN)/python scripts/check_names.py
+	@$(BIN)/python scripts/check_sizes.py
 	@$(BIN)/python scripts/package_graph.py > /dev/null
 	@$(BIN)/python scripts/webui.py check
 	@if [ -f scripts/spec_table.py ]; then $(BIN)/python scripts/spec_table.py --check; fi

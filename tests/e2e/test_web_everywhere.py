@@ -215,7 +215,7 @@ async def attach(page: Page) -> None:
     await expect(page.get_by_role("img", name="flag.png")).to_be_visible()
 
 
-@proves("UI-4", "UI-6")
+@proves("UI-4/3", "UI-6")
 async def test_a_job_is_found_read_and_cancelled_by_keyboard_alone(page: Page, client: LiveServer) -> None:
     chat = await client.chat(title="Two files")
     client.model.replies[:] = [Reply("Never.", hold=asyncio.Event())]

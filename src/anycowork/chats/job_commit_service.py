@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from anycowork.chats.chat_writer import ChatWriter
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.race_candidates import Candidate, candidates_of, chosen_candidate
 from anycowork.chats.rollback import RollbackRequest, RollbackResult
 from anycowork.chats.rollback_service import RollbackService
@@ -37,14 +37,14 @@ class JobCommitService:
     def __init__(
         self,
         *,
-        chat_writer: ChatWriter,
+        chat_coordinator: ChatCoordinator,
         store: Store,
         isolated: IsolatedTasks,
         rollback: RollbackService,
         clock: Clock,
         cost_of: CostOf,
     ) -> None:
-        self._chat_writer = chat_writer
+        self._chat_coordinator = chat_coordinator
         self._store = store
         self._isolated = isolated
         self._rollback = rollback
@@ -77,7 +77,7 @@ class JobCommitService:
         """Write the changes into the workspace, all or none. Raises: NotFound, Conflict, Invalid; RestoreConflict, then nothing changed."""
         principal.require(Scope.DECIDE)
         job, _ = await self._job(job_id)
-        async with self._chat_writer.exclusive(job.chat_id) as chat:
+        async with self._chat_coordinator.exclusive(job.chat_id) as chat:
             job, _ = await self._job(job_id)
             tasks = await self._store.tasks(job_id)
             kept = _chosen(job, tasks, request)
@@ -103,7 +103,7 @@ class JobCommitService:
         """Drop the changes: the workspace stays as it is. Raises: NotFound, Conflict."""
         principal.require(Scope.DECIDE)
         job, _ = await self._job(job_id)
-        async with self._chat_writer.exclusive(job.chat_id) as chat:
+        async with self._chat_coordinator.exclusive(job.chat_id) as chat:
             job, _ = await self._job(job_id)
             tasks = await self._store.tasks(job_id)
             return await self._end(principal, chat, job, tasks, JobStatus.CANCELLED, None)
@@ -142,7 +142,7 @@ class JobCommitService:
         )
         done = [replace(task, workspace=None) for task in tasks if task.workspace is not None]
         event = event_factory.job_completed(ended, None)
-        await self._chat_writer.write(principal, chat.id, *done, ended, events=(event,))
+        await self._chat_coordinator.write(principal, chat.id, *done, ended, events=(event,))
         return ended
 
     async def _look(self, chat: Chat, copy: str) -> Merge:

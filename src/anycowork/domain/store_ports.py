@@ -1,4 +1,4 @@
-"""Ports of the store besides `ports.py`: pages for clients, client keys and their usage, idempotency, roots, leases; `DatabasePort` names all.
+"""Ports of the store besides `ports.py`: pages for clients, client keys and their usage, idempotency, roots, leases; `StoreBackend` names all.
 
 `tests/contract/` holds every store to them.
 """
@@ -19,7 +19,7 @@ from anycowork.domain.usage import ChatUsage
 from anycowork.domain.values import value
 
 
-class ReadStore(Store, Protocol):
+class StoreQueries(Store, Protocol):
     """The store's reads, and the pages that only API clients need."""
 
     async def chats_page(
@@ -152,17 +152,17 @@ class Leases(Protocol):
         """
 
 
-class StoreQueries(ReadStore, SnapshotRows, Protocol):
+class AllStoreQueries(StoreQueries, SnapshotRows, Protocol):
     """Everything that is read from the store."""
 
 
-class DatabasePort(Protocol):
+class StoreBackend(Protocol):
     """An open store: what the composition root needs, whatever database is behind it."""
 
     @property
     def journal(self) -> Journal: ...
     @property
-    def store(self) -> StoreQueries: ...
+    def store(self) -> AllStoreQueries: ...
     @property
     def principals(self) -> ClientKeysPort: ...
     @property
