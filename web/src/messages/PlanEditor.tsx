@@ -173,7 +173,7 @@ function WordsField({ label, placeholder, words, separator = ",", onChange }: Wo
           setText(target.value);
           onChange(read(target.value));
         }}
-        className={`${FIELD} block resize-none font-mono text-xs break-all [field-sizing:content]`}
+        className={`${FIELD} block resize-none font-mono text-xs wrap-anywhere [field-sizing:content]`}
       />
       {visible(text) !== text && (
         <p className="mt-0.5 text-xs text-warn">
