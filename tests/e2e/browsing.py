@@ -158,7 +158,8 @@ async def press_until(page: Page, key: str, shown: Locator) -> None:
 
 async def violations(page: Page) -> list[str]:
     """What axe finds on this screen, colours included."""
-    await page.evaluate(AXE.read_text("utf-8"))
+    if not await page.evaluate("'axe' in window"):  # half a megabyte, once for a document
+        await page.evaluate(AXE.read_text("utf-8"))
     await page.wait_for_function(_AT_REST)
     found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [

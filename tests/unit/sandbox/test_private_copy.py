@@ -14,7 +14,8 @@ from anycowork.domain.tools import ToolResult
 from anycowork.sandbox import volatile_layers
 from anycowork.sandbox.bubblewrap import Descriptors, SandboxView, bubblewrap_arguments
 from anycowork.sandbox.commit import apply
-from anycowork.sandbox.delta import Delta, scan
+from anycowork.sandbox.delta import Delta
+from anycowork.sandbox.delta_scan import scan
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.manifest import manifest
 from anycowork.sandbox.private_copy import CannotCopy, CopyManifest, as_layer, copy_workspace, scan_copy
@@ -216,7 +217,7 @@ async def test_what_conflicts_is_kept_without_the_rest_of_the_copy(tmp_path: Pat
     begun: asyncio.Queue[str] = asyncio.Queue()
     tool_context = bench.tool_context(progress=begun.put_nowait)
     prepared = await bench.prepare("execute_command", command="echo mine > a.txt; echo on; sleep 0.3")
-    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
         task = tasks.create_task(bench.run(prepared, tool_context))
         await begun.get()
         bench.write("a.txt", "the person's\n")

@@ -19,7 +19,7 @@ from anycowork.domain.provider_errors import (
 )
 from anycowork.domain.values import value
 from anycowork.providers.http.certificates import distrust, innermost
-from anycowork.providers.http.proxy_env import Target, UnusableProxy, target_of
+from anycowork.providers.http.proxy_env import HttpTarget, UnusableProxy, target_of
 from anycowork.providers.openai.deltas import error_code, error_words
 
 MAX_WORDS = 500
@@ -50,7 +50,7 @@ class Upstream:
     def url(self, path: str) -> str:
         return f"{self.base_url.rstrip('/')}/{path}"
 
-    def target(self) -> Target:
+    def target(self) -> HttpTarget:
         """Raises: RejectedRequest if the address is not usable."""
         try:
             return target_of(self.base_url, self.proxy, self.ca_file)
