@@ -21,6 +21,7 @@ from anycowork.domain.engine import Engine
 from anycowork.domain.errors import DatabaseUnreachable, StorageFault
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
+from anycowork.engine.dbos_engine import DbosEngine
 from anycowork.events.hub import Hub
 from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.mcp.manager import McpManager
@@ -36,7 +37,7 @@ from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_
 from anycowork.server.database_setup import open_database
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
-from anycowork.server.peer_setup import peer_watches
+from anycowork.server.peer_setup import server_watches, worker_watches
 from anycowork.server.provider_keys import ProviderKeys
 from anycowork.server.service_setup import build_models, build_services
 from anycowork.server.shared_components import (
@@ -46,7 +47,7 @@ from anycowork.server.shared_components import (
     build_shared_components,
 )
 from anycowork.server.stall_watchdog import StallWatch
-from anycowork.server.turn_setup import build_turn_services
+from anycowork.server.turn_setup import build_turn_runtime
 from anycowork.server.uvicorn_server import serve_app, tune_gc
 from anycowork.store.sql.database import Database
 
@@ -64,6 +65,8 @@ class RunningServer:
     providers: ProviderRegistry
     scheduler: TurnScheduler
     engine: Engine
+    job_engine: DbosEngine | None
+    """Hands jobs to workers, if the database is shared."""
     coordinator: JobCoordinator
     chats: ChatService
     local: LocalModels
@@ -136,6 +139,8 @@ async def start_services(
                 await server.services.person_commands.aclose()
                 await _interrupt_turns(server)
                 await server.engine.aclose()
+                if server.job_engine is not None:
+                    await server.job_engine.aclose()
                 await server.local.aclose()
                 await server.mcp.aclose()
     finally:
@@ -171,7 +176,7 @@ async def _build_server(
     shared = await build_shared_components(settings, clock, database, providers, egress, tasks, is_worker=is_worker)
     mcp = build_mcp_manager(shared)
     add_delegates(shared)
-    turns = await build_turn_services(shared)
+    turns = await build_turn_runtime(shared, worker_jobs)
     staging = shared.sandbox_setup.staging
     maintenance = Maintenance(receipts=database.idempotency, snapshots=shared.snapshots, staging=staging)
     local = build_local_models(shared)
@@ -195,27 +200,19 @@ async def _build_server(
         await services.queue.resume_all()
     local.offer()
     app = create_worker_api(services) if is_worker else create_api(services)
-    lost = asyncio.Event()
-    watches = peer_watches(
-        database,
-        hub,
-        turns.locks,
-        turns.recovery,
-        turns.turns,
-        on_rest,
-        turns.takes,
-        turns.coordinator,
-        worker_jobs,
-        lost,
-        services.server.stopping,
-        partial(answer_here, app),
-    )
+    lost, stopping = asyncio.Event(), services.server.stopping
+    watches: tuple[Coroutine[None, None, None], ...] = ()
+    if turns.locks is not None and turns.job_engine is not None:
+        known = (database, hub, turns.locks, turns.recovery, turns.turns, on_rest, turns.takes, turns.coordinator)
+        among = (*known, turns.job_engine, lost, shared.workspaces)
+        watches = worker_watches(*among, partial(answer_here, app)) if is_worker else server_watches(*among, stopping)
     return RunningServer(
         settings=shared.live_settings,
         database=database,
         providers=providers,
         scheduler=turns.scheduler,
         engine=turns.engine,
+        job_engine=turns.job_engine,
         coordinator=turns.coordinator,
         chats=services.chats,
         local=local,
@@ -223,7 +220,7 @@ async def _build_server(
         mcp=mcp,
         services=services,
         app=app,
-        stopping=services.server.stopping,
+        stopping=stopping,
         lost=lost,
         peer_watches=watches,
     )
@@ -290,12 +287,17 @@ async def work(
         while not stopping.is_set():
             try:
                 async with start_services(settings, token=secrets.token_urlsafe(32), worker_jobs=most_jobs) as services:
-                    joined, tries = True, 0
+                    joined, engine = True, services.job_engine
+                    assert engine is not None
                     tune_gc()
-                    ready()
+                    await _first_of(stopping, services.lost, engine.started)
+                    if engine.started.is_set():
+                        tries = 0
+                        ready()
                     await _first_of(stopping, services.lost)
                     if not services.lost.is_set():
                         services.coordinator.close()
+                        engine.take_no_more()
                         await services.scheduler.finish(settings.shutdown_seconds)
             except* StorageFault as faults:
                 away = _first_away(faults)

@@ -9,8 +9,8 @@ import pytest
 
 from anycowork.domain.engine import RunSegment
 from anycowork.domain.messages import Json
-from anycowork.engine.dbos_engine import DbosEngine
 from anycowork.engine.dbos_runtime import APPLICATION_VERSION, QUEUE, WORKFLOW
+from support.engine_sessions import engine_session
 from support.postgres import has_a_name
 from support.postgres_process import own_postgres
 
@@ -36,10 +36,8 @@ async def test_queued_row_that_names_pickle_is_not_unpickled(tmp_path: Path) -> 
     with own_postgres() as server:
         url = server.new_database()
         database = url.split("@/")[1].split("?")[0]
-        engine = DbosEngine(url, name="victim", poll_seconds=0.05)
-        engine.register("test", handler)
-        await engine.start()
-        try:
+        async with engine_session(url, {"test": handler}, name="victim", most_runs=4, poll_seconds=0.05) as session:
+            engine = session.engine
             await engine.submit("test", {}, key="honest")
             async with asyncio.timeout(30):
                 await ran.wait()
@@ -66,5 +64,3 @@ async def test_queued_row_that_names_pickle_is_not_unpickled(tmp_path: Path) -> 
                 server.run("SELECT status FROM dbos.workflow_status WHERE workflow_uuid = 'evil'", database) == "ERROR"
             )
             assert not planted.exists()
-        finally:
-            await engine.aclose()

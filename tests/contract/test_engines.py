@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 import pytest_asyncio
 
-from anycowork.domain.engine import Engine, Park, RunCancelled, RunFailed, RunOver, RunSegment, RunState
+from anycowork.domain.engine import Engine, Park, RunCancelled, RunFailed, RunOver, RunPosition, RunSegment, RunState
 from anycowork.domain.errors import Invalid, NotFound, ToolFault
 from anycowork.domain.messages import Json
-from anycowork.engine.dbos_engine import DbosEngine
 from anycowork.engine.local import InProcessEngine
-from support.postgres import PostgresCluster
+from support.engine_sessions import engine_session
+from support.postgres import PostgresCluster, run_sql
 from support.spec import proves
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -23,12 +23,12 @@ Body = Callable[[RunSegment], Awaitable[Json | Park]]
 class Bench:
     """An engine whose runs do what the test says: the payload names the test's function."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self.bodies: dict[str, Body] = {}
-        engine.register("test", self._run)
+    engine: Engine
 
-    async def _run(self, segment: RunSegment) -> Json | Park:
+    def __init__(self) -> None:
+        self.bodies: dict[str, Body] = {}
+
+    async def run(self, segment: RunSegment) -> Json | Park:
         return await self.bodies[str(segment.payload["body"])](segment)
 
     async def submit(self, key: str, body: Body, **payload: str) -> None:
@@ -38,20 +38,24 @@ class Bench:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=["local", "dbos"])
 async def bench(request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
+    bench = Bench()
     if request.param == "local":
         async with asyncio.TaskGroup() as tasks:
-            local = Bench(InProcessEngine(tasks))
-            yield local
-            await local.engine.aclose()
+            bench.engine = InProcessEngine(tasks)
+            bench.engine.register("test", bench.run)
+            yield bench
+            await bench.engine.aclose()
         return
     cluster: PostgresCluster = request.getfixturevalue("postgres")
-    distributed = Bench(DbosEngine(await asyncio.to_thread(cluster.new_database), name="test", poll_seconds=0.05))
-    await distributed.engine.start()
-    yield distributed
-    await distributed.engine.aclose()
+    url = await asyncio.to_thread(cluster.new_database)
+    await asyncio.to_thread(run_sql, url, "CREATE SCHEMA team")
+    in_schema = f"{url}&search_path=team"  # as an installation has it that shares its database
+    async with engine_session(in_schema, {"test": bench.run}, name="test", most_runs=4, poll_seconds=0.05) as session:
+        bench.engine = session.engine
+        yield bench
 
 
-@proves("JOB-7")
+@proves("JOB-7/2")
 async def test_submitting_a_key_twice_runs_it_once(bench: Bench) -> None:
     ran: list[RunSegment] = []
 
@@ -191,9 +195,38 @@ async def test_independent_runs_overlap_and_are_shown_with_their_worker(bench: B
         await bench.submit("left", body)
         await bench.submit("right", body)
         await both.wait()
-        [worker] = await bench.engine.workers()
-        assert set(worker.runs) == {"left", "right"} and worker.takes_runs
+        found = [await bench.engine.find(key) for key in ("left", "right")]
+        assert all(each is not None and each.state is RunState.ACTIVE and each.owner is not None for each in found)
         release.set()
         await bench.engine.result("left")
         await bench.engine.result("right")
-        assert not [run for each in await bench.engine.workers() for run in each.runs]
+        assert await bench.engine.find("left") == RunPosition(RunState.COMPLETED, 0)
+        assert await bench.engine.find("unheard") is None
+
+
+async def test_restarted_run_begins_its_next_segment_and_one_under_way_is_left_alone(bench: Bench) -> None:
+    seen: list[tuple[int, Json | None]] = []
+
+    async def body(segment: RunSegment) -> Json | Park:
+        seen.append((segment.number, segment.signal))
+        if segment.number == 0:
+            raise ToolFault("The disk is full.")
+        return {"segment": segment.number}
+
+    async with asyncio.timeout(TIMEOUT):
+        await bench.submit("again", body)
+        assert await bench.engine.rest("again") is RunState.FAILED
+        await bench.engine.restart("again")
+        assert await bench.engine.result("again") == {"segment": 1}
+
+        async def waits(segment: RunSegment) -> Park:
+            seen.append((segment.number, segment.signal))
+            return Park("answer")
+
+        await bench.submit("waits", waits)
+        assert await bench.engine.rest("waits") is RunState.PARKED
+        await bench.engine.restart("waits")
+        assert await bench.engine.find("waits") == RunPosition(RunState.PARKED, 0)
+        with pytest.raises(NotFound):
+            await bench.engine.restart("unheard")
+    assert seen == [(0, None), (1, None), (0, None)]

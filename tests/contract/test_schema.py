@@ -18,6 +18,10 @@ TYPES = {
 }
 OF_PEERS = (
     "chat_holders",
+    "engine_runs",
+    "engine_signals",
+    "layer_folders",
+    "layer_requests",
     "pack_folders",
     "peers",
     "refused_jobs",

@@ -33,7 +33,7 @@ def test_job_is_planned_parked_for_approval_and_carried_out_from_the_command_lin
     assert "completed (claimed): job-a.txt is written" in shown.stdout
 
 
-@proves("JOB-3/6", "JOB-3/7", "JOB-10", "PLN-5")
+@proves("JOB-3/6", "JOB-3/7", "JOB-10", "PLN-5/1")
 def test_twelve_tasks_with_a_conflict_and_a_review_run_from_the_command_line(
     shared: tuple[CommandLine, ServeProcess], models: ScriptedModel
 ) -> None:

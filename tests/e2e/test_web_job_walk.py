@@ -12,7 +12,7 @@ from support.live_server import LiveChat, LiveServer
 from support.spec import proves
 
 
-@proves("JOB-3/6", "JOB-3/7", "JOB-10", "PLN-5", "UI-4")
+@proves("JOB-3/6", "JOB-3/7", "JOB-10", "PLN-5/1", "UI-4/1", "UI-4/2", "UI-4/3")
 async def test_job_of_twelve_tasks_is_walked_from_the_request_to_the_audit(tmp_path):
     async with at_the_page(tmp_path, files={"shared.txt": SHARED}) as (page, client):
         chat = await client.chat()

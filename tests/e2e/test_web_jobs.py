@@ -17,7 +17,7 @@ def file(name: str) -> str:
     return call("create_file", path=f"{name}.txt", content=f"{name}\n")
 
 
-@proves("UI-4", "JOB-1/2", "JOB-1/4")
+@proves("UI-4/1", "UI-4/2", "UI-4/3", "UI-4/4", "UI-4/5", "JOB-1/2", "JOB-1/4")
 async def test_a_plan_runs_as_a_job_that_is_followed_task_by_task(tmp_path):
     replies = [PLAN, file("a"), report("a.txt is there"), file("b"), report("b.txt is there"), "Both are written."]
     async with at_the_page(tmp_path, replies=replies) as (page, _):
@@ -55,7 +55,7 @@ async def test_a_plan_runs_as_a_job_that_is_followed_task_by_task(tmp_path):
         assert await violations(page) == []
 
 
-@proves("UI-4", "JOB-5/1")
+@proves("UI-4/1", "UI-4/3", "JOB-5/1")
 async def test_a_failed_task_is_shown_with_its_reason_and_tried_again(tmp_path):
     replies = [
         PLAN,
@@ -80,7 +80,7 @@ async def test_a_failed_task_is_shown_with_its_reason_and_tried_again(tmp_path):
         await expect(page.get_by_role("region", name="Answer")).to_contain_text("All.")
 
 
-@proves("UI-4")
+@proves("UI-4/1")
 async def test_a_job_is_cancelled_from_its_page_after_a_question(tmp_path):
     async with at_the_page(tmp_path, replies=[]) as (page, client):
         chat = await client.chat()
@@ -96,7 +96,7 @@ async def test_a_job_is_cancelled_from_its_page_after_a_question(tmp_path):
         assert (await client.ask("GET", f"/jobs/{job['id']}"))["status"] == "cancelled"
 
 
-@proves("JOB-10", "UI-4")
+@proves("JOB-10", "UI-4/1")
 async def test_changes_of_a_job_are_reviewed_then_kept_in_part_or_dropped_whole(tmp_path):
     run = [PLAN, file("a"), report("a is there"), file("b"), report("b is there"), "Both are written."]
     async with at_the_page(tmp_path, replies=[*run, *run]) as (page, client):

@@ -29,7 +29,7 @@ WORK = [
 ]
 
 
-@proves("PLN-5", "UI-4")
+@proves("PLN-5/1", "PLN-5/7", "UI-4/1")
 async def test_a_plan_is_followed_live_and_held_against_what_was_done(tmp_path):
     async with at_the_page(tmp_path, replies=WORK) as (page, _):
         await start_chat(page, "plan two notes", role="Planner")

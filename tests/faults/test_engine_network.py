@@ -10,8 +10,8 @@ import pytest
 
 from anycowork.domain.engine import RunSegment
 from anycowork.domain.messages import Json
-from anycowork.engine.dbos_engine import DbosEngine
 from support.engine_processes import TIMEOUT, logged, until, worker
+from support.engine_sessions import engine_session
 from support.network_namespaces import HUB_ADDRESS, machines, namespaces_missing
 from support.postgres_process import own_postgres
 from support.spec import proves
@@ -24,7 +24,7 @@ async def _never(segment: RunSegment) -> Json:
     raise AssertionError("the server takes no runs")
 
 
-@proves("JOB-7")
+@proves("JOB-7/4")
 @pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 async def test_workers_on_three_machines_survive_a_partition_and_a_kill(tmp_path: Path) -> None:
     names = ("a", "b", "c")
@@ -34,10 +34,8 @@ async def test_workers_on_three_machines_survive_a_partition_and_a_kill(tmp_path
         network = stack.enter_context(machines(*names))
         server = stack.enter_context(own_postgres(HUB_ADDRESS, inside=network.inside("hub")))
         url = server.new_database(HUB_ADDRESS)
-        engine = DbosEngine(server.by_socket(url), name="server", takes_runs=False, poll_seconds=0.1)
-        engine.register("steps", _never)
-        await engine.start()
-        try:
+        async with engine_session(server.by_socket(url), {"steps": _never}, name="server") as session:
+            engine = session.engine
             processes = {
                 name: stack.enter_context(worker(url, name, tmp_path, inside=network.inside(name))) for name in names
             }
@@ -61,10 +59,8 @@ async def test_workers_on_three_machines_survive_a_partition_and_a_kill(tmp_path
             await engine.submit("steps", {"steps": 1}, key="after")
             async with asyncio.timeout(TIMEOUT):
                 await engine.result("after")
-                while cut not in {each.name for each in await engine.workers()}:
+                while cut not in await session.workers():
                     await asyncio.sleep(0.1)
-        finally:
-            await engine.aclose()
     ends = Counter((run, step) for _, run, step, _, _ in logged(tmp_path, "end"))
     assert ends == Counter([*((run, str(step)) for run in HELD for step in range(3)), ("after", "0")]), "each step once"
     assert {line[1] for line in logged(tmp_path, "begin") if line[2] == "1" and line[3] not in (cut, killed)} >= taken

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from anycowork.engine.dbos_engine import DbosEngine
 from support.engine_processes import HUNG_SECONDS, TIMEOUT, logged, until, worker
+from support.engine_sessions import EngineSession, engine_session
 from support.postgres import PostgresCluster
 from support.postgres_process import PostgresProcess, own_postgres
 from support.spec import proves
@@ -20,25 +20,22 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def submitter(postgres: PostgresCluster) -> AsyncIterator[tuple[DbosEngine, str]]:
+async def submitter(postgres: PostgresCluster) -> AsyncIterator[tuple[EngineSession, str]]:
     """A process that takes no runs itself, as a server can; and the database."""
     url = await asyncio.to_thread(postgres.new_database)
-    engine = DbosEngine(url, name="server", takes_runs=False, poll_seconds=0.1, hung_seconds=HUNG_SECONDS)
-    engine.register("steps", _never)
-    await engine.start()
-    yield engine, url
-    await engine.aclose()
+    async with engine_session(url, {"steps": _never}, name="server", hung_seconds=HUNG_SECONDS) as session:
+        yield session, url
 
 
 async def _never(segment: object) -> dict[str, object]:
     raise AssertionError("the server takes no runs")
 
 
-@proves("JOB-6/2", "JOB-7")
+@proves("JOB-6/2", "JOB-7/4")
 async def test_killed_workers_runs_are_taken_over_and_no_finished_step_runs_twice(
-    submitter: tuple[DbosEngine, str], tmp_path: Path
+    submitter: tuple[EngineSession, str], tmp_path: Path
 ) -> None:
-    engine, url = submitter
+    (session, url), engine = submitter, submitter[0].engine
     (tmp_path / "hold-k0-2").touch()  # the first run stays in its third step
     with ExitStack() as stack:
         processes = {name: stack.enter_context(worker(url, name, tmp_path)) for name in ("a", "b", "c")}
@@ -53,7 +50,7 @@ async def test_killed_workers_runs_are_taken_over_and_no_finished_step_runs_twic
         (tmp_path / "hold-k0-2").unlink()
         async with asyncio.timeout(TIMEOUT):
             results = [await engine.result(f"k{n}") for n in range(6)]
-            assert {worker.name for worker in await engine.workers()} == {"server", "a", "b", "c"} - {holder}
+            assert await session.workers() == {"a", "b", "c"} - {holder}
     assert results[0]["attempt"] == 2 and results[0]["worker"] != holder
     ends = Counter((run, step) for _, run, step, _, _ in logged(tmp_path, "end"))
     assert ends == Counter((f"k{n}", str(step)) for n in range(6) for step in range(5)), "each step once"
@@ -69,11 +66,11 @@ def _before_kill(folder: Path, holder: str) -> set[tuple[str, str, str]]:
     return {("end", run, step) for _, run, step, name, _ in logged(folder, "end") if name == holder}
 
 
-@proves("JOB-7")
+@proves("JOB-7/4")
 async def test_stopped_worker_is_replaced_and_fenced_when_it_comes_back(
-    submitter: tuple[DbosEngine, str], tmp_path: Path
+    submitter: tuple[EngineSession, str], tmp_path: Path
 ) -> None:
-    engine, url = submitter
+    engine, url = submitter[0].engine, submitter[1]
     (tmp_path / "hold-s0-0").touch()
     with ExitStack() as stack:
         processes = {name: stack.enter_context(worker(url, name, tmp_path)) for name in ("d", "e")}
@@ -98,9 +95,9 @@ async def test_stopped_worker_is_replaced_and_fenced_when_it_comes_back(
 
 
 async def test_worker_that_is_told_to_leave_hands_its_runs_back(
-    submitter: tuple[DbosEngine, str], tmp_path: Path
+    submitter: tuple[EngineSession, str], tmp_path: Path
 ) -> None:
-    engine, url = submitter
+    (session, url), engine = submitter, submitter[0].engine
     (tmp_path / "hold-l0-0").touch()
     with ExitStack() as stack:
         leaver = stack.enter_context(worker(url, "f", tmp_path))
@@ -110,7 +107,7 @@ async def test_worker_that_is_told_to_leave_hands_its_runs_back(
         leaver.terminate()
         assert leaver.wait(TIMEOUT) == 0
         assert [line[3] for line in logged(tmp_path, "lost", "l0")] == ["f"]
-        assert "f" not in {each.name for each in await engine.workers()}
+        assert "f" not in await session.workers()
         stack.enter_context(worker(url, "g", tmp_path))
         (tmp_path / "hold-l0-0").unlink()
         async with asyncio.timeout(TIMEOUT):
@@ -136,5 +133,5 @@ async def test_database_that_restarts_stops_no_run_for_good(tmp_path: Path) -> N
 def _submit(server: PostgresProcess, url: str, key: str) -> None:
     """As a server does that died right after its first write: the workers find what the queue does not know."""
     database = url.split("@/")[1].split("?")[0]
-    insert = f"INSERT INTO anycowork_engine.runs (run_id, kind, payload) VALUES ('{key}', 'steps', '{{\"steps\": 1}}')"
+    insert = f"INSERT INTO engine_runs (run_id, kind, payload) VALUES ('{key}', 'steps', '{{\"steps\": 1}}')"
     server.run(insert, database)

@@ -34,7 +34,7 @@ async def until_answers(client: Caller, chat: LiveChat) -> None:
                 await asyncio.sleep(0.05)
 
 
-@proves("JOB-7")
+@proves("JOB-7/4")
 @pytest.mark.timeout(180)
 async def test_stopped_server_that_goes_on_writes_nothing_says_so_and_joins_again(
     tmp_path: Path, database_url: str, fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch

@@ -18,7 +18,7 @@ from support.spec import proves
 __all__ = ["database_url"]
 
 
-@proves("JOB-6/1", "JOB-7")
+@proves("JOB-6/1", "JOB-7/4")
 async def test_job_of_a_killed_server_is_finished_by_another_one(
     tmp_path: Path, database_url: str, fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,7 @@ def own_cluster() -> Iterator[PostgresProcess]:
         yield postgres
 
 
-@proves("JOB-6/1", "JOB-6/2", "JOB-7")
+@proves("JOB-6/1", "JOB-6/2", "JOB-7/4")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("round_", range(max(1, ROUNDS)))
 async def test_jobs_survive_kills_of_server_worker_and_database_at_random_moments(
@@ -47,7 +47,7 @@ async def test_jobs_survive_kills_of_server_worker_and_database_at_random_moment
                 await processes.check(client, chat, job)
 
 
-@proves("JOB-6/1", "JOB-6/2", "JOB-7")
+@proves("JOB-6/1", "JOB-6/2", "JOB-7/4")
 @pytest.mark.timeout(3600 if ROUNDS else 600)
 async def test_jobs_survive_a_kill_at_every_record_of_the_process_that_writes_and_of_the_database(
     fork_server: ForkServer, own_cluster: PostgresProcess, tmp_path: Path

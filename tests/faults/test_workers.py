@@ -15,7 +15,7 @@ from support.jobs import approved, plan, report, until, writing
 from support.live_server import LiveChat, LiveServer, live_server
 from support.network_namespaces import HUB_ADDRESS, machines, namespaces_missing
 from support.postgres import database_url
-from support.postgres_process import own_postgres
+from support.postgres_process import PostgresProcess, own_postgres
 from support.scripted_model import Answer, Body, Reply, call, serve_in_thread
 from support.spec import proves
 from support.workers import until_workers, worker_process
@@ -80,7 +80,20 @@ async def check(server: LiveServer, name: str, chat: LiveChat, job_id: str, *, l
         assert (server.workspace / f"{task}.txt").read_text() == f"{task}\n"
 
 
-@proves("JOB-6/1", "JOB-7")
+RUNS = """
+SELECT r.run_id || ' ' || r.owner || ' ' || r.epoch FROM engine_runs r
+JOIN dbos.workflow_status w ON w.workflow_uuid = r.run_id || ':' || r.segment AND w.executor_id = r.owner
+WHERE r.state = 'active' AND w.status = 'PENDING'
+"""
+
+
+def runs_of(postgres: PostgresProcess, url: str) -> dict[tuple[str, str], int]:
+    """The epoch of each job's run and its worker, where our table and DBOS's queue agree that this worker has it."""
+    lines = [line.split() for line in postgres.run(RUNS, url.rsplit("/", 1)[1]).splitlines()]
+    return {(job, owner): int(epoch) for job, owner, epoch in lines}
+
+
+@proves("JOB-6/1", "JOB-7/2", "JOB-7/3", "JOB-7/4")
 @pytest.mark.timeout(400)  # three processes start, and each waits for what others notice
 @pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 async def test_jobs_of_workers_that_were_killed_and_cut_off_are_finished_by_another(tmp_path: Path) -> None:
@@ -102,6 +115,10 @@ async def test_jobs_of_workers_that_were_killed_and_cut_off_are_finished_by_anot
             found = await until_workers(server, lambda found: all(len(worker["jobs"]) == 1 for worker in found))
             machine_of = {process.pid: name for name, process in processes.items()}
             job_of = {machine_of[worker["pid"]]: worker["jobs"][0] for worker in found}
+            async with asyncio.timeout(30):
+                while not {(worker["jobs"][0], worker["id"]) for worker in found} <= set(runs_of(postgres, url)):
+                    await asyncio.sleep(0.1)  # until DBOS has given each job to its worker
+            before = runs_of(postgres, url)
             killed, cut = "a", "b"
             processes[killed].kill()
             network.cut_off(cut)
@@ -111,6 +128,10 @@ async def test_jobs_of_workers_that_were_killed_and_cut_off_are_finished_by_anot
             model.hold.set()
             for name, (chat, job_id) in jobs.items():
                 await check(server, name, chat, job_id, least_attempts=2 if job_id in lost else 1)
+            epochs = postgres.run("SELECT run_id || ' ' || epoch FROM engine_runs", url.rsplit("/", 1)[1]).split()
+            epoch_of = dict(zip(epochs[::2], map(int, epochs[1::2]), strict=True))
+            taken_over = [epoch_of[job] > epoch for (job, _), epoch in before.items() if job in lost]
+            assert taken_over == [True, True], "the engine gave them to another worker"
             network.connect(cut)
             back = await until_workers(server, lambda found: len(found) == 2)
             assert {worker["pid"] for worker in back} == {processes[name].pid for name in ("b", "c")}
@@ -122,7 +143,7 @@ async def test_jobs_of_workers_that_were_killed_and_cut_off_are_finished_by_anot
             assert await asyncio.to_thread(processes["b"].wait, 60) == 0, "it leaves cleanly"
 
 
-@proves("JOB-7")
+@proves("JOB-7/4")
 @pytest.mark.timeout(400)  # it is taken for hung after eight seconds, and starts twice
 async def test_stopped_worker_loses_its_job_and_does_nothing_more_of_it_when_it_goes_on(
     tmp_path: Path, database_url: str

@@ -1,4 +1,5 @@
 """A worker process for tests of the engine: each step of a run appends to a log, and is kept as done in a folder, as a journal would.
+A worker that loses its session joins again as a new one, as `anycowork worker` does.
 
 python -m support.engine_worker URL NAME FOLDER HUNG_SECONDS
 """
@@ -10,8 +11,11 @@ import sys
 from pathlib import Path
 
 from anycowork.domain.engine import Park, RunSegment
+from anycowork.domain.errors import StorageFault
 from anycowork.domain.messages import Json
-from anycowork.engine.dbos_engine import DbosEngine
+from support.engine_sessions import engine_session
+
+MOST_RUNS = 4
 
 
 class LoggedSteps:
@@ -46,14 +50,21 @@ class LoggedSteps:
 
 
 async def work(url: str, name: str, folder: Path, hung_seconds: float) -> None:
-    engine = DbosEngine(url, name=name, poll_seconds=0.1, hung_seconds=hung_seconds)
-    engine.register("steps", LoggedSteps(folder, name).run)
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    await engine.start()
-    (folder / f"ready-{name}").touch()
-    await stop.wait()
-    await engine.aclose(grace=0.0)
+    handlers = {"steps": LoggedSteps(folder, name).run}
+    while not stop.is_set():
+        try:
+            async with engine_session(
+                url, handlers, name=name, most_runs=MOST_RUNS, hung_seconds=hung_seconds
+            ) as session:
+                (folder / f"ready-{name}").touch()
+                ends = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(session.lost.wait())]
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                for end in ends:
+                    end.cancel()
+        except StorageFault:
+            await asyncio.sleep(0.2)  # until the database is back
 
 
 if __name__ == "__main__":

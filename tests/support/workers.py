@@ -26,7 +26,7 @@ class LiveWorker:
 async def live_worker(
     folder: Path, database_url: str, *, replies: Iterable[Script] = (), jobs: int = 4, **settings: Any
 ) -> AsyncIterator[LiveWorker]:
-    """`folder` holds its data folder."""
+    """`folder` holds its data folder. It has joined when this yields."""
     folder.mkdir(exist_ok=True)
     async with ScriptedModel(replies) as model:
         given = Settings(
@@ -39,6 +39,9 @@ async def live_worker(
         )
         given.data_dir.mkdir(mode=0o700, exist_ok=True)
         async with start_services(given, token=TOKEN, worker_jobs=jobs) as services:
+            assert services.job_engine is not None
+            async with asyncio.timeout(120):
+                await services.job_engine.started.wait()
             yield LiveWorker(services, model)
 
 

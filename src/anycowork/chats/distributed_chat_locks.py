@@ -13,14 +13,14 @@ RETRY_SECONDS = 0.05
 log = logging.getLogger(__name__)
 
 
-class ChatOwnership(Protocol):
+class ChatClaims(Protocol):
     """Decides whether this server may take a chat over whose server died."""
 
     def claiming(self, chat_id: str) -> AbstractAsyncContextManager[bool]:
         """Yield whether this server has the chat now: False while a living server works in it, this one too."""
 
 
-class SingleServerOwnership:
+class SingleServerClaims:
     """Claims every chat: no other server uses the store."""
 
     @asynccontextmanager
@@ -38,7 +38,7 @@ class ServerPeers(Protocol):
 
 
 class DistributedChatLocks:
-    """Implements `ChatLocks` and `ChatOwnership`. `refresh` reads a chat again that this server takes; `flush` makes shown text durable
+    """Implements `ChatLocks` and `ChatClaims`. `refresh` reads a chat again that this server takes; `flush` makes shown text durable
     before it gives one back; `is_busy` tells whether a turn of the chat runs here."""
 
     def __init__(
@@ -57,6 +57,7 @@ class DistributedChatLocks:
         self._wait_seconds = wait_seconds
         self.is_due: Callable[[str], bool] = lambda chat_id: False
         """Tells whether a job of the chat goes on at once: then the chat stays here."""
+        self.on_given_back: Callable[[str], None] = lambda chat_id: None
         self._local: dict[str, asyncio.Lock] = {}
 
     @asynccontextmanager
@@ -122,3 +123,4 @@ class DistributedChatLocks:
             await self._peers.release(chat_id)
         except StorageFault as error:
             log.warning("chat %s: the lock ended with its session: %s", chat_id, error.message)
+        self.on_given_back(chat_id)

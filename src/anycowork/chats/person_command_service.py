@@ -152,15 +152,16 @@ class PersonCommandService:
             begun.set_exception(error)
 
     async def _run_and_record(self, running: _RunningCommand, workspace: Workspace, epoch: int) -> None:
-        kept, not_kept = await self._keep(workspace)
+        kept, not_kept = None, None
         try:
+            kept, not_kept = await self._keep(workspace)
             result = await self._shell.run(
                 workspace,
                 running.command,
                 on_output=lambda text: self._show(running, text),
                 is_stopped=lambda: running.stopped,
             )
-        except ToolFault as fault:
+        except (ToolFault, Conflict) as fault:
             result = CommandResult(CommandEnd.NOT_STARTED, None, fault.message, 0.0)
         finally:
             if running.timer is not None:
@@ -168,6 +169,7 @@ class PersonCommandService:
         await self._record_end(running, result, kept, not_kept, workspace, epoch)
 
     async def _keep(self, workspace: Workspace) -> tuple[WorkspaceState | None, str | None]:
+        """Raises: Conflict if the tasks of a job stand in the way."""
         try:
             return await self._snapshots.keep_workspace(workspace), None
         except NotKept as error:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from anycowork.agent.loop import Agent
 from anycowork.agent.turn_context import TurnContext
-from anycowork.chats.chat_writer import TurnEngine
-from anycowork.chats.distributed_chat_locks import ChatOwnership
+from anycowork.chats.chat_coordinator import TurnEngine
+from anycowork.chats.distributed_chat_locks import ChatClaims
 from anycowork.chats.lookup import progress_of, require_chat
 from anycowork.chats.turn_recovery import TurnRecovery, Unfinished
 from anycowork.domain.chats import EndReason, Turn, TurnState
@@ -220,16 +220,21 @@ async def settle_after_crash(
     store: Store,
     recovery: TurnRecovery,
     scheduler: TurnEngine,
-    claims: ChatOwnership,
+    claims: ChatClaims,
     takes: Callable[[Turn], Awaitable[bool]] | None = None,
+    *,
+    chat_id: str | None = None,
 ) -> list[str]:
-    """End the running turns of servers that died as interrupted, resume answered ones, leave parked ones parked.
+    """End the running turns of servers that died as interrupted, resume answered ones, leave parked ones parked; only those of the chat
+    if one is named.
 
     Returns the chats whose turns were ended. A chat that a living server holds is left to it, and a turn that this process does not take.
     """
     ended: list[str] = []
     running, due = await store.turns_in(TurnState.RUNNING), await store.turns_in(TurnState.DUE)
     for turn in (*running, *due):
+        if chat_id is not None and turn.chat_id != chat_id:
+            continue
         if takes is not None and not await takes(turn):
             continue
         async with claims.claiming(turn.chat_id) as claimed:

@@ -146,13 +146,13 @@ class PackedSnapshots:
 
     async def keep_workspace(self, workspace: Workspace) -> KeptWorkspace:
         folder = _folder(workspace)
+        await self._layers.hold_all(folder.root)  # also if it is too large to be kept for undo
         found, unkept, size = await self._threads().run(lambda: measure(folder, self._unkept_folders))
         await self._quota.free_space(size)
         try:
             kept = await self._threads().run(lambda: self._contents.keep_workspace(folder, found, unkept, size))
         except (QuotaExceeded, ToolFault, OSError):
             raise NotKept("The workspace could not be kept before the command: there is no space for it.") from None
-        await self._layers.hold_all(folder.root)
         return kept
 
     async def change_since(

@@ -4,7 +4,7 @@ Only JSON crosses the port. What a run has done stands in the journal: an engine
 `tests/contract/test_engines.py` holds every engine to it.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import field
 from enum import StrEnum
 from typing import Protocol
@@ -22,6 +22,10 @@ class RunState(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
+
+    @property
+    def over(self) -> bool:
+        return self not in (RunState.ACTIVE, RunState.PARKED)
 
 
 @value
@@ -51,16 +55,12 @@ SegmentHandler = Callable[[RunSegment], Awaitable[Json | Park]]
 
 
 @value
-class WorkerInfo:
-    """A process that runs segments, or could. `runs` are the ids of those that it runs now."""
+class RunPosition:
+    """Where a run is: `segment` is the number of the newest one, `owner` the process that runs it now."""
 
-    id: str
-    name: str
-    host: str
-    pid: int
-    joined_at: str
-    takes_runs: bool
-    runs: tuple[str, ...] = ()
+    state: RunState
+    segment: int
+    owner: str | None = None
 
 
 class RunFailed(AnyCoworkError):
@@ -101,6 +101,9 @@ class Engine(Protocol):
         Raises: NotFound, RunOver, Invalid, StorageFault.
         """
 
+    async def restart(self, key: str) -> None:
+        """Begin the next segment of a run that is over; harmless while it is not. Raises: NotFound, StorageFault."""
+
     async def cancel(self, key: str, *, timeout: float) -> None:
         """End the run: its handler is cancelled, wherever it runs. Returns when it has ended, or its worker is gone; harmless when over.
 
@@ -113,8 +116,8 @@ class Engine(Protocol):
     async def result(self, key: str) -> Json:
         """Wait for the run's result. Raises: RunFailed, RunCancelled, NotFound."""
 
-    async def workers(self) -> Sequence[WorkerInfo]:
-        """Return the processes that use this engine, oldest first."""
+    async def find(self, key: str) -> RunPosition | None:
+        """Return where the run is; None if there is no such run. Raises: StorageFault."""
 
     async def aclose(self, *, grace: float = 0.0) -> None:
         """Take no more runs; give those in progress `grace` seconds, then cancel their handlers and hand the runs back."""

@@ -364,7 +364,8 @@ class TaskWorkspaces(Protocol):
 class LayerVersions(Protocol):
     """Keeps what the running tasks of jobs see of a workspace, before it changes. Only used by the holder of the workspace's lease.
 
-    A layer that cannot keep it shows the new version: nobody's work waits for that, and merging compares with what the task had read.
+    Layers of other processes on the same database are kept too. One that cannot keep it shows the new version: nobody's work waits for
+    that, and merging compares with what the task had read.
     """
 
     async def hold(self, root: str, paths: Sequence[str], gone: Collection[str]) -> None:
@@ -372,7 +373,7 @@ class LayerVersions(Protocol):
         of entry."""
 
     async def hold_all(self, root: str) -> None:
-        """Keep everything that is there, unless it is too much: for a command that nobody can foresee."""
+        """Keep everything that is there: for a command that nobody can foresee. Raises: Conflict if it is too much, or a task is busy."""
 
     async def hide(self, root: str, new: Sequence[str]) -> None:
         """Keep tasks from seeing what came to these paths just now."""

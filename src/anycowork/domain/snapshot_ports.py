@@ -81,7 +81,7 @@ class Snapshots(Protocol):
     async def keep_workspace(self, workspace: Workspace) -> WorkspaceState:
         """Keep everything in the workspace before a command of a person; the lease must be held until `change_since`.
 
-        Raises: NotKept if it is too large.
+        Raises: NotKept if it is too large; Conflict if the tasks of a job cannot keep what they see of it, so that nothing may be changed.
         """
 
     async def change_since(

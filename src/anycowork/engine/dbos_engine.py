@@ -1,13 +1,13 @@
 """The engine of many machines: DBOS Transact on PostgreSQL hands out segments, and this adds what it lacks.
 
 That is: takeover of a dead worker's runs, an end to handlers whose run was cancelled or taken over, and waiting for a signal without
-holding anything in memory. Segments run on the event loop of the process, not on DBOS's threads.
+holding anything in memory. Segments run on the event loop of the process, not on DBOS's threads. Which processes live is known from the
+session that holds their locks; a process that loses it ends, engine and all.
 """
 
 import asyncio
 import logging
-import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError as ThreadCancelled
 from contextlib import suppress
 
@@ -16,73 +16,90 @@ from anycowork.domain.engine import (
     RunCancelled,
     RunFailed,
     RunOver,
+    RunPosition,
     RunSegment,
     RunState,
     SegmentHandler,
-    WorkerInfo,
     require_json,
 )
 from anycowork.domain.errors import AnyCoworkError, Invalid, NotFound, StorageFault
 from anycowork.domain.messages import Json
 from anycowork.engine.dbos_runtime import QUEUE, DbosRuntime, LostSegment, workflow_id
-from anycowork.engine.liveness import HUNG_SECONDS, Liveness
-from anycowork.engine.reconnecting_connection import ReconnectingConnection
-from anycowork.engine.run_table import RunTable
+from anycowork.engine.run_table import DatabaseSession, RunTable
 
 log = logging.getLogger(__name__)
-POLL_SECONDS = 0.25
-ANSWER_SECONDS = 2.5
-"""Shorter than the database's own patience with a silent connection: a worker that is cut off stops before another takes over."""
-
+POLL_SECONDS = 0.5
 KEPT_DAYS = 7
-_REAP_EVERY, _TIDY_EVERY = 4, 14_400  # in polls: a second, an hour
-_OVER = (RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED)
+_TIDY_EVERY = 7_200  # in polls: an hour
 
 
 class DbosEngine:
-    """Implements the `Engine` port. `name` is what people see; a worker that does not take runs only submits and waits."""
+    """Implements the `Engine` port. `most_runs` is how many runs this process takes at the same time; without it, it only submits and
+    waits, and never loads DBOS: what it submits is queued by the processes that do. `schema` is the database's current one. `announce`
+    puts this process among the living."""
 
     def __init__(
         self,
         url: str,
+        session: DatabaseSession,
         *,
-        name: str,
-        takes_runs: bool = True,
+        schema: str = "public",
+        session_name: str = "anycowork",
+        most_runs: int | None = None,
+        announce: Callable[[], Awaitable[None]],
         poll_seconds: float = POLL_SECONDS,
-        hung_seconds: float = HUNG_SECONDS,
     ) -> None:
-        self.worker_id = f"{name}-{secrets.token_hex(6)}"
+        self.worker_id = session.server_id
+        self._most_runs = most_runs or 0
+        self._announce = announce
         self._poll_seconds = poll_seconds
-        self._runs = RunTable(link := ReconnectingConnection(url, timeout=ANSWER_SECONDS * 4))
-        self._held = ReconnectingConnection(url, timeout=ANSWER_SECONDS)
-        self._links = (link, self._held)
-        self._liveness = Liveness(
-            self._held, worker_id=self.worker_id, name=name, takes_runs=takes_runs, hung_seconds=hung_seconds
-        )
-        self._runtime = DbosRuntime(
-            url, executor_id=self.worker_id, takes_runs=takes_runs, polling_seconds=poll_seconds
+        dbos_schema = "dbos" if schema == "public" else f"{schema}_dbos"
+        self._runs = RunTable(session, dbos_schema)
+        self._runtime = (
+            DbosRuntime(
+                url,
+                executor_id=self.worker_id,
+                schema=dbos_schema,
+                session_name=session_name,
+                most_runs=0,
+                polling_seconds=poll_seconds,
+            )
+            if most_runs is not None
+            else None
         )
         self._handlers: dict[str, SegmentHandler] = {}
         self._active: dict[str, tuple[RunSegment, asyncio.Task[Json | Park]]] = {}
+        self._taken: set[str] = set()  # what DBOS gave to this process, as it names it
         self._waiting: dict[str, asyncio.Event] = {}
         self._watch: asyncio.Task[None] | None = None
-        self._launched = self._closing = self._lost = False
+        self._launch: asyncio.Future[None] | None = None
+        self._launched = self._closing = False
+        self.started = asyncio.Event()
 
     def register(self, kind: str, handler: SegmentHandler) -> None:
         self._handlers[kind] = handler
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
-        await asyncio.to_thread(self._runtime.load)
-        await self._runs.create_schema()
-        await self._liveness.join()
-        self._watch = self._loop.create_task(self._keep_watch())  # from now on others expect signs of life
+        if self._runtime is None:
+            await self._announce()
+            return
+        self._launch = asyncio.ensure_future(asyncio.to_thread(self._runtime.launch, self._run_segment))
         try:
-            await asyncio.to_thread(self._runtime.launch, self._run_segment)
-            self._launched = True
+            await asyncio.shield(self._launch)  # a thread cannot be cancelled: `aclose` waits for it
         except Exception as error:  # the driver's own errors, of several libraries
-            await self.aclose()
             raise StorageFault(f"The job engine could not start on the database: {error}") from error
+        await self._announce()
+        # Not before: what a process takes that is not among the living is taken over.
+        self._runtime.most_runs = self._most_runs
+        self._launched = True
+        self._watch = self._loop.create_task(self._keep_watch())
+        self.started.set()
+
+    def take_no_more(self) -> None:
+        """Take no new segments; those in progress go on."""
+        if self._runtime is not None:
+            self._runtime.most_runs = 0
 
     async def submit(self, kind: str, payload: Json, *, key: str) -> None:
         text = require_json(payload)
@@ -96,15 +113,20 @@ class DbosEngine:
         outcome = await self._runs.outcome(key)
         if outcome is None:
             raise NotFound("run", key)
-        if outcome.state in _OVER:
+        if outcome.state.over:
             raise RunOver(f"Run '{key}' has ended.")
         await self._runs.add_signal(key, name, text, dedup)
         await self._go_on(key)
 
-    async def cancel(self, key: str, *, timeout: float) -> None:
-        number = await self._runs.cancel(key)
+    async def restart(self, key: str) -> None:
+        number = await self._runs.restart(key)
         if number is not None:
-            await asyncio.to_thread(self._runtime.cancel, key, number)
+            await self._enqueue(key, number)
+        elif await self._runs.outcome(key) is None:
+            raise NotFound("run", key)
+
+    async def cancel(self, key: str, *, timeout: float) -> None:
+        await self._runs.cancel(key)
         async with asyncio.timeout(timeout):
             while (row := (await self._runs.rows([key])).get(key)) and row.owner is not None:
                 if row.owner == self.worker_id and key in self._active:
@@ -116,7 +138,7 @@ class DbosEngine:
             row = (await self._runs.rows([key])).get(key)
             if row is None:
                 raise NotFound("run", key)
-            if row.state in _OVER or (row.state is RunState.PARKED and row.segment >= after):
+            if row.state.over or (row.state is RunState.PARKED and row.segment >= after):
                 return row.state
             await self._changed(key)
 
@@ -134,28 +156,23 @@ class DbosEngine:
                 return outcome.result or {}
             await self._changed(key)
 
-    async def workers(self) -> Sequence[WorkerInfo]:
-        return await self._runs.workers()
+    async def find(self, key: str) -> RunPosition | None:
+        return await self._runs.position(key)
 
     async def aclose(self, *, grace: float = 0.0) -> None:
+        """What was in progress is queued again by the others, as soon as this process's session has ended."""
         self._closing = True
-        if self._watch is None:
-            return
+        self.take_no_more()
         if grace > 0 and self._active:
             await asyncio.wait([task for _, task in self._active.values()], timeout=grace)
         await self._cancel_all()
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.wait([self._watch])
         self._launched = False
-        await asyncio.to_thread(self._runtime.destroy)  # first, or it would claim again what is given back
-        with suppress(StorageFault):
-            await self._liveness.leave()
-            await self._runs.queue_again(QUEUE, self.worker_id)
-        self._watch.cancel()
-        await asyncio.wait([self._watch])
-        await self._close_links()
-
-    async def _close_links(self) -> None:
-        for link in self._links:
-            await link.aclose()
+        if self._runtime is not None and self._launch is not None:
+            await asyncio.wait([self._launch])
+            await asyncio.to_thread(self._runtime.destroy)
 
     # --- segments
 
@@ -167,18 +184,24 @@ class DbosEngine:
             raise LostSegment(run_id) from None
 
     async def _segment(self, run_id: str, number: int) -> None:
-        if self._closing or self._lost:
+        if self._closing:
             raise asyncio.CancelledError
-        segment = await self._runs.pick_up(run_id, number, self.worker_id)
-        if segment is None:
-            return
+        self._taken.add(taken := workflow_id(run_id, number))
+        try:
+            segment = await self._runs.pick_up(run_id, number, self.worker_id)
+            if segment is not None:
+                await self._run(segment)
+        finally:
+            self._taken.discard(taken)
+
+    async def _run(self, segment: RunSegment) -> None:
         task = self._loop.create_task(self._handle(segment))
-        self._active[run_id] = (segment, task)
+        self._active[segment.run_id] = (segment, task)
         try:
             await asyncio.wait([task])
         finally:
-            if self._active.get(run_id, (None, None))[1] is task:
-                del self._active[run_id]
+            if self._active.get(segment.run_id, (None, None))[1] is task:
+                del self._active[segment.run_id]
         await self._record(segment, task)
 
     async def _handle(self, segment: RunSegment) -> Json | Park:
@@ -222,6 +245,8 @@ class DbosEngine:
             await self._enqueue(key, number)
 
     async def _enqueue(self, key: str, number: int) -> None:
+        if self._runtime is None or not self._launched:
+            return  # the others find it, see `_queue_missing`
         try:
             await asyncio.to_thread(self._runtime.enqueue, key, number)
         except Exception as error:  # the driver's own errors, of several libraries
@@ -249,46 +274,26 @@ class DbosEngine:
             await asyncio.sleep(self._poll_seconds)
             polls += 1
             try:
-                if self._lost or not (await self._liveness.beat() or self._closing):
-                    await self._come_back()
                 await self._end_lost_handlers()
-                if self._launched and polls % _REAP_EVERY == 0:
-                    await self._take_over()
-                    await self._queue_missing()
-                if self._launched and polls % _TIDY_EVERY == 0:
+                await self._queue_missing()
+                await self._queue_again()
+                if polls % _TIDY_EVERY == 0:
                     await self._forget_old()
             except StorageFault as fault:
-                if not self._lost:
-                    log.error("the database is out of reach; handlers are stopped: %s", fault.message)
-                self._lost = True
-                await self._cancel_all()
+                log.warning("the job engine cannot reach the database: %s", fault.message)
             except Exception:  # the watch must go on, whatever one poll met
                 log.exception("the job engine's watch failed once")
 
-    async def _come_back(self) -> None:
-        """Others may have taken our runs by now, so no handler goes on. What nobody took is found by `_queue_missing`."""
-        self._lost = True
-        await self._cancel_all()
-        await self._liveness.join()
-        self._lost = False
-        log.warning("worker %s is back", self.worker_id)
-
     async def _end_lost_handlers(self) -> None:
-        if not self._active:
-            return
-        rows = await self._runs.rows(list(self._active))
-        for run_id, (segment, task) in list(self._active.items()):
+        asked = dict(self._active)  # what begins while the rows are read is not among them
+        rows = await self._runs.rows(list(asked)) if asked else {}
+        for run_id, (segment, task) in asked.items():
             row = rows.get(run_id)
             if row is None or row.state is not RunState.ACTIVE or row.epoch != segment.epoch:
                 task.cancel()
 
-    async def _take_over(self) -> None:
-        for dead in await self._liveness.find_dead():
-            log.warning("worker %s is gone: its runs are queued again", dead)
-            await self._liveness.bury(dead)
-
     async def _queue_missing(self) -> None:
-        """Queues runs that the queue lost in a crash, and gives back those that it counts as ours although we let them go."""
+        """Queues what servers submitted, and what the queue lost in a crash."""
         for run_id, number, status in await self._runs.unqueued():
             if status is None:
                 await self._enqueue(run_id, number)
@@ -296,11 +301,15 @@ class DbosEngine:
                 await self._runs.fail(
                     run_id, number, ("engine_fault", f"The queue ended the segment ({status.lower()}).")
                 )
-        at_work = [workflow_id(run_id, segment.number) for run_id, (segment, _) in self._active.items()]
-        await self._runs.queue_again(QUEUE, self.worker_id, at_work)
+
+    async def _queue_again(self) -> None:
+        """Takes over the runs of dead workers, and gives back what the queue counts as ours although we let it go."""
+        for left in await self._runs.queue_again(QUEUE, self.worker_id, tuple(self._taken)):
+            log.warning("segment %s is queued again: nobody works on it", left)
 
     async def _forget_old(self) -> None:
         for run_id, segments in await self._runs.forget_old(KEPT_DAYS):
+            assert self._runtime is not None
             await asyncio.to_thread(self._runtime.forget, run_id, segments)
 
     async def _cancel_all(self) -> None:

@@ -6,17 +6,19 @@ here; it is refused for stored rows too.
 
 from collections.abc import Callable
 from typing import Any, cast
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import msgspec
-
-from anycowork.engine.reconnecting_connection import keepalive_options
 
 APPLICATION_VERSION = "anycowork-segments-1"
 """Our own: the default changes with every release of the program or of DBOS, and runs of the old one would never be taken up."""
 
 QUEUE = "anycowork_segments"
 WORKFLOW = "anycowork_segment"
-RUNS_PER_WORKER = 4
+# Two seconds of silence, then two questions a second apart: the database lets go of a worker that was cut off after about four seconds.
+_KEEPALIVE = {"idle": 2, "interval": 1, "count": 2}
+_USER_TIMEOUT_MS = 4000
+CONNECT_SECONDS = 5
 SegmentRunner = Callable[[str, int], None]
 
 
@@ -29,19 +31,18 @@ class LostSegment(BaseException):
 
 
 class DbosRuntime:
-    """The process's only instance of DBOS. Every method blocks."""
+    """The process's only instance of DBOS. Every method blocks. `session_name` is how PostgreSQL lists its sessions: they are ended with
+    the others of a process that hangs. `most_runs` may be lowered at any time."""
 
-    def __init__(self, url: str, *, executor_id: str, takes_runs: bool, polling_seconds: float) -> None:
+    def __init__(
+        self, url: str, *, executor_id: str, schema: str, session_name: str, most_runs: int, polling_seconds: float
+    ) -> None:
         self._url = url
         self._executor_id = executor_id
-        self._takes_runs = takes_runs
+        self._schema = schema
+        self._session_name = session_name
+        self.most_runs = most_runs
         self._polling_seconds = polling_seconds
-
-    def load(self) -> None:
-        """Import DBOS, which takes a while."""
-        import dbos
-
-        assert dbos.DBOS is not None
 
     def launch(self, run_segment: SegmentRunner) -> None:
         """Raises: whatever the database's driver raises."""
@@ -50,17 +51,18 @@ class DbosRuntime:
 
         # Stored rows name their serializer. Without this, they can name pickle.
         _serialization.DBOSDefaultSerializer = cast(dbos.Serializer, _NoPickle())
-        dbos.DBOS(
+        instance = dbos.DBOS(
             config={
                 "name": "anycowork",
-                "system_database_url": self._url,
+                "system_database_url": _libpq_url(self._url),
+                "dbos_system_schema": self._schema,
                 "application_version": APPLICATION_VERSION,
                 "executor_id": self._executor_id,
                 "serializer": cast(
                     dbos.Serializer, _JsonSerializer()
                 ),  # a base class of theirs would be imported with this module
                 "sys_db_pool_size": 4,
-                "db_engine_kwargs": {"connect_args": keepalive_options(), "pool_pre_ping": True},
+                "db_engine_kwargs": {"connect_args": _connect_options(self._session_name), "pool_pre_ping": True},
                 "use_listen_notify": False,
                 "notification_listener_polling_interval_sec": 0.2,
                 "scheduler_polling_interval_sec": 3600.0,
@@ -69,14 +71,22 @@ class DbosRuntime:
             }
         )
         dbos.DBOS.workflow(name=WORKFLOW)(_workflow(run_segment))
-        dbos.DBOS.listen_queues([QUEUE] if self._takes_runs else [])
+        dbos.DBOS.listen_queues([QUEUE])
         dbos.DBOS.launch()
-        dbos.DBOS.register_queue(
-            QUEUE,
-            worker_concurrency=RUNS_PER_WORKER,
-            polling_interval_sec=self._polling_seconds,
-            on_conflict="always_update",
-        )
+        self._keep_own_limit(instance._sys_db)
+        dbos.DBOS.register_queue(QUEUE, polling_interval_sec=self._polling_seconds, on_conflict="always_update")
+
+    def _keep_own_limit(self, system_database: Any) -> None:
+        """DBOS stores one limit for all workers and reads it before each look into the queue; here every worker has its own."""
+        read = system_database.get_queue
+
+        def with_own_limit(name: str, **options: Any) -> Any:
+            queue = read(name, **options)
+            if queue is not None and name == QUEUE:
+                queue._worker_concurrency = self.most_runs
+            return queue
+
+        system_database.get_queue = with_own_limit
 
     def enqueue(self, run_id: str, number: int) -> None:
         """Again is harmless: the id of a segment is used once."""
@@ -93,12 +103,6 @@ class DbosRuntime:
             number,
         )
 
-    def cancel(self, run_id: str, number: int) -> None:
-        """Keep a segment that has not been taken from being started."""
-        import dbos
-
-        dbos.DBOS.cancel_workflow(workflow_id(run_id, number))
-
     def forget(self, run_id: str, segments: int) -> None:
         import dbos
 
@@ -112,6 +116,29 @@ class DbosRuntime:
 
 def workflow_id(run_id: str, number: int) -> str:
     return f"{run_id}:{number}"
+
+
+def _libpq_url(url: str) -> str:
+    """Return the URL without the parameters that only the store's driver takes, as `search_path`."""
+    from psycopg import pq
+
+    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
+    parts = urlsplit(url)
+    query = urlencode([(name, text) for name, text in parse_qsl(parts.query) if name in known])
+    return f"postgresql://{parts.netloc}{parts.path}?{query}"
+
+
+def _connect_options(session_name: str) -> dict[str, Any]:
+    """Return libpq's connection options that make both sides probe a silent connection."""
+    probes = {f"keepalives_{name}": number for name, number in _KEEPALIVE.items()}
+    asked = " ".join(f"-c tcp_keepalives_{name}={number}" for name, number in _KEEPALIVE.items())
+    return {
+        **probes,
+        "application_name": session_name,
+        "tcp_user_timeout": _USER_TIMEOUT_MS,
+        "connect_timeout": CONNECT_SECONDS,
+        "options": f"{asked} -c tcp_user_timeout={_USER_TIMEOUT_MS}",
+    }
 
 
 def _workflow(run_segment: SegmentRunner) -> SegmentRunner:

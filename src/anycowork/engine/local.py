@@ -2,8 +2,6 @@
 
 import asyncio
 import logging
-import os
-import platform
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
@@ -12,10 +10,10 @@ from anycowork.domain.engine import (
     RunCancelled,
     RunFailed,
     RunOver,
+    RunPosition,
     RunSegment,
     RunState,
     SegmentHandler,
-    WorkerInfo,
     require_json,
 )
 from anycowork.domain.errors import AnyCoworkError, Invalid, NotFound
@@ -24,8 +22,9 @@ from anycowork.domain.messages import Json
 MOST_REMEMBERED = 1000
 """Runs that are over and still answer for their result."""
 
+OWNER = "local"
+
 log = logging.getLogger(__name__)
-_OVER = (RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED)
 
 
 @dataclass(slots=True, eq=False)
@@ -72,15 +71,23 @@ class InProcessEngine:
         run = self._require(key)
         if dedup in run.seen:
             return
-        if run.state in _OVER:
+        if run.state.over:
             raise RunOver(f"Run '{key}' has ended.")
         run.seen.add(dedup)
         run.signals.append((name, payload))
         self._go_on(key, run)
 
+    async def restart(self, key: str) -> None:
+        run = self._require(key)
+        if run.state.over and not self._closed:
+            self._over.pop(key, None)
+            run.result = run.error = None
+            run.number += 1
+            self._begin(key, run, None)
+
     async def cancel(self, key: str, *, timeout: float) -> None:
         run = self._runs.get(key)
-        if run is None or run.state in _OVER:
+        if run is None or run.state.over:
             return
         running = run.task
         self._end(key, run, RunState.CANCELLED)
@@ -97,7 +104,7 @@ class InProcessEngine:
 
     async def result(self, key: str) -> Json:
         run = self._require(key)
-        while run.state not in _OVER:
+        while not run.state.over:
             await self._change(run)
         if run.state is RunState.CANCELLED:
             raise RunCancelled(f"Run '{key}' was cancelled.")
@@ -106,9 +113,9 @@ class InProcessEngine:
             raise RunFailed(message, cause=cause)
         return run.result or {}
 
-    async def workers(self) -> list[WorkerInfo]:
-        active = tuple(key for key, run in self._runs.items() if run.state is RunState.ACTIVE)
-        return [WorkerInfo("local", "server", platform.node(), os.getpid(), "", takes_runs=True, runs=active)]
+    async def find(self, key: str) -> RunPosition | None:
+        run = self._runs.get(key)
+        return RunPosition(run.state, run.number, OWNER if run.state is RunState.ACTIVE else None) if run else None
 
     async def aclose(self, *, grace: float = 0.0) -> None:
         self._closed = True
@@ -166,7 +173,7 @@ class InProcessEngine:
             self._begin(key, run, found[1])
 
     def _end(self, key: str, run: _Run, state: RunState) -> None:
-        if run.state in _OVER:
+        if run.state.over:
             return
         run.state, run.task = state, None
         run.signals.clear()

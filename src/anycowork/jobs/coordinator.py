@@ -25,7 +25,7 @@ from anycowork.jobs.job_records import JobRecords
 from anycowork.jobs.job_state import JobState, JobStates
 from anycowork.jobs.job_writer import ChatTurns, JobWriter
 from anycowork.jobs.task_briefs import job_results, plain_response, replan_request
-from anycowork.jobs.task_commits import Merge
+from anycowork.jobs.task_commits import TaskMerge
 from anycowork.jobs.task_dispatcher import TaskDispatcher
 
 log = logging.getLogger(__name__)
@@ -77,14 +77,15 @@ class JobCoordinator:
         """The server ends: no turn is started any more."""
         self._closed = True
 
-    async def resume_all(self) -> None:
-        """At the server's start, when the turns of the last one are settled: every job goes on where it was."""
+    async def resume_all(self, *, wakes: bool = True) -> None:
+        """At the server's start, when the turns of the last one are settled: every job goes on where it was. Not in a worker (`wakes`):
+        the engine gives it jobs."""
         jobs = await self._store.jobs_in(*LIVE, JobStatus.AWAITING_COMMIT)
         needed = [job.workspace for job in jobs]
         for job in jobs:
             needed += [task.workspace for task in await self._store.tasks(job.id)]
         await self._isolated.keep_only(needed)
-        for chat_id in {job.chat_id for job in jobs if job.status in LIVE}:
+        for chat_id in {job.chat_id for job in jobs if wakes and job.status in LIVE}:
             self.wake(chat_id)
 
     def wake(self, chat_id: str) -> None:
@@ -96,15 +97,11 @@ class JobCoordinator:
             self._woken.add(chat_id)
             self._tasks.create_task(self._go_on(chat_id))
 
-    async def could_go_on(self, chat_id: str) -> bool:
-        """Tells whether this process takes on a job of the chat. Raises: StorageFault."""
-        jobs = await self._store.jobs_in(*LIVE, chat_id=chat_id)
-        return any([await self._placement.runs_here(job) for job in jobs])
-
-    @property
-    def woken(self) -> frozenset[str]:
-        """The chats whose jobs are about to go on."""
-        return frozenset(self._woken)
+    async def offer(self, chat_id: str) -> None:
+        """Has the jobs of the chat go on in the processes that they are left to. Raises: StorageFault."""
+        for job in await self._store.jobs_in(*LIVE, chat_id=chat_id):
+            if not await self._placement.runs_here(job):
+                await self._placement.leave(job)
 
     def is_woken(self, chat_id: str) -> bool:
         return chat_id in self._woken
@@ -161,7 +158,10 @@ class JobCoordinator:
     async def advance(self, job_id: str) -> None:
         """Takes the job one step on, unless another turn of its chat is under way: that turn's end comes here again."""
         job = await self._store.job(job_id, with_plan=False)
-        if job is None or self._closed or not await self._placement.runs_here(job):
+        if job is None or self._closed:
+            return
+        if not await self._placement.runs_here(job):
+            await self._placement.leave(job)
             return
         async with self._turns.exclusive(job.chat_id) as chat:
             self._woken.discard(chat.id)  # what happens from here on may need another step
@@ -283,7 +283,7 @@ class JobCoordinator:
         """The task with its changes committed, or failed; None if a person is asked about a conflict first."""
         outcome = await self._isolated.merge(job, chat, task)
         at = self._clock.now()
-        if not isinstance(outcome, Merge):
+        if not isinstance(outcome, TaskMerge):
             return after_failure(job, replace(task, result=None), outcome, at=at)
         if outcome.conflicts:
             await self._ask(job, *self._records.conflict_question(job, task, outcome.conflicts[0]))

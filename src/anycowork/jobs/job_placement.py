@@ -9,9 +9,15 @@ class JobPlacement(Protocol):
     async def runs_here(self, job: Job) -> bool:
         """Whether this process takes the job on. Raises: StorageFault."""
 
+    async def leave(self, job: Job) -> None:
+        """Has the job go on in another process. Raises: StorageFault."""
+
 
 class LocalPlacement:
     """Runs every job here: no other process could."""
 
     async def runs_here(self, job: Job) -> bool:
         return True
+
+    async def leave(self, job: Job) -> None:
+        return

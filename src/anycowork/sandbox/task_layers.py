@@ -34,14 +34,17 @@ class TaskLayers:
         async with AsyncExitStack() as leases:  # so that no half-made change of ours lies beneath the layer
             for each in dict.fromkeys((self._workspaces.open(root).origin, root)):
                 await leases.enter_async_context(self._workspaces.writing(each))
+            jail = await asyncio.to_thread(lambda: self._workspaces.open(root).jail)
             try:
-                return await run_uncancellable(lambda: self._lay(self._workspaces.open(root).jail))
+                async with self._workspaces.layers.making(jail.layers[0]):
+                    return await run_uncancellable(lambda: self._lay(jail))
             except LayersNotMounted as fault:
                 log.info("A task gets a private copy of its workspace. %s", fault.message)
         return await self._copies.create(root)
 
     async def remove(self, copy: str) -> None:
         await asyncio.to_thread(self._remove, copy)
+        await self._workspaces.layers.withdraw()
 
     async def has_commits(self, copy: str) -> bool:
         return await asyncio.to_thread(lambda: has_new_commits(self._workspaces.open(copy).jail))
@@ -50,6 +53,7 @@ class TaskLayers:
         for copy in await asyncio.to_thread(self._staging.copies):
             if copy not in needed:
                 await self.remove(copy)
+        await self._workspaces.layers.announce()
 
     def _lay(self, beneath: Jail) -> str:
         found = os.fstat(beneath.fd)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anycowork.domain.errors import BadWorkspace, ToolFault
+from anycowork.domain.layer_changes import PeerLayers
 from anycowork.domain.ports import RolledForward
 from anycowork.domain.tools import Intent
 from anycowork.sandbox.layer_mounts import LayerMounts, LayersNotMounted, TaskLayer
@@ -23,6 +24,7 @@ class LocalWorkspaces:
     """Implements the `Workspaces` port for folders of this machine.
 
     `take_lease` makes this process the workspace's writer in the store and returns the new epoch; `end_lease` lets another server write.
+    `peers` are the other servers' layers, and `others_write` tells whether one of them holds the lease of a folder that overlaps.
     """
 
     def __init__(
@@ -30,12 +32,16 @@ class LocalWorkspaces:
         take_lease: Callable[[str], Awaitable[int]],
         staging: Staging | None = None,
         end_lease: Callable[[str], Awaitable[object]] | None = None,
+        peers: PeerLayers | None = None,
+        others_write: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
         self._take_lease = take_lease
         self._end_lease = end_lease
         self._staging = staging
         self.mounts = LayerMounts()
-        self.layers = WorkspaceLayers(staging, lambda root: self.open(root).jail, self.writing)
+        self.layers = WorkspaceLayers(
+            staging, lambda root: self.open(root).jail, self.writing, peers=peers, others_write=others_write
+        )
         self._line: list[_Writer] = []
 
     def open(self, root: str) -> Folder:

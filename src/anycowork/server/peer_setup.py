@@ -3,34 +3,64 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
+from importlib import import_module
 
 from anycowork.chats.distributed_chat_locks import DistributedChatLocks
 from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.domain.chats import Turn
+from anycowork.domain.engine import RunSegment
 from anycowork.domain.forwarded_requests import ForwardedAnswer, ForwardedRequest
+from anycowork.domain.messages import Json
+from anycowork.engine.dbos_engine import DbosEngine
 from anycowork.events.hub import Hub
 from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.jobs.job_placement import JobPlacement
+from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.server.job_runs import KIND, JobRuns, JobSegments
 from anycowork.server.placements import ServerPlacement, WorkerPlacement, describe
 from anycowork.server.server_peers import (
-    PULL_SECONDS,
-    TAKEOVER_SECONDS,
+    answer_layer_changes,
     answer_requests,
     end_hung_peers,
-    pull_jobs,
+    settle_dead,
+    start_engine,
+    sweep_jobs,
     take_over,
     watch_session,
 )
 from anycowork.server.shared_components import SharedComponents
 from anycowork.store.sql.database import Database, Peers
 
+Takes = Callable[[Turn], Awaitable[bool]]
 
-async def join_peers(peers: Peers, shared: SharedComponents) -> JobPlacement:
-    """Tells the others that this process is there. Returns which jobs it runs."""
-    is_worker, store = shared.is_worker, shared.database.store
-    await peers.table.announce(partial(describe, shared, is_worker=is_worker))
-    return WorkerPlacement(peers.table, store, shared) if is_worker else ServerPlacement(peers.table, store)
+
+def build_job_engine(shared: SharedComponents, peers: Peers, *, worker_jobs: int | None) -> DbosEngine:
+    """Returns the engine that hands jobs to workers. A worker tells the others that it is there when its engine can take runs; only
+    there DBOS is loaded."""
+    assert shared.settings.database_url is not None
+    return DbosEngine(
+        shared.settings.database_url.get_secret_value(),
+        peers,
+        schema=peers.schema,
+        session_name=peers.session_name,
+        most_runs=worker_jobs,
+        announce=partial(peers.table.announce, partial(describe, shared, is_worker=shared.is_worker)),
+    )
+
+
+async def join_peers(peers: Peers, shared: SharedComponents, engine: DbosEngine) -> JobPlacement:
+    """Returns which jobs this process runs. A server tells the others that it is there; a worker does so later."""
+    store = shared.database.store
+    if shared.is_worker:
+        return WorkerPlacement(peers.table, store, shared)
+    engine.register(KIND, _never)
+    await engine.start()
+    return ServerPlacement(peers.table, store, JobRuns(engine))
+
+
+async def _never(segment: RunSegment) -> Json:
+    raise AssertionError("A server takes no runs.")
 
 
 async def takes_turn(turns: TaskTurns, is_worker: bool, turn: Turn) -> bool:
@@ -38,46 +68,88 @@ async def takes_turn(turns: TaskTurns, is_worker: bool, turn: Turn) -> bool:
     return not (is_worker and turn.job_id is None) and await turns.runs_here(turn)
 
 
+async def takes_none(turn: Turn) -> bool:
+    """A worker settles turns when the engine gives it their job."""
+    return False
+
+
 def rest_later(tasks: asyncio.TaskGroup, locks: DistributedChatLocks, chat_id: str) -> None:
     tasks.create_task(locks.rest(chat_id))
 
 
-def peer_watches(
+def server_watches(
     database: Database,
     hub: Hub,
-    locks: DistributedChatLocks | None,
+    locks: DistributedChatLocks,
     recovery: TurnRecovery,
     turns: TaskTurns,
     on_rest: Callable[[str], None],
-    takes: Callable[[Turn], Awaitable[bool]],
+    takes: Takes,
     coordinator: JobCoordinator,
-    worker_jobs: int | None,
+    engine: DbosEngine,
     lost: asyncio.Event,
+    workspaces: LocalWorkspaces,
     stopping: asyncio.Event,
-    answer: Callable[[ForwardedRequest], Awaitable[ForwardedAnswer]],
 ) -> tuple[Coroutine[None, None, None], ...]:
-    """Returns what runs besides the requests as long as the process shares a database; nothing if it has its own.
-
-    `answer` handles a request that another process forwards to this worker.
-    """
-    if database.peers is None or locks is None:
-        return ()
+    """Returns what a server runs besides the requests as long as it shares a database."""
     peers = database.peers
-    if worker_jobs is None:
-        return (
-            watch_session(database, peers, hub, lost),
-            _stop_when_lost(lost, stopping),
-            take_over(database, peers, locks, recovery, turns, on_rest, takes),
-            pull_jobs(peers, coordinator, most=None, seconds=TAKEOVER_SECONDS),
-            end_hung_peers(peers),
-        )
+    assert peers is not None
     return (
         watch_session(database, peers, hub, lost),
-        take_over(database, peers, locks, recovery, turns, on_rest, takes, PULL_SECONDS),
-        pull_jobs(peers, coordinator, most=worker_jobs, seconds=PULL_SECONDS),
+        _stop_when_lost(lost, stopping),
+        take_over(database, peers, locks, recovery, turns, on_rest, takes),
+        sweep_jobs(peers, coordinator.wake, coordinator.offer, JobRuns(engine)),
+        end_hung_peers(peers),
+        answer_layer_changes(peers, workspaces),
+    )
+
+
+def worker_watches(
+    database: Database,
+    hub: Hub,
+    locks: DistributedChatLocks,
+    recovery: TurnRecovery,
+    turns: TaskTurns,
+    on_rest: Callable[[str], None],
+    takes: Takes,
+    coordinator: JobCoordinator,
+    engine: DbosEngine,
+    lost: asyncio.Event,
+    workspaces: LocalWorkspaces,
+    answer: Callable[[ForwardedRequest], Awaitable[ForwardedAnswer]],
+) -> tuple[Coroutine[None, None, None], ...]:
+    """Returns what a worker runs. `answer` handles a request that a server forwards to it."""
+    peers, placement = database.peers, turns.placement
+    assert peers is not None and placement is not None
+    runs = JobRuns(engine)
+    segments = JobSegments(
+        runs=runs,
+        store=database.store,
+        peers=peers,
+        placement=placement,
+        coordinator=coordinator,
+        turns=turns,
+        settle=lambda chat_id: settle_dead(database, peers, locks, recovery, turns, on_rest, takes, chat_id),
+    )
+    locks.on_given_back = segments.give_back
+    engine.register(KIND, segments.run_segment)
+    return (
+        watch_session(database, peers, hub, lost),
+        _take_jobs(engine, sweep_jobs(peers, None, segments.offer, runs)),
         answer_requests(peers, answer),
         end_hung_peers(peers),
+        answer_layer_changes(peers, workspaces),
     )
+
+
+async def _take_jobs(engine: DbosEngine, sweep: Coroutine[None, None, None]) -> None:
+    """Joins the workers when nothing is left to import: an import that takes seconds would cost a worker at work its session."""
+    try:
+        await asyncio.to_thread(import_module, "aiohttp")  # the first request to a model would
+        await start_engine(engine)
+        await sweep
+    finally:
+        sweep.close()
 
 
 async def _stop_when_lost(lost: asyncio.Event, stopping: asyncio.Event) -> None:

@@ -14,7 +14,8 @@ import msgspec
 from anycowork import __version__
 from anycowork.domain.jobs import Job, JobStatus
 from anycowork.domain.messages import Json
-from anycowork.domain.store_ports import ReadStore
+from anycowork.domain.store_ports import StoreQueries
+from anycowork.server.job_runs import JobRuns
 from anycowork.server.live_settings import LiveSettings
 from anycowork.server.shared_components import SharedComponents
 from anycowork.server.workspace_markers import read_marker, write_marker
@@ -25,11 +26,12 @@ log = logging.getLogger(__name__)
 
 
 class ServerPlacement:
-    """Leaves a running job to the workers if one of them can run it."""
+    """Leaves a running job to the workers if one of them can run it. They get it through the engine."""
 
-    def __init__(self, peers: PeerTable, store: ReadStore) -> None:
+    def __init__(self, peers: PeerTable, store: StoreQueries, runs: JobRuns) -> None:
         self._peers = peers
         self._store = store
+        self._runs = runs
 
     async def runs_here(self, job: Job) -> bool:
         if job.status is not JobStatus.RUNNING or job.isolates:
@@ -38,6 +40,9 @@ class ServerPlacement:
             return True
         chat = await self._store.chat(job.chat_id)
         return chat is None or not await self._mark(chat.workspace)
+
+    async def leave(self, job: Job) -> None:
+        await self._runs.go_on(job)
 
     async def _mark(self, root: str) -> bool:
         """Writes the workspace's marker if it has none. Returns False if that is not possible: then no worker can know the folder."""
@@ -52,7 +57,7 @@ class ServerPlacement:
 class WorkerPlacement:
     """Takes running jobs whose workspace is the servers' own, if this worker has the same roles, agents and rules of asking."""
 
-    def __init__(self, peers: PeerTable, store: ReadStore, shared: SharedComponents) -> None:
+    def __init__(self, peers: PeerTable, store: StoreQueries, shared: SharedComponents) -> None:
         self._peers = peers
         self._store = store
         self._shared = shared
@@ -75,6 +80,9 @@ class WorkerPlacement:
             self._refused[job.id] = reason
             await self._peers.refuse(job.id, reason)
         return False
+
+    async def leave(self, job: Job) -> None:
+        """Nothing: the engine gives it to others, or a server runs it."""
 
     async def _why_not(self, root: str, wanted: str) -> str | None:
         servers = await self._peers.server_permissions()

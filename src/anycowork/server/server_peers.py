@@ -10,12 +10,13 @@ from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import settle_after_crash
 from anycowork.domain.chats import Turn
+from anycowork.domain.engine import Engine
 from anycowork.domain.errors import AnyCoworkError, LeaseHeld, StorageFault
 from anycowork.domain.forwarded_requests import ForwardedAnswer, ForwardedRequest
 from anycowork.events.hub import Hub
-from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.sandbox.stage import Staging
 from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.server.job_runs import JobRuns
 from anycowork.store.sql.database import Database, ForeignWrites, Peers
 
 LEASE_OWNER = "local"  # the lock of the data folder lets only one server use this store
@@ -24,9 +25,9 @@ SHARED_LEASE_SECONDS = 3600.0  # it is given back at once, and a server that die
 LEASE_WAIT_SECONDS = 30.0
 RETRY_SECONDS = 0.1
 TAKEOVER_SECONDS = 2.0
-PULL_SECONDS = 0.5
 REQUEST_SECONDS = 0.1
 HUNG_CHECK_SECONDS = 1.0
+LET_GO_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,8 @@ def build_workspaces(database: Database, staging: Staging) -> LocalWorkspaces:
         partial(_take_when_free, database, peers),
         staging=staging,
         end_lease=lambda root: leases.take(root, owner=peers.server_id, seconds=0.0),
+        peers=peers.layers,
+        others_write=partial(leases.others_write, owner=peers.server_id),
     )
 
 
@@ -57,8 +60,8 @@ async def _take_when_free(database: Database, peers: Peers, root: str) -> int:
 
 
 def build_locks(database: Database, peers: Peers, turns: TaskTurns, *, waits: bool = True) -> DistributedChatLocks:
-    """Without `waits`, a chat that another process has is refused at once."""
-    journal, seconds = database.journal, None if waits else 0.0
+    """A worker does not wait (`waits`) for a chat that another process works in, only until the server has let go that gave it the job."""
+    journal, seconds = database.journal, None if waits else LET_GO_SECONDS
     return DistributedChatLocks(
         peers, refresh=journal.refresh, flush=journal.flush, is_busy=turns.is_busy, wait_seconds=seconds
     )
@@ -86,36 +89,69 @@ async def take_over(
     turns: TaskTurns,
     on_rest: Callable[[str], None],
     takes: Callable[[Turn], Awaitable[bool]],
-    seconds: float | None = None,
 ) -> None:
     """Ends what servers left that died while this one runs, until it is cancelled."""
+    while True:
+        await asyncio.sleep(TAKEOVER_SECONDS)
+        if peers.joined_lately():
+            continue
+        try:
+            await settle_dead(database, peers, locks, recovery, turns, on_rest, takes)
+        except AnyCoworkError as error:
+            log.warning("what another server left cannot be taken over yet: %s", error.message)
+
+
+async def settle_dead(
+    database: Database,
+    peers: Peers,
+    locks: DistributedChatLocks,
+    recovery: TurnRecovery,
+    turns: TaskTurns,
+    on_rest: Callable[[str], None],
+    takes: Callable[[Turn], Awaitable[bool]],
+    chat_id: str | None = None,
+) -> None:
+    """Ends the leases and turns of processes that died; of turns only those of the chat, if one is named. Raises: StorageFault."""
+    leases = database.leases
+    await leases.end_of_owners([owner for owner in await leases.owners() if not await peers.lives(owner)])
+    for rested in await settle_after_crash(database.store, recovery, turns, locks, takes, chat_id=chat_id):
+        on_rest(rested)
+
+
+async def sweep_jobs(
+    peers: Peers,
+    wake: Callable[[str], None] | None,
+    offer: Callable[[str], Awaitable[None]],
+    runs: JobRuns,
+    seconds: float | None = None,
+) -> None:
+    """Has every job go on that could and that nobody works on, until it is cancelled: its submission was lost, or its server died.
+
+    A server runs those that no worker can (`wake`); the others are offered to the workers. Runs whose job is over are ended.
+    """
     while True:
         await asyncio.sleep(seconds or TAKEOVER_SECONDS)
         if peers.joined_lately():
             continue
         try:
-            await database.leases.end_of_owners([o for o in await database.leases.owners() if not await peers.lives(o)])
-            for chat_id in await settle_after_crash(database.store, recovery, turns, locks, takes):
-                on_rest(chat_id)
-        except AnyCoworkError as error:
-            log.warning("what another server left cannot be taken over yet: %s", error.message)
-
-
-async def pull_jobs(peers: Peers, coordinator: JobCoordinator, *, most: int | None, seconds: float) -> None:
-    """Takes jobs on that can go on and that nobody works on, until it is cancelled; `most` at the same time."""
-    while True:
-        await asyncio.sleep(seconds)
-        if peers.joined_lately():
-            continue
-        try:
-            free = await peers.table.free_chats()
-            room = len(free) if most is None else most - len(peers.held | coordinator.woken)
-            for chat_id in free:
-                if room > 0 and await coordinator.could_go_on(chat_id):
-                    coordinator.wake(chat_id)
-                    room -= 1
+            for chat_id, is_lost in await peers.table.free_chats():
+                if wake is not None and not is_lost:
+                    wake(chat_id)
+                else:
+                    await offer(chat_id)
+            for job_id in await peers.table.ended_runs():
+                await runs.end(job_id)
         except AnyCoworkError as error:
             log.warning("jobs that wait cannot be looked for yet: %s", error.message)
+
+
+async def start_engine(engine: Engine) -> None:
+    """Takes runs from now on. Raises: StorageFault, which ends this worker."""
+    try:
+        await engine.start()
+    except StorageFault as error:
+        log.error("%s", error.message)
+        raise
 
 
 async def end_hung_peers(peers: Peers) -> None:
@@ -136,6 +172,11 @@ async def answer_requests(peers: Peers, handle: Callable[[ForwardedRequest], Awa
             await peers.requests.answer_all(peers.held, handle)
         except AnyCoworkError as error:
             log.warning("requests about the chats of this worker cannot be answered yet: %s", error.message)
+
+
+async def answer_layer_changes(peers: Peers, workspaces: LocalWorkspaces) -> None:
+    """Keeps what the tasks of this process see before another process changes it, until it is cancelled."""
+    await peers.layers.answer_all(workspaces.layers.apply)
 
 
 async def watch_session(database: Database, peers: Peers, hub: Hub, lost: asyncio.Event) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from anycowork.chats.chat_writer import ChatWriter
-from anycowork.chats.distributed_chat_locks import DistributedChatLocks, SingleServerOwnership
+from anycowork.chats.chat_coordinator import ChatCoordinator
+from anycowork.chats.distributed_chat_locks import DistributedChatLocks, SingleServerClaims
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.turn_recovery import TurnRecovery
@@ -12,38 +12,41 @@ from anycowork.chats.turn_scheduler import TurnScheduler
 from anycowork.domain.chats import Turn
 from anycowork.domain.engine import Engine
 from anycowork.domain.values import value
+from anycowork.engine.dbos_engine import DbosEngine
 from anycowork.engine.local import InProcessEngine
 from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.server.agent_setup import build_scheduler
 from anycowork.server.crash_recovery import recover_after_crash
-from anycowork.server.peer_setup import join_peers, rest_later, takes_turn
+from anycowork.server.peer_setup import build_job_engine, join_peers, rest_later, takes_none, takes_turn
 from anycowork.server.server_peers import build_locks
 from anycowork.server.shared_components import SharedComponents, build_isolated_tasks
 
 
 @value
-class TurnServices:
-    """`locks` is None if no other process uses the database. `takes`: whether this process settles a turn of one that died."""
+class TurnRuntime:
+    """`locks` and `job_engine` are None if no other process uses the database. `takes`: whether this process settles a turn of one that died."""
 
     scheduler: TurnScheduler
     engine: Engine
+    job_engine: DbosEngine | None
     turns: TaskTurns
     recovery: TurnRecovery
     rollback: RollbackService
-    chat_writer: ChatWriter
+    chat_coordinator: ChatCoordinator
     coordinator: JobCoordinator
     isolated: IsolatedTasks
     locks: DistributedChatLocks | None
     takes: Callable[[Turn], Awaitable[bool]]
+    is_worker: bool
 
     async def resume(self, on_rest: Callable[[str], None]) -> None:
-        """Go on with the jobs. `on_rest` is called with each chat whose turn ends."""
+        """Go on with the jobs; a worker gets them from the engine. `on_rest` is called with each chat whose turn ends."""
         self.scheduler.on_rest = on_rest
-        await self.coordinator.resume_all()
+        await self.coordinator.resume_all(wakes=not self.is_worker)
 
 
-async def build_turn_services(shared: SharedComponents) -> TurnServices:
+async def build_turn_runtime(shared: SharedComponents, worker_jobs: int | None) -> TurnRuntime:
     """Builds them. When this returns, every turn that a crash interrupted is settled."""
     database, store, journal, clock = shared.database, shared.database.store, shared.database.journal, shared.clock
     recovery = TurnRecovery(
@@ -66,10 +69,11 @@ async def build_turn_services(shared: SharedComponents) -> TurnServices:
     scheduler = build_scheduler(shared, recovery)
     engine = InProcessEngine(shared.tasks)
     turns = TaskTurns(engine=engine, scheduler=scheduler, store=store, clock=clock, tasks=shared.tasks)
-    locks = None
+    locks = job_engine = None
     if database.peers is not None:
         locks = build_locks(database, database.peers, turns, waits=not shared.is_worker)
-        turns.placement = await join_peers(database.peers, shared)
+        job_engine = build_job_engine(shared, database.peers, worker_jobs=worker_jobs)
+        turns.placement = await join_peers(database.peers, shared, job_engine)
     takes = partial(takes_turn, turns, shared.is_worker)
     await recover_after_crash(
         shared.sandbox_setup.staging,
@@ -77,15 +81,15 @@ async def build_turn_services(shared: SharedComponents) -> TurnServices:
         None if shared.is_worker else rollback,
         recovery,
         turns,
-        locks or SingleServerOwnership(),
-        takes,
+        locks or SingleServerClaims(),
+        takes_none if shared.is_worker else takes,
     )
-    chat_writer = ChatWriter(journal=journal, store=store, scheduler=turns, locks=locks)
+    chat_coordinator = ChatCoordinator(journal=journal, store=store, scheduler=turns, locks=locks)
     isolated = build_isolated_tasks(shared)
     coordinator = JobCoordinator(
         journal=journal,
         store=store,
-        turns=chat_writer,
+        turns=chat_coordinator,
         agents=shared.agents,
         isolated=isolated,
         clock=clock,
@@ -96,4 +100,17 @@ async def build_turn_services(shared: SharedComponents) -> TurnServices:
     if locks is not None:
         locks.is_due = coordinator.is_woken
         coordinator.on_done = partial(rest_later, shared.tasks, locks)
-    return TurnServices(scheduler, engine, turns, recovery, rollback, chat_writer, coordinator, isolated, locks, takes)
+    return TurnRuntime(
+        scheduler=scheduler,
+        engine=engine,
+        job_engine=job_engine,
+        turns=turns,
+        recovery=recovery,
+        rollback=rollback,
+        chat_coordinator=chat_coordinator,
+        coordinator=coordinator,
+        isolated=isolated,
+        locks=locks,
+        takes=takes,
+        is_worker=shared.is_worker,
+    )

@@ -15,7 +15,19 @@ def file(name: str) -> str:
     return call("create_file", path=f"{name}.txt", content=f"{name}\n")
 
 
-@proves("JOB-1/1", "JOB-1/2", "JOB-1/3", "JOB-1/4", "JOB-1/5", "JOB-4/1", "JOB-4/2", "JOB-9/2", "EVT-1/6", "EVT-1/7")
+@proves(
+    "JOB-1/1",
+    "JOB-1/2",
+    "JOB-1/3",
+    "JOB-1/4",
+    "JOB-1/5",
+    "JOB-4/1",
+    "JOB-4/2",
+    "JOB-7/1",
+    "JOB-9/2",
+    "EVT-1/6",
+    "EVT-1/7",
+)
 async def test_request_is_planned_approved_worked_on_and_answered(tmp_path: Path) -> None:
     proposed = plan(writing("a", check="grep -q a a.txt"), writing("b", "a"))
     replies = [

@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.domain.engine import RunState
+from anycowork.server.job_runs import KIND
 from support.jobs import approved, plan, report, until, writing
 from support.live_server import RequestRefused, live_server
+from support.postgres import run_sql
 from support.scripted_model import Reply, call
+from support.spec import proves
 from support.workers import live_worker, until_workers, workers_of
 
 SECONDS = 30.0
@@ -29,6 +33,33 @@ async def test_an_approved_job_runs_on_the_worker_and_not_on_the_server(tmp_path
         server.model.replies[:] = ["Hello."]
         assert (await chat.send("Hello?"))["state"] == "idle", "the chat is free again, and its turns run on the server"
         assert len(worker.model.requests) == 3
+
+
+@proves("JOB-7/2")
+async def test_a_job_that_is_submitted_twice_runs_once_and_its_run_ends_with_it(
+    tmp_path: Path, database_url: str
+) -> None:
+    hold = asyncio.Event()
+    async with (
+        live_server(tmp_path, database_url=database_url) as server,
+        live_worker(tmp_path / "worker", database_url, replies=[WORK[0], Reply(WORK[1], hold=hold), WORK[2]]) as worker,
+    ):
+        chat = await server.chat()
+        job = await approved(server, chat, plan=plan(writing("t0")))
+        await worker.model.asked(2)
+        engine, here = server.server.job_engine, worker.services.job_engine
+        assert engine is not None and here is not None
+        found = await engine.find(job["id"])
+        assert found is not None and (found.state, found.owner) == (RunState.ACTIVE, here.worker_id)
+        for _ in range(2):
+            await engine.submit(KIND, {"job_id": job["id"]}, key=job["id"])
+        assert await engine.find(job["id"]) == found
+        hold.set()
+        async with asyncio.timeout(SECONDS):
+            assert await engine.result(job["id"]) == {"status": "completed"}
+        assert len(worker.model.requests) == 3 and not server.model.requests, "each step was done once"
+        runs = [e for e in await chat.events() if e["type"] == "task-started"]
+        assert len(runs) == 1
 
 
 async def test_people_control_a_job_on_a_worker_through_the_server(tmp_path: Path, database_url: str) -> None:
@@ -69,6 +100,7 @@ async def test_a_decision_on_the_server_continues_the_task_on_the_worker(tmp_pat
                 if event["type"] == "permission-request":
                     break
         (pending,) = await chat.approvals()
+        run_sql(database_url, "DELETE FROM engine_runs; DELETE FROM dbos.workflow_status")  # the journal is the truth
         decision = {"decisions": [{"id": pending["id"], "decision": "allow_once"}]}
         await server.ask("POST", f"{chat.path}/approvals", decision, expect=200)
         done = await until(server, chat, job["id"], "completed", "failed")
@@ -76,6 +108,7 @@ async def test_a_decision_on_the_server_continues_the_task_on_the_worker(tmp_pat
         assert len(worker.model.requests) == 4 and not server.model.requests
 
 
+@proves("JOB-7/3")
 async def test_the_job_of_a_worker_that_leaves_goes_on_elsewhere(tmp_path: Path, database_url: str) -> None:
     async with live_server(tmp_path, database_url=database_url) as server:
         server.model.replies[:] = [report("t0 was written already"), "The file is written."]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.domain.errors import Conflict
 from anycowork.sandbox import workspace_layers
 from support.spec import proves
 from support.task_places import LAYERS, TaskPlaces
@@ -120,9 +121,7 @@ async def test_a_removed_folder_waits_for_the_command_of_a_task_that_sees_it(pla
 
 
 @proves("JOB-10")
-async def test_everything_is_kept_before_a_command_that_nobody_can_foresee(
-    places: TaskPlaces, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_everything_is_kept_before_a_command_that_nobody_can_foresee(places: TaskPlaces) -> None:
     before = dict(tree(places.root))
     task, layers = await places.create(), places.workspaces.layers
     await layers.hold_all(str(places.root))
@@ -131,8 +130,20 @@ async def test_everything_is_kept_before_a_command_that_nobody_can_foresee(
         places.write(path, "later\n")
     await layers.hide(str(places.root), ["top.txt", "topmost"])
     assert places.tree(task) == before
-    later = await places.create()
+
+
+@proves("JOB-10")
+async def test_command_that_nobody_can_foresee_is_refused_where_not_everything_can_be_kept(
+    places: TaskPlaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layers, root = places.workspaces.layers, str(places.root)
+    task = await places.create()
+    monkeypatch.setattr(workspace_layers, "WAITS", 0.01)
+    async with places.workspaces.writing(task):  # a command of the task runs
+        with pytest.raises(Conflict, match=r"has to end first.*pause the job"):
+            await layers.hold_all(root)
     monkeypatch.setattr(workspace_layers, "MOST_PATHS", 2)
-    await layers.hold_all(str(places.root))
-    places.write("a.txt", "too much to be kept\n")
-    assert places.tree(later)["a.txt"] == b"too much to be kept\n" and places.tree(task) == before
+    with pytest.raises(Conflict, match=r"too large.*Wait until the job is done"):
+        await layers.hold_all(root)
+    await places.tasks.remove(task)
+    await layers.hold_all(root)

@@ -3,9 +3,10 @@ import userEvent from "@testing-library/user-event";
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
 import { PlanCard } from "../messages/PlanCard";
+import { opened } from "../state/reduce";
 import { concernsThePerson } from "../state/rows";
 import { expectAccessible, message, show } from "../testing/render";
-import { readPlan } from "../wire/nouns";
+import { type OpenChat, readPlan } from "../wire/nouns";
 import { JobProgress } from "./JobDock";
 import type { Job, Task } from "./jobs";
 import { layout } from "./layout";
@@ -86,6 +87,7 @@ it("draws ten thousand tasks of one chain", () => {
   expect(layout(tasks).columns).toBe(10_000);
 });
 
+// proves UI-4/2
 it("shows every task of the picture as a link, with its status in words", async () => {
   const { container } = show(<TaskGraph tasks={TASKS} chosen="2" href={(id) => `#/jobs/j1/${id}`} />);
   expect(screen.getAllByRole("link").map((link) => link.textContent)).toEqual([
@@ -95,15 +97,23 @@ it("shows every task of the picture as a link, with its status in words", async 
     "not started: Task 4",
   ]);
   expect(screen.getByRole("link", { current: true }).getAttribute("href")).toBe("#/jobs/j1/2");
+  expect(container.querySelectorAll("path[stroke=currentColor]")).toHaveLength(4); // one line for each dependency
   await expectAccessible(container);
 });
 
+// proves UI-4/1
 it("tells how far the chat's job is and leads to each task", async () => {
-  const { container } = show(<JobProgress job={JOB} />);
+  const { container, rerender } = show(<JobProgress job={JOB} />);
   expect(container.textContent).toContain("1 of 4 tasks done");
   expect(container.textContent).toContain("Task 2");
   await userEvent.click(screen.getByRole("button"));
-  expect(within(screen.getByRole("list")).getAllByRole("link")).toHaveLength(4);
+  const list = within(screen.getByRole("list"));
+  expect(list.getAllByRole("link")).toHaveLength(4);
+  const statuses = () => list.getAllByRole("listitem").map((item) => item.textContent);
+  expect(statuses()).toEqual(["completed: Task 1", "running: Task 2", "failed: Task 3", "not started: Task 4"]);
+  rerender(<JobProgress job={{ ...JOB, tasks: TASKS.map((one) => ({ ...one, status: "completed" })) }} />);
+  expect(container.textContent).toContain("4 of 4 tasks done");
+  expect(statuses()).toContain("completed: Task 4");
   expect(screen.getByRole("link", { name: "See the job" }).getAttribute("href")).toBe("#/jobs/j1");
   await expectAccessible(container);
 });
@@ -125,6 +135,39 @@ it("shows what a task cost, what went wrong, and lets it be tried again", async 
   expect(screen.queryByRole("button", { name: "Try again" })).toBeNull();
 });
 
+// proves UI-4/3, UI-4/4
+it("shows a task's own messages and tool calls in its log, and no other task's", () => {
+  const chat = { id: "chat", state: "working", config: { agent_role: "actor" }, waiting_for: { question: null } };
+  const created = (taskId: string, path: string) => [
+    message({
+      id: `call ${path}`,
+      task_id: taskId,
+      message_type: "tool_call",
+      payload: { id: path, tool: "create_file", parameters: { path, content: "x" } },
+    }),
+    message({
+      id: `result ${path}`,
+      task_id: taskId,
+      message_type: "tool_result",
+      payload: { tool_call_id: path, status: "ok" },
+    }),
+  ];
+  const messages = [
+    message({ id: "said", task_id: "1", content: "Reading first" }),
+    ...created("1", "mine.txt"),
+    ...created("2", "other.txt"),
+    message({ id: "chat", content: "Of the chat" }),
+  ];
+  const view = opened(chat as unknown as OpenChat, messages, [], 1);
+  const { container } = show(
+    <TaskDetails task={TASKS[0]!} view={view} href={(id) => `#${id}`} onRetry={null} onClose={() => undefined} />,
+  );
+  expect(container.textContent).toContain("Reading first");
+  expect(screen.getByRole("button", { name: /Created mine.txt/ })).toBeTruthy();
+  expect(container.textContent).not.toContain("other.txt");
+  expect(container.textContent).not.toContain("Of the chat");
+});
+
 it("writes out marks that would mislead in a task's description", () => {
   const odd = task("1", "pending", { description: "delete \u202Egnp.exe" });
   const noHref = (id: string) => `#${id}`;
@@ -134,9 +177,21 @@ it("writes out marks that would mislead in a task's description", () => {
   expect(screen.getByRole("heading", { name: "delete ⟨U+202E⟩gnp.exe" })).toBeTruthy();
 });
 
+// proves UI-4/4, UI-4/5
 it("keeps what workers do out of the chat, but not their questions", () => {
-  expect(concernsThePerson(message())).toBe(true);
-  expect(concernsThePerson(message({ task_id: "1", message_type: "tool_call" }))).toBe(false);
+  for (const type of ["text", "plan", "question"] as const) {
+    expect(concernsThePerson(message({ job_id: "j1", message_type: type }))).toBe(true); // request, plan, final response
+  }
+  for (const type of [
+    "task_assignment",
+    "task_execution",
+    "task_result",
+    "tool_call",
+    "tool_result",
+    "text",
+  ] as const) {
+    expect(concernsThePerson(message({ job_id: "j1", task_id: "1", message_type: type }))).toBe(false);
+  }
   expect(concernsThePerson(message({ task_id: "1", message_type: "question" }))).toBe(true);
 });
 

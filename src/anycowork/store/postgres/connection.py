@@ -192,7 +192,10 @@ class PostgresConnection:
         until = time.monotonic() + self._outage_seconds
         while time.monotonic() < until:
             ask = "SELECT pg_xact_status(CAST(CAST(? AS TEXT) AS XID8))"
-            status = self.execute(ask, (self._transaction_id,)).fetchone()[0]
+            try:
+                status = self.execute(ask, (self._transaction_id,)).fetchone()[0]
+            except asyncpg.InvalidParameterValueError:
+                return False  # "in the future": the database crashed before it had noted that the transaction began
             if status != "in progress":
                 return bool(status == "committed")
             self._closing.wait(RETRY_SECONDS)

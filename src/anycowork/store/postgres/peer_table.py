@@ -25,12 +25,13 @@ def session_name(peer_id: str) -> str:
     return f"anycowork {peer_id}"
 
 
-def _holder_of(name: str) -> str:
-    """The FROM and WHERE of the lock with this name; `name` is SQL."""
+def holder_of(name: str) -> str:
+    """Returns the FROM and WHERE of the lock with this name; `name` is SQL."""
     return f"{_LOCKS} = hashtextextended({name} || ' ' || current_schema(), 0)"
 
 
 _OF_PEER, _OF_CHAT = "'anycowork server ' || p.id", "'anycowork chat ' || j.chat_id"
+LIVING = f"SELECT p.id FROM peers p WHERE EXISTS (SELECT 1 FROM {holder_of(_OF_PEER)})"
 _SEEN = (
     "INSERT INTO peers (id, kind, host, pid, version, permissions) VALUES ($1, $2, $3, $4, $5, $6)"
     " ON CONFLICT (id) DO UPDATE SET seen_at = now(), permissions = excluded.permissions"
@@ -38,34 +39,40 @@ _SEEN = (
 WORKERS = f"""
 SELECT p.id, p.host, p.pid, p.version, to_char(p.joined_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
   COALESCE((SELECT json_agg(j.id ORDER BY j.id) FROM jobs j WHERE j.status IN ('running', 'paused')
-    AND (SELECT l.pid FROM {_holder_of(_OF_CHAT)}) = (SELECT l.pid FROM {_holder_of(_OF_PEER)})), '[]')::text,
+    AND (SELECT l.pid FROM {holder_of(_OF_CHAT)}) = (SELECT l.pid FROM {holder_of(_OF_PEER)})), '[]')::text,
   COALESCE((SELECT json_agg(json_build_array(r.job_id, r.reason) ORDER BY r.job_id) FROM refused_jobs r
     WHERE r.peer_id = p.id), '[]')::text
-FROM peers p WHERE p.kind = 'worker' AND EXISTS (SELECT 1 FROM {_holder_of(_OF_PEER)}) ORDER BY p.host, p.joined_at, p.id
+FROM peers p WHERE p.kind = 'worker' AND EXISTS (SELECT 1 FROM {holder_of(_OF_PEER)}) ORDER BY p.host, p.joined_at, p.id
 """
 _ANY_FITS = f"""
-SELECT EXISTS (SELECT 1 FROM peers p WHERE p.kind = 'worker' AND EXISTS (SELECT 1 FROM {_holder_of(_OF_PEER)})
+SELECT EXISTS (SELECT 1 FROM peers p WHERE p.kind = 'worker' AND EXISTS (SELECT 1 FROM {holder_of(_OF_PEER)})
   AND NOT EXISTS (SELECT 1 FROM refused_jobs r WHERE r.peer_id = p.id AND r.job_id = $1))
 """
 _PERMISSIONS = f"""
-SELECT DISTINCT p.permissions FROM peers p WHERE p.kind = 'server' AND EXISTS (SELECT 1 FROM {_holder_of(_OF_PEER)})
+SELECT DISTINCT p.permissions FROM peers p WHERE p.kind = 'server' AND EXISTS (SELECT 1 FROM {holder_of(_OF_PEER)})
 """
+# A chat that nobody has: a turn that is running there has lost its process, and one that is due was decided and waits for one.
 _FREE = f"""
-SELECT j.chat_id FROM jobs j WHERE j.status IN ('planning', 'running')
-  AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.chat_id = j.chat_id AND t.state IN ('running', 'due', 'parked'))
-  AND NOT EXISTS (SELECT 1 FROM {_holder_of(_OF_CHAT)})
+SELECT j.chat_id, found.is_lost FROM jobs j CROSS JOIN LATERAL (SELECT EXISTS (SELECT 1 FROM turns t
+  WHERE t.chat_id = j.chat_id AND t.state IN ('running', 'due')) AS is_lost) found
+WHERE j.status IN ('planning', 'running') AND (found.is_lost OR NOT EXISTS (SELECT 1 FROM turns t
+  WHERE t.chat_id = j.chat_id AND t.state = 'parked')) AND NOT EXISTS (SELECT 1 FROM {holder_of(_OF_CHAT)})
 ORDER BY j.created_at, j.id
+"""
+_ENDED_RUNS = """
+SELECT r.run_id FROM engine_runs r JOIN jobs j ON j.id = r.run_id
+WHERE r.state = 'parked' AND j.status IN ('completed', 'failed', 'cancelled')
 """
 _HELD_BY_WORKER = f"""
 SELECT EXISTS (SELECT 1 FROM peers p WHERE p.kind = 'worker'
-  AND (SELECT l.pid FROM {_holder_of(_OF_PEER)}) = (SELECT l.pid FROM {_holder_of("'anycowork chat ' || $1")}))
+  AND (SELECT l.pid FROM {holder_of(_OF_PEER)}) = (SELECT l.pid FROM {holder_of("'anycowork chat ' || $1")}))
 """
 _END_HUNG = """
 SELECT pg_terminate_backend(a.pid) FROM peers p JOIN pg_stat_activity a ON a.application_name = 'anycowork ' || p.id
 CROSS JOIN LATERAL (SELECT now() - make_interval(secs => CASE p.kind WHEN 'worker' THEN $2::float8 ELSE $3::float8 END)) AS hung (since)
 WHERE a.datname = current_database() AND p.id <> $1 AND p.seen_at < hung.since AND a.backend_start < hung.since
 """
-_REMOVE_DEAD = f"DELETE FROM peers p WHERE p.id <> $1 AND NOT EXISTS (SELECT 1 FROM {_holder_of(_OF_PEER)})"
+_REMOVE_DEAD = f"DELETE FROM peers p WHERE p.id <> $1 AND NOT EXISTS (SELECT 1 FROM {holder_of(_OF_PEER)})"
 Fetch = Callable[..., Awaitable[Sequence[Any]]]
 
 
@@ -119,9 +126,14 @@ class PeerTable:
         """Tells whether a worker lives that has not refused the job."""
         return bool((await self._fetch(_ANY_FITS, job_id))[0][0])
 
-    async def free_chats(self) -> list[str]:
-        """Returns the chats whose job can go on now and that no process has taken, the oldest job first."""
-        return [row[0] for row in await self._fetch(_FREE)]
+    async def free_chats(self) -> list[tuple[str, bool]]:
+        """Returns the chats whose job can go on now and that no process has taken, the oldest job first, each with whether a turn there
+        has lost its process."""
+        return [(row[0], row[1]) for row in await self._fetch(_FREE)]
+
+    async def ended_runs(self) -> list[str]:
+        """Returns the runs of the engine that wait although their job is over."""
+        return [row[0] for row in await self._fetch(_ENDED_RUNS)]
 
     async def held_by_worker(self, chat_id: str) -> bool:
         return bool((await self._fetch(_HELD_BY_WORKER, chat_id))[0][0])

@@ -19,7 +19,8 @@ from anycowork.store.postgres.address import DatabaseAddress
 from anycowork.store.postgres.chat_fence import CLAIM, HELD_BY_OTHERS, ChatFence
 from anycowork.store.postgres.connection import LOST, RETRY_SECONDS, open_session, unreachable
 from anycowork.store.postgres.forwarded_requests import ForwardedRequests
-from anycowork.store.postgres.peer_table import PeerTable
+from anycowork.store.postgres.layer_requests import LayerRequests
+from anycowork.store.postgres.peer_table import LIVING, PeerTable
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.database import ForeignWrites
 
@@ -74,8 +75,12 @@ class PostgresPeers:
 
     def __init__(self, address: DatabaseAddress, server_id: str, *, is_worker: bool = False) -> None:
         self.server_id = server_id
-        self.table = PeerTable(self._fetch, server_id)
-        self.requests = ForwardedRequests(self._fetch, server_id, held_by_worker=self.held_by_worker)
+        self.session_name = address.session_name
+        self.schema = ""
+        """The database's current one; known after `join`."""
+        self.table = PeerTable(self.fetch, server_id)
+        self.requests = ForwardedRequests(self.fetch, server_id, held_by_worker=self.held_by_worker)
+        self.layers = LayerRequests(self.fetch, server_id)
         self._is_worker = is_worker
         self.is_broken: Callable[[], bool] = lambda: False
         """Tells whether the session of this process that writes is lost."""
@@ -117,7 +122,7 @@ class PostgresPeers:
 
         Raises: StorageFault while the database is away.
         """
-        if (await self._fetch(CLAIM, _of_chat(chat_id), chat_id, self.server_id))[0][0]:
+        if (await self.fetch(CLAIM, _of_chat(chat_id), chat_id, self.server_id))[0][0]:
             self._held.add(chat_id)
             return True
         return False
@@ -132,6 +137,11 @@ class PostgresPeers:
 
     def holds(self, chat_id: str) -> bool:
         return chat_id in self._held
+
+    @property
+    def living(self) -> str:
+        """SQL that selects the ids of the processes that live."""
+        return LIVING
 
     @property
     def held(self) -> frozenset[str]:
@@ -204,8 +214,8 @@ class PostgresPeers:
 
     async def _open(self) -> asyncpg.Connection:
         session = await open_session(self._address)
-        schema = await session.fetchval("SELECT current_schema()")
-        await session.add_listener(f"{CHANNEL}{schema}", self._on_note)
+        self.schema = str(await session.fetchval("SELECT current_schema()"))
+        await session.add_listener(f"{CHANNEL}{self.schema}", self._on_note)
         await session.fetchval(_LOCK, _of_server(self.server_id))
         return session
 
@@ -236,9 +246,10 @@ class PostgresPeers:
         return not await session.fetch(HELD_BY_OTHERS, chats, self.server_id)
 
     async def _ask(self, sql: str, name: str) -> object:
-        return (await self._fetch(sql, name))[0][0]
+        return (await self.fetch(sql, name))[0][0]
 
-    async def _fetch(self, sql: str, *values: object) -> Sequence[Any]:
+    async def fetch(self, sql: str, *values: object) -> Sequence[Any]:
+        """Runs a statement in the session that holds the locks. Raises: StorageFault while the database is away."""
         async with self._one_at_a_time:
             try:
                 return await self._connected().fetch(sql, *values, timeout=self._answer_seconds)  # type: ignore[no-any-return]  # asyncpg has no type hints

@@ -21,6 +21,10 @@ from anycowork.store.sqlite.schema import is_current
 BATCH_ROWS, BATCH_BYTES = 1_000, 4_000_000
 _OF_PEERS = (
     "chat_holders",
+    "engine_runs",
+    "engine_signals",
+    "layer_folders",
+    "layer_requests",
     "pack_folders",
     "peers",
     "refused_jobs",

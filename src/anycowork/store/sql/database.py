@@ -1,9 +1,9 @@
 """Assembles the parts of an open store, whatever database it is in, and closes it cleanly."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol  # Any: rows have no types
 
 from anycowork.domain.events import Record
 from anycowork.domain.ports import Clock
@@ -30,6 +30,7 @@ from anycowork.store.sql.writer import Writer
 
 if TYPE_CHECKING:
     from anycowork.store.postgres.forwarded_requests import ForwardedRequests
+    from anycowork.store.postgres.layer_requests import LayerRequests
     from anycowork.store.postgres.peer_table import PeerTable
 
 
@@ -42,11 +43,24 @@ class Peers(Protocol):
 
     table: "PeerTable"
     requests: "ForwardedRequests"
+    layers: "LayerRequests"
     away: asyncio.Event
     """Set while the database does not answer."""
 
+    session_name: str
+    """How the database lists the sessions of this process."""
+
+    schema: str
+
     @property
     def server_id(self) -> str: ...
+    @property
+    def living(self) -> str:
+        """SQL that selects the ids of the processes that live."""
+
+    async def fetch(self, sql: str, *values: object) -> Sequence[Any]:
+        """Run a statement in the session that holds the locks. Raises: StorageFault."""
+
     @property
     def held(self) -> frozenset[str]:
         """The chats of this server."""

@@ -70,6 +70,10 @@ class SqlLeases:
         """Returns who holds a lease that has not expired."""
         return await self._reader.read(_owners, self._clock.now())
 
+    async def others_write(self, folder: str, *, owner: str) -> bool:
+        """Returns whether somebody else holds the lease of this folder, of one around it or of one inside it."""
+        return await self._reader.read(_others_write, folder, owner, self._clock.now())
+
     async def end_of_owners(self, owners: Sequence[str]) -> None:
         """Ends the leases of servers that died."""
         if owners:
@@ -80,6 +84,11 @@ class SqlLeases:
 
 def _owners(connection: SqlConnection, now: str) -> list[str]:
     return [row[0] for row in connection.execute("SELECT DISTINCT owner FROM leases WHERE expires_at > ?", (now,))]
+
+
+def _others_write(connection: SqlConnection, folder: str, owner: str, now: str) -> bool:
+    rows = connection.execute("SELECT workspace FROM leases WHERE owner <> ? AND expires_at > ?", (owner, now))
+    return any(f"{row[0]}/".startswith(f"{folder}/") or f"{folder}/".startswith(f"{row[0]}/") for row in rows)
 
 
 def _take(connection: SqlConnection, workspace: str, owner: str, *, now: str, until: str) -> int:

@@ -1,0 +1,114 @@
+"""Hands jobs to workers through the engine: one run for each job, under the job's id. What the job has done stands in the journal."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from anycowork.chats.task_turns import TaskTurns
+from anycowork.domain.engine import Engine, Park, RunOver, RunSegment
+from anycowork.domain.errors import NotFound
+from anycowork.domain.jobs import Job, JobStatus
+from anycowork.domain.messages import Json
+from anycowork.domain.store_ports import StoreQueries
+from anycowork.jobs.coordinator import JobCoordinator
+from anycowork.jobs.job_placement import JobPlacement
+from anycowork.store.sql.database import Peers
+
+KIND = "job"
+GO_ON = "go_on"
+PASS_ON_SECONDS = 0.5  # a worker that cannot run a job keeps it so long: the others look into the queue more often
+CANCEL_SECONDS = 5.0
+
+
+class JobRuns:
+    """Has jobs go on in workers."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def go_on(self, job: Job) -> None:
+        """Has a worker take the job on as far as it can, as soon as one has room. Again is harmless, also while one has it.
+
+        Raises: StorageFault.
+        """
+        found = await self._engine.find(job.id)
+        with suppress(NotFound, RunOver):  # it changed since: the next sweep sees that
+            if found is None:
+                await self._engine.submit(KIND, {"job_id": job.id}, key=job.id)
+            elif found.state.over:
+                await self._engine.restart(job.id)
+            else:
+                # One signal for each segment: a run that waits for a free worker collects no more of them.
+                await self._engine.signal(job.id, GO_ON, {}, dedup=f"after {found.segment}")
+
+    async def end(self, job_id: str) -> None:
+        """Ends the run of a job that is over. Raises: StorageFault."""
+        with suppress(TimeoutError):
+            await self._engine.cancel(job_id, timeout=CANCEL_SECONDS)
+
+
+class JobSegments:
+    """Runs a segment of a job's run in this worker: until the job ends, or rests because a person has to decide or another process works
+    in its chat. `settle` ends what a dead process left in the chat."""
+
+    def __init__(
+        self,
+        *,
+        runs: JobRuns,
+        store: StoreQueries,
+        peers: Peers,
+        placement: JobPlacement,
+        coordinator: JobCoordinator,
+        turns: TaskTurns,
+        settle: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._runs = runs
+        self._store = store
+        self._peers = peers
+        self._placement = placement
+        self._coordinator = coordinator
+        self._turns = turns
+        self._settle = settle
+        self._given_back = asyncio.Event()
+
+    async def run_segment(self, segment: RunSegment) -> Json | Park:
+        """The engine calls it. Raises: StorageFault."""
+        job = await self._store.job(str(segment.payload["job_id"]), with_plan=False)
+        if job is None or job.status.over:
+            return _result(job)
+        if not await self._placement.runs_here(job):
+            await self._pass_on(job)
+            return Park(GO_ON)
+        await self._settle(job.chat_id)
+        self._coordinator.wake(job.chat_id)
+        await self._until_rest(job.chat_id)
+        job = await self._store.job(job.id, with_plan=False)
+        return _result(job) if job is None or job.status.over else Park(GO_ON)
+
+    async def offer(self, chat_id: str) -> None:
+        """Submits what this worker could run of the chat, for itself or another one. Raises: StorageFault."""
+        for job in await self._store.jobs_in(JobStatus.RUNNING, chat_id=chat_id):
+            if await self._placement.runs_here(job):
+                await self._runs.go_on(job)
+
+    def give_back(self, chat_id: str) -> None:
+        """This worker may have given the chat back."""
+        self._given_back.set()
+        self._given_back = asyncio.Event()
+
+    async def _pass_on(self, job: Job) -> None:
+        """Lets another worker have the job. If none fits, a server runs it."""
+        if job.status is JobStatus.RUNNING and await self._peers.table.has_worker_for(job.id):
+            await asyncio.sleep(PASS_ON_SECONDS)
+            await self._runs.go_on(job)
+
+    async def _until_rest(self, chat_id: str) -> None:
+        while self._is_at_work(chat_id):
+            await self._given_back.wait()
+
+    def _is_at_work(self, chat_id: str) -> bool:
+        return self._peers.holds(chat_id) or self._coordinator.is_woken(chat_id) or self._turns.is_busy(chat_id)
+
+
+def _result(job: Job | None) -> Json:
+    return {"status": job.status.value if job is not None else None}
