@@ -32,7 +32,7 @@ EXCEPTIONS = {
 
 
 def main() -> int:
-    found = [*long_files(), *needless_exceptions()]
+    found = list(long_files())
     print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
     return 1 if found else 0
 
@@ -44,13 +44,6 @@ def long_files() -> Iterator[str]:
                 f"{name} has {lines} lines, {MOST_LINES} are allowed: split it by subject, "
                 "or list it in scripts/check_sizes.py with a reason."
             )
-
-
-def needless_exceptions() -> Iterator[str]:
-    lines = source_files()
-    for name in EXCEPTIONS:
-        if lines.get(name, 0) <= MOST_LINES:
-            yield f"{name} is no longer than {MOST_LINES} lines: remove it from the exceptions in scripts/check_sizes.py."
 
 
 def source_files() -> dict[str, int]:

@@ -10,6 +10,7 @@ from anycowork.config.settings import Settings
 from anycowork.domain.journal import Change, RemoveChat
 from anycowork.server.audit_check import FULL_DAYS, AuditProgress, AuditReport, check_audit
 from anycowork.server.audit_marks import marks_path
+from anycowork.server.role_changes import ROLE_CHANGES, add_role_change
 from anycowork.store.sql.audit_heads import heads_path
 from support.spec import proves
 from support.stored import add_chat, message, opened
@@ -160,3 +161,23 @@ async def test_chat_that_a_person_deleted_and_imported_again_is_read_from_its_be
     assert not reasons(report) and not report.full
     found = next(finding for finding in report.findings if finding.what == "chat c2")
     assert found.earlier == 0 and found.checked > 0
+
+
+@proves("AUD-1")
+async def test_changed_removed_and_cut_off_changes_of_roles_are_found(folder: Path) -> None:
+    file = folder / ROLE_CHANGES
+    for number in range(4):
+        add_role_change(file, {"by": "person:owner", "role": {"name": f"r{number}"}})
+    whole = file.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    assert not reasons(check(folder)) and "changes of roles" in {one.what for one in check(folder).findings}
+    changed, cut_off = whole.replace(b"r1", b"rX"), whole + lines[0][:20]
+    faulty = {changed: 3, b"".join((lines[0], *lines[2:])): 2, whole[len(lines[0]) :]: 1, cut_off: 5}
+    for content, line in faulty.items():
+        file.write_bytes(content)
+        (broken,) = [one.broken for one in check(folder).findings if one.broken]
+        assert broken.seq == line, broken
+    add_role_change(file, {"by": "person:owner", "role": {"name": "after a crash"}})
+    assert json.loads(file.read_bytes().splitlines()[-1])["role"]["name"] == "after a crash"
+    file.write_bytes(whole)
+    assert not reasons(check(folder))

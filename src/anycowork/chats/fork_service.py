@@ -1,4 +1,4 @@
-"""Forks a chat: a new chat with the messages up to one of them, if wished with the files as they were then."""
+"""Forks a chat: a new chat with the messages up to one of them, on request with the files as they were then."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from anycowork.chats.chat_coordinator import ChatCoordinator
-from anycowork.chats.race_candidates import Candidate, candidates_of, chosen_candidate
+from anycowork.chats.race_candidates import RaceCandidate, candidates_of, chosen_candidate
 from anycowork.chats.rollback import RollbackRequest, RollbackResult
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.domain import event_factory
@@ -18,7 +18,7 @@ from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace, value
 from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.jobs.job_usage import usage_json
-from anycowork.jobs.task_commits import Merge
+from anycowork.jobs.task_commits import TaskMerge
 from anycowork.permissions.budgets import CostOf
 
 
@@ -64,7 +64,7 @@ class JobCommitService:
         shown: list[Json] = []
         single: list[Json] = []
         for one in candidates_of(job, tasks):
-            changes = _shown(await self._look(chat, one.copy) if one.copy else Merge(()))
+            changes = _shown(await self._look(chat, one.copy) if one.copy else TaskMerge(()))
             shown.append({**one.to_json(used), **changes})
             if len(one.tasks) == 1:
                 [task] = one.tasks
@@ -93,7 +93,7 @@ class JobCommitService:
             final_response = await self._kept_words(kept) if kept else None
             return await self._end(principal, chat, job, tasks, status, final_response)
 
-    async def _kept_words(self, kept: Candidate) -> str:
+    async def _kept_words(self, kept: RaceCandidate) -> str:
         words = f"Kept the work of {kept.agent}."
         if await self._isolated.has_commits(kept.tasks[0]):
             return f"{words} Its files were kept; the git commits that it made in its copy were not."
@@ -145,7 +145,7 @@ class JobCommitService:
         await self._chat_coordinator.write(principal, chat.id, *done, ended, events=(event,))
         return ended
 
-    async def _look(self, chat: Chat, copy: str) -> Merge:
+    async def _look(self, chat: Chat, copy: str) -> TaskMerge:
         return await self._isolated.committer.look(chat.id, copy, chat.workspace)
 
     async def _job(self, job_id: str) -> tuple[Job, Chat]:
@@ -159,7 +159,7 @@ class JobCommitService:
         return job, chat
 
 
-def _shown(merge: Merge) -> Json:
+def _shown(merge: TaskMerge) -> Json:
     return {
         "diff": merge.diff,
         "files": [file.to_json() for file in merge.files],
@@ -167,7 +167,7 @@ def _shown(merge: Merge) -> Json:
     }
 
 
-def _chosen(job: Job, tasks: Sequence[JobTask], request: KeepRequest) -> Candidate | None:
+def _chosen(job: Job, tasks: Sequence[JobTask], request: KeepRequest) -> RaceCandidate | None:
     """The candidate of a race; None for any other job. Raises: Invalid, NotFound, Conflict."""
     if job.race:
         return chosen_candidate(job, tasks, agent=request.agent, task_id=request.task_id)

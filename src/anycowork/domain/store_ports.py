@@ -6,7 +6,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from anycowork.domain.audit import ChainEnd, ChainHead, Link
+from anycowork.domain.audit import ChainEnd, ChainHead, ChainLink
 from anycowork.domain.chats import Chat, ChatState, Turn
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
@@ -55,7 +55,7 @@ class StoreQueries(Store, Protocol):
 
     def newest_head(self) -> ChainHead | None: ...
 
-    async def chained_after(self, chat_id: str, seq: int, *, up_to: int, limit: int) -> list[Link]:
+    async def chained_after(self, chat_id: str, seq: int, *, up_to: int, limit: int) -> list[ChainLink]:
         """A page of the audit chain, ascending."""
 
 

@@ -1,4 +1,5 @@
-"""Verifies the audit chains in the database against their heads: for `anycowork audit verify` and the page. Changes no record.
+"""Verifies the audit chains in the database against their heads, and the recorded changes of roles: for `anycowork audit verify` and the
+page. Changes no record.
 
 A check of all chats reads every record, as long as there are few. Of many it goes on where the last check ended, and says so: what an earlier
 check has read is not read again, unless it is asked to, or the last full check is older than `FULL_DAYS`.
@@ -18,6 +19,7 @@ from anycowork.domain.times import later
 from anycowork.domain.values import value
 from anycowork.server.audit_marks import AuditMarks, VerifiedChain, VerifiedHead, marks_path, read_marks, write_marks
 from anycowork.server.database_setup import open_to_read
+from anycowork.server.role_changes import ROLE_CHANGES, check_role_changes
 from anycowork.store.sql.audit import ChainCheck, chat_ids, check_chain
 from anycowork.store.sql.audit_heads import heads_path, read_heads
 from anycowork.store.sql.connection import SqlConnection
@@ -25,6 +27,7 @@ from anycowork.store.sql.connection import SqlConnection
 FULL_DAYS = 7
 READ_ANYWAY = 100_000  # records that are always read again: about two seconds
 _HEADS = "heads of all chats"
+_ROLES = "changes of roles"
 
 log = logging.getLogger(__name__)
 
@@ -124,6 +127,7 @@ def check_audit(
     try:
         with open_to_read(settings) as (connection, expects_heads):  # after the heads: it may grow meanwhile
             check.run(connection, expects_heads=expects_heads)
+        check.findings += _role_changes(settings)
     except AuditStopped:
         return AuditReport(tuple(check.findings), marks is None, known.full_at if known else None, stopped=True)
     full_at = marks.full_at if marks else now
@@ -174,6 +178,11 @@ class _AuditCheck:
         self.findings.append(_finding(chat_id, found, earlier))
         if found.end is not None:
             self.verified[chat_id] = VerifiedChain(found.end, earlier + found.checked)
+
+
+def _role_changes(settings: Settings) -> list[AuditFinding]:
+    found = check_role_changes(settings.data_dir / ROLE_CHANGES)
+    return [AuditFinding(_ROLES, found.broken, found.end)] if found is not None else []
 
 
 def _is_old(marks: AuditMarks, now: str) -> bool:

@@ -1,11 +1,8 @@
 """The roles and workflows of the data folder as files: read at start, written when a person edits them in the settings."""
 
 import asyncio
-import json
 import logging
-import os
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 
 import tomli_w
@@ -15,12 +12,11 @@ from anycowork.domain.errors import NotFound, StorageFault
 from anycowork.domain.messages import Json
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.permissions.roles import BadRoleFile, read_role_file
+from anycowork.server.role_changes import ROLE_CHANGES, add_role_change
 from anycowork.server.trusted_files import ENDING, WORKFLOWS
 
 log = logging.getLogger(__name__)
 ROLES = "roles"
-ROLE_CHANGES = "role-changes.jsonl"
-_LONGEST_LINE = 1 << 20
 
 
 class DefinitionFiles:
@@ -35,7 +31,7 @@ class DefinitionFiles:
 
     async def record_role(self, change: Json) -> None:
         """Adds the change to `role-changes.jsonl`; each line has the hash of the one before. Raises: StorageFault."""
-        await asyncio.to_thread(_add_line, self._data_dir / ROLE_CHANGES, change)
+        await asyncio.to_thread(add_role_change, self._data_dir / ROLE_CHANGES, change)
 
     async def save_role(self, role: RoleDefinition) -> None:
         """Raises: StorageFault."""
@@ -96,22 +92,6 @@ def _write(file: Path, content: str) -> None:
     except OSError as error:
         raise StorageFault(f"The folder {file.parent} cannot be created ({error.strerror}).") from error
     replace_file(file, content.encode())
-
-
-def _add_line(file: Path, change: Json) -> None:
-    try:
-        file.parent.mkdir(mode=OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
-        fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with os.fdopen(fd, "r+b") as lines:
-            size = lines.seek(0, os.SEEK_END)
-            lines.seek(max(0, size - _LONGEST_LINE))
-            last = lines.read().rstrip(b"\n").rpartition(b"\n")[2]
-            previous = sha256(last).hexdigest() if last else None
-            lines.write(json.dumps({**change, "previous": previous}).encode() + b"\n")
-            lines.flush()
-            os.fsync(lines.fileno())
-    except OSError as error:
-        raise StorageFault(f"The change of a role cannot be recorded in {file} ({error.strerror}).") from error
 
 
 def _remove(file: Path) -> None:

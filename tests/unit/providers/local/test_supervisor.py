@@ -18,7 +18,7 @@ from anycowork.domain.model import ModelRequest, PromptMessage
 from anycowork.domain.provider_errors import NoSuchModel, Unreachable
 from anycowork.providers.config import ProviderConfig
 from anycowork.providers.http.pool import HttpPool
-from anycowork.providers.local.folder import Weights
+from anycowork.providers.local.folder import DownloadedModel
 from anycowork.providers.local.memory import NotEnoughMemory
 from anycowork.providers.local.provider import LocalProvider, local_config
 from anycowork.providers.local.supervisor import Supervisor
@@ -47,9 +47,9 @@ def tool_context() -> Hands:
 
 
 @pytest.fixture
-def weights(tmp_path: Path) -> Weights:
+def weights(tmp_path: Path) -> DownloadedModel:
     (tmp_path / "small.gguf").write_bytes(b"GGUF")
-    return Weights(small_model(), tmp_path / "small.gguf")
+    return DownloadedModel(small_model(), tmp_path / "small.gguf")
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ async def supervisor(tmp_path: Path, tool_context: Hands) -> AsyncIterator[Super
     await supervisor.aclose()
 
 
-def provider(supervisor: Supervisor, weights: Weights, pool: HttpPool) -> LocalProvider:
+def provider(supervisor: Supervisor, weights: DownloadedModel, pool: HttpPool) -> LocalProvider:
     return LocalProvider(supervisor, lambda: [weights], pool)
 
 
