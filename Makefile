@@ -33,7 +33,7 @@ test: check browser ## set up, check, then run every test there is (ARGS="-k wor
 	@echo "==> Testing the web UI"
 	@$(BIN)/python scripts/webui.py test
 	@echo "==> Running the tests"
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 	@if [ -z "$(ARGS)" ]; then WORKERS=$(WORKERS) sh scripts/attacks_as_user.sh tests/attacks; fi
 
 test-interop: install ## run real programs against the passthrough: llm, aider, opencode (600 MB, into .venv/interop)
@@ -58,7 +58,7 @@ test-kills: install ## kill server, worker and database 1,000 times while jobs r
 
 attacks: install ## run the attacks, as root and as an ordinary user (root becomes one for the second run)
 	@echo "==> Running the attacks"
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ATTACKS) $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ATTACKS) $(ARGS)
 	@WORKERS=$(WORKERS) sh scripts/attacks_as_user.sh $(ATTACKS) $(ARGS)
 
 fuzz: install ## run the property tests with fresh random examples (make test repeats the same ones)
@@ -75,6 +75,7 @@ check: install ## format, lint, types, layers, generated files
 	@$(BIN)/lint-imports --no-logo > .venv/layers.txt || { cat .venv/layers.txt; exit 1; }
 	@$(BIN)/python scripts/patterns.py
 	@$(BIN)/python scripts/check_names.py
+	@$(BIN)/python scripts/check_sizes.py
 	@$(BIN)/python scripts/package_graph.py > /dev/null
 	@$(BIN)/python scripts/webui.py check
 	@if [ -f scripts/spec_table.py ]; then $(BIN)/python scripts/spec_table.py --check; fi

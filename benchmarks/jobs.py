@@ -16,9 +16,10 @@ from pathlib import Path
 import uvloop
 
 from anycowork.domain import event_factory
-from anycowork.domain.jobs import JobTask, progress_of_tasks
+from anycowork.domain.jobs import JobTask
 from anycowork.domain.journal import Change
-from anycowork.domain.task_progress import TaskStatus
+from anycowork.domain.task_progress import TaskProgress, TaskStatus
+from anycowork.domain.tasks import TaskGraph
 from anycowork.domain.values import replace
 from anycowork.server.clock import SystemClock
 from anycowork.store.sql.database import Database
@@ -82,7 +83,8 @@ def _tasks(chat_id: str, count: int) -> dict[str, JobTask]:
 
 async def _run(database: Database, chat_id: str, tasks: dict[str, JobTask], *, starts: bool) -> int:
     """As the coordinator does it: what is ready starts in one change, and each task ends in a change of its own."""
-    progress, done = progress_of_tasks(list(tasks.values())), 0
+    graph = TaskGraph({task.id: task.dependencies for task in tasks.values()})
+    progress, done = TaskProgress(graph, {task.id: task.status for task in tasks.values()}), 0
     while not progress.over:
         wave: list[JobTask] = []
         while len(wave) < SIDE_BY_SIDE and (ready := progress.next_ready([None])) is not None:

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.chat_service import ChatService
-from anycowork.chats.chat_writer import ChatWriter
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler
@@ -271,7 +271,7 @@ async def open_workplace(
                 find_workspace=find_workspace,
             )
             cli = ChatService(
-                chat_writer=ChatWriter(journal=journal, store=store, scheduler=scheduler),
+                chat_coordinator=ChatCoordinator(journal=journal, store=store, scheduler=scheduler),
                 store=store,
                 roles=roles,
                 prompts=prompts,

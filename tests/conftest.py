@@ -1,12 +1,15 @@
-"""For every test: the seeds of the property tests, one /etc for all sandboxes, and the count of the attacks at the end of a run that had some."""
+"""For every test: the seeds of the property tests, the order of the files, one /etc for all sandboxes, and the count of the attacks at the end
+of a run that had some."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from support.attempts import HELD, NOT_HELD
+from support.file_order import ordered_files
 from support.shared_etc import shared_etc
 
 # `make test` tries the same examples each time, so that a failure belongs to the change that was made;
@@ -23,6 +26,17 @@ os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 def _one_etc() -> Iterator[None]:
     with shared_etc():
         yield
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tests = Counter(_file(item) for item in items)
+    places = {name: place for place, name in enumerate(ordered_files(tests))}
+    items.sort(key=lambda item: places[_file(item)])
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.split("::")[0]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

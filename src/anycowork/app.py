@@ -47,7 +47,7 @@ from anycowork.server.shared_components import (
     build_shared_components,
 )
 from anycowork.server.stall_watchdog import StallWatch
-from anycowork.server.turn_setup import build_turn_services
+from anycowork.server.turn_setup import build_turn_runtime
 from anycowork.server.uvicorn_server import serve_app, tune_gc
 from anycowork.store.sql.database import Database
 
@@ -176,7 +176,7 @@ async def _build_server(
     shared = await build_shared_components(settings, clock, database, providers, egress, tasks, is_worker=is_worker)
     mcp = build_mcp_manager(shared)
     add_delegates(shared)
-    turns = await build_turn_services(shared, worker_jobs)
+    turns = await build_turn_runtime(shared, worker_jobs)
     staging = shared.sandbox_setup.staging
     maintenance = Maintenance(receipts=database.idempotency, snapshots=shared.snapshots, staging=staging)
     local = build_local_models(shared)

@@ -12,6 +12,7 @@ import pytest
 from anycowork.config.settings import AgentEntry
 from support.jobs import approved, plan, until
 from support.live_server import LiveChat, LiveServer, live_server
+from support.processes import started_with
 from support.spec import proves
 
 # A program in the sandbox gets no PYTHONPATH of ours: the interpreter must find the SDK by itself.
@@ -185,16 +186,7 @@ async def test_an_agent_that_dies_or_is_stopped_changes_nothing(tmp_path: Path) 
         await client.ask("POST", f"{stopped.path}/stop", {})
         assert (await stopped.show())["state"] == "idle"
         assert (client.workspace / "a.txt").read_text() == "old\n"
-        program = PROGRAM[1].encode()
-        running = [path for path in Path("/proc").glob("[0-9]*/cmdline") if program in _words(path)]
-        assert running == []
-
-
-def _words(path: Path) -> list[bytes]:
-    try:
-        return path.read_bytes().split(b"\0")
-    except OSError:
-        return []
+        assert started_with(PROGRAM[1]) == []
 
 
 @proves("ACP-2/1", "APR-3")

@@ -76,7 +76,7 @@ def on_a_thread_of_its_own(folder: Path) -> None:
 
 
 def by_a_program(folder: Path) -> None:
-    subprocess.run(["/bin/sh", "-c", "echo new > old"], cwd=folder, check=True, timeout=5)
+    subprocess.run(["/bin/sh", "-c", "echo new > old"], cwd=folder, check=True, timeout=60)
 
 
 def unnamed(folder: Path) -> None:

@@ -195,7 +195,7 @@ async def test_what_git_keeps_of_a_file_is_its_own_and_needs_a_rule_of_its_own(f
     """A limit, told in docs/security.md: a rule about a path says nothing about git's copies of what it once held."""
     name = ("-c", "user.name=x", "-c", "user.email=x@example.org")
     for words in (("init", "-q"), ("add", "-f", "."), ("commit", "-qm", "x")):
-        subprocess.run(["git", *name, *words], cwd=filled.root, check=True, capture_output=True, timeout=10)
+        subprocess.run(["git", *name, *words], cwd=filled.root, check=True, capture_output=True, timeout=60)
     show = "git -c safe.directory='*' show HEAD:src/local.key"
     assert SECRET in (await run(filled, show)).content
     assert SECRET not in (await run(filled, show, *DENIED, "/.git/**")).content

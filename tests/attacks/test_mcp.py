@@ -9,6 +9,7 @@ from typing import Any  # a test's own words
 import pytest
 
 from support.live_server import LiveChat, LiveServer, RequestRefused, live_server
+from support.processes import command_line, descendants
 from support.raw_mcp_server import ADD, EMPTY, USUAL, offer, offered, raw_server
 from support.scripted_model import call
 from support.spec import proves
@@ -223,8 +224,9 @@ except OSError: tell("no network")
         assert SECRET not in told and "GOT" not in told and "no network" in told
         assert "its-own-key" in told
         assert shown["env"] == ["API_KEY"] and "its-own-key" not in str(await client.ask("GET", "/mcp/servers"))
-        commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.parent.name != "self"]
-        assert not any(b"its-own-key" in words for words in commands)
+        commands = [command_line(process) for process in descendants()]
+        assert any("server.py" in word for words in commands for word in words), commands
+        assert not any("its-own-key" in word for words in commands for word in words)
         stored = next(tmp_path.rglob("mcp-servers.json"))
         assert stored.stat().st_mode & 0o077 == 0
 

@@ -190,7 +190,7 @@ def content(path: Path) -> bytes | None:
 
 async def ran(bench: ToolWorkspace, words: str, permissions: frozenset[Permission] = EVERYTHING) -> str:
     tool_context = bench.tool_context(permissions=permissions)
-    return (await bench.call("execute_command", tool_context, command=words, timeout=10.0)).content
+    return (await bench.call("execute_command", tool_context, command=words, timeout=60.0)).content
 
 
 def python(code: str) -> str:
@@ -388,7 +388,7 @@ def led_to(destination: str, *allowed: str, named: bool = False) -> Attack:
             hosts = [host.format(port=service.port) for host in allowed]
             tool_context = bench.tool_context(named_network=tuple(map(read_destination, hosts)) if named else ())
             words = f"curl -sS http://{url}/"
-            await bench.call("execute_command", tool_context, command=words, timeout=10.0, network=list(hosts))
+            await bench.call("execute_command", tool_context, command=words, timeout=60.0, network=list(hosts))
             return bool(service.received)
 
     return attack

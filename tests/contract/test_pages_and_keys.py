@@ -12,7 +12,7 @@ from anycowork.domain.journal import Change, SetChat
 from anycowork.domain.messages import Speaker
 from anycowork.domain.ports import MessagePage
 from anycowork.domain.principals import Principal, PrincipalKind
-from anycowork.domain.store_ports import DatabasePort
+from anycowork.domain.store_ports import StoreBackend
 from support.store_factories import OpenStore
 from support.stored import add_chat, message, note, said
 
@@ -21,7 +21,7 @@ def ids(page: MessagePage) -> list[str]:
     return [msgspec.json.decode(body)["id"] for body in page.bodies]
 
 
-async def with_messages(database: DatabasePort, count: int) -> None:
+async def with_messages(database: StoreBackend, count: int) -> None:
     await database.journal.write(add_chat("c1", *(message(f"m{n}") for n in range(count))))
 
 

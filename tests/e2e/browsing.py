@@ -158,7 +158,8 @@ async def press_until(page: Page, key: str, shown: Locator) -> None:
 
 async def violations(page: Page) -> list[str]:
     """What axe finds on this screen, colours included."""
-    await page.evaluate(AXE.read_text("utf-8"))
+    if not await page.evaluate("'axe' in window"):  # half a megabyte, once for a document
+        await page.evaluate(AXE.read_text("utf-8"))
     await page.wait_for_function(_AT_REST)
     found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
@@ -174,6 +175,39 @@ _AT_REST = """async () => {
   }
   return true;
 }"""
+
+
+async def fits(page: Page) -> None:
+    """Nothing is wider than the window, nothing is too small for a thumb, and axe finds nothing, in light and dark."""
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    small = await page.evaluate(_SMALL)
+    assert small == [], small
+    for scheme in ("dark", "light"):
+        await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        assert await violations(page) == [], scheme
+
+
+async def tab_to(page: Page, wanted: Locator) -> None:
+    """By Tab alone, from where the focus is; what has the focus can be seen."""
+    await expect(wanted).to_be_visible()
+    for _ in range(120):
+        await page.keyboard.press("Tab")
+        if await wanted.evaluate("(it) => it === document.activeElement"):
+            await expect(wanted).to_be_in_viewport()
+            return
+    raise AssertionError(f"Tab does not lead to {wanted}")
+
+
+async def has_focus(page: Page) -> bool:
+    return bool(await page.evaluate("document.activeElement !== document.body && document.activeElement !== null"))
+
+
+# Controls that a thumb misses. The small ones beside a message are for seldom use.
+_SMALL = """() => [...document.querySelectorAll("button, select, nav a, input:not([type=checkbox]):not([type=radio]), summary")]
+  .filter((it) => it.checkVisibility() && !it.closest(".sr-only, .hidden"))
+  .map((it) => [it, (it.closest("label") ?? it).getBoundingClientRect().height])
+  .filter(([it, height]) => height < (it.closest("[role=log]") ? 24 : 36))
+  .map(([it, height]) => `${it.getAttribute("aria-label") || it.textContent || it.id} ${height}`)"""
 
 
 def _is_complaint(kind: str, words: str) -> bool:

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest_asyncio
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Page, expect
 
 from anycowork.config.settings import ProviderEntry
-from e2e.browsing import PHONE, a_browser, a_page, violations
+from e2e.browsing import PHONE, a_browser, a_page, fits, has_focus, tab_to, violations
 from support.images import png
 from support.jobs import approved, plan, writing
 from support.live_server import LiveServer, live_server
@@ -32,12 +32,6 @@ PAGES = {
     "about": "About",
 }
 PIXELS = {"name": "flag.png", "mimeType": "image/png", "buffer": png(120, 80)}
-# Controls that a thumb misses. The small ones beside a message are for seldom use.
-SMALL = """() => [...document.querySelectorAll("button, select, nav a, input:not([type=checkbox]):not([type=radio]), summary")]
-  .filter((it) => it.checkVisibility() && !it.closest(".sr-only, .hidden"))
-  .map((it) => [it, (it.closest("label") ?? it).getBoundingClientRect().height])
-  .filter(([it, height]) => height < (it.closest("[role=log]") ? 24 : 36))
-  .map(([it, height]) => `${it.getAttribute("aria-label") || it.textContent || it.id} ${height}`)"""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -62,30 +56,6 @@ async def phone(client: LiveServer) -> AsyncIterator[Page]:
     async with a_browser() as browser, a_page(browser, client.url, viewport=PHONE) as page:
         await expect(page.get_by_role("radio", name="Planner")).to_be_visible()
         yield page
-
-
-async def fits(page: Page) -> None:
-    """Nothing is wider than the window, nothing is too small for a thumb, and axe finds nothing, in light and dark."""
-    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert await page.evaluate(SMALL) == []
-    for scheme in ("dark", "light"):
-        await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        assert await violations(page) == [], scheme
-
-
-async def tab_to(page: Page, wanted: Locator) -> None:
-    """By Tab alone, from where the focus is; what has the focus can be seen."""
-    await expect(wanted).to_be_visible()
-    for _ in range(120):
-        await page.keyboard.press("Tab")
-        if await wanted.evaluate("(it) => it === document.activeElement"):
-            await expect(wanted).to_be_in_viewport()
-            return
-    raise AssertionError(f"Tab does not lead to {wanted}")
-
-
-async def has_focus(page: Page) -> bool:
-    return bool(await page.evaluate("document.activeElement !== document.body && document.activeElement !== null"))
 
 
 @proves("UI-6", "UI-12")

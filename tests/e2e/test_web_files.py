@@ -1,14 +1,13 @@
 """Files beside the chat in a real browser: the tree by keyboard, a file, an edit with a conflict, net changes by hunk, phone width."""
 
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Page, expect
 
 from e2e.browsing import PHONE, at_the_page, start_chat, violations
+from support.git_commands import git
 from support.pdf_files import pdf
 from support.scripted_model import call
 from support.spec import proves
@@ -127,15 +126,6 @@ async def test_at_phone_width_the_files_lie_over_the_chat_and_give_it_back(tmp_p
         await expect(page.get_by_role("complementary", name="Files")).to_have_count(0)
         await page.get_by_role("button", name="src/app.py:2").click()
         await expect(page.get_by_label("Content of src/app.py")).to_contain_text("return 'hello'")
-
-
-def git(folder: Path, *words: str) -> str:
-    names = {f"GIT_{who}_{what}": "t" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    environment = {"HOME": "/nonexistent", "PATH": os.environ["PATH"], **names}
-    command = ["git", "-c", "safe.directory=*", *words]
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, timeout=20, check=True
-    ).stdout.decode()
 
 
 @proves("UI-10")

@@ -84,7 +84,9 @@ async def settled(folder: Path, *, is_made: bool) -> None:
             ]
             assert told[1]["commit"] == (told[0]["intended_commit"] if is_made else None)
     assert git(folder, "log", "--format=%s").split() == (["Of", "Ann", "first"] if is_made else ["first"])
-    assert git(folder, "status", "--porcelain") == " M a.txt\n", "nothing is staged, and git is not locked"
+    assert git(folder, "status", "--porcelain") == " M a.txt\n", (
+        f"{folder.name}: nothing is staged, and git is not locked"
+    )
 
 
 def git(folder: Path, *words: str) -> str:
@@ -104,12 +106,12 @@ def test_commit_that_a_crash_cut_off_is_settled_at_the_next_start(tmp_path: Path
         git(folder, "init", "-q", "-b", "main")
         git(folder, "add", "-A")
         git(folder, "commit", "-qm", "first")
-        file.write_text("new\n")
+        file.write_text("the new text\n")
 
         def run(folder: Path = folder, arrange: Callable[[], None] = arrange) -> None:
             arrange()
             asyncio.run(commit(folder))
 
         assert in_a_child(run) == 9
-        file.write_text("newer\n")  # somebody works on
+        file.write_text("a newer text, of another length\n")  # somebody works on
         asyncio.run(settled(folder, is_made=is_made))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.tools import Intent
-from anycowork.sandbox.delta_check import DeltaViolationKind
+from anycowork.sandbox.delta_check import CommitBlockerKind
 from support.spec import proves
 from support.task_places import KINDS, LAYERS, TaskPlaces
 from support.tool_workspace import EVERYTHING, tree
@@ -67,7 +67,7 @@ async def test_person_who_edits_a_file_beneath_a_tasks_command_loses_nothing(tmp
         (transaction.stage.upper / "a.txt").write_text("old\nof the command\n")
         places.write("person.txt", "of a person\n").rename(places.root / "a.txt")
         delta = transaction.look()
-        found = transaction.violation(EVERYTHING, lambda path: True) if delta else None
+        found = transaction.find_blocker(EVERYTHING, lambda path: True) if delta else None
     assert (places.root / "a.txt").read_text() == "of a person\n"
-    assert found is not None and found.why is DeltaViolationKind.CONFLICT
+    assert found is not None and found.why is CommitBlockerKind.CONFLICT
     assert places.tree(task)["a.txt"] == b"of a person\n"

@@ -7,12 +7,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from support.live_server import LiveServer, live_server
+from support.processes import started_with
 from support.raw_mcp_server import offer, offered, raw_server
 from support.scripted_model import call
 from support.spec import proves
@@ -102,14 +103,9 @@ async def test_a_killed_server_is_restarted_and_its_tools_stay(tmp_path: Path) -
     async with live_server(tmp_path, replies=[call("raw__add", a=1, b=2), "Done."]) as client:
         config = raw_server(tmp_path / "far")
         await ready(client, config)
-        server = str(tmp_path / "far" / "server.py").encode()
-        for found in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                words = found.read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if server in words:
-                os.kill(int(found.parent.name), signal.SIGKILL)
+        for process in started_with(str(tmp_path / "far" / "server.py")):
+            with suppress(ProcessLookupError):  # gone with one that was killed before it
+                os.kill(process, signal.SIGKILL)
         async with asyncio.timeout(30):
             shown: dict[str, object] = {"status": "ready", "log": []}
             while shown["status"] != "ready" or LOST not in str(shown["log"]):

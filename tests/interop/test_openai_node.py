@@ -46,7 +46,7 @@ def walk(url: str, key: str) -> dict:
         capture_output=True,
         text=True,
         check=True,
-        timeout=10,
+        timeout=60,
     ).stdout.strip()
     environment = {**os.environ, "BASE_URL": url, "API_KEY": key}
     done = subprocess.run(

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import signal
 import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -13,19 +12,18 @@ import pytest
 
 from support.live_server import LiveChat, LiveServer, live_server
 from support.real_mcp_servers import (
-    has_unread_input,
+    StoppedPrograms,
     install_servers,
+    kill_programs,
     node_server,
     python_server,
     remote_everything,
-    signal_programs,
 )
 from support.scripted_model import call
 from support.spec import proves
 
 SECONDS = 40.0
 # `make test` takes one program of each generation and language, and one remote transport; `make test-mcp` takes all.
-# Each program is used by one test alone: a test kills all processes of its program.
 ALL = "ANYCOWORK_ALL_MCP_SERVERS" in os.environ
 PROGRAMS = ["filesystem", "git", "memory", "time"] if ALL else ["filesystem", "git"]
 TRANSPORTS = ["streamableHttp", "sse"] if ALL else ["streamableHttp"]
@@ -95,12 +93,12 @@ async def progress_shown(chat: LiveChat) -> None:
             return
 
 
-def call_waits_in(config: dict[str, Any]) -> Callable[[LiveChat], Awaitable[None]]:
-    """Of a program that was stopped: the call was written to it."""
+def call_waits_in(stopped: StoppedPrograms) -> Callable[[LiveChat], Awaitable[None]]:
+    """The call was written to one of them."""
 
     async def waits(chat: LiveChat) -> None:
-        while not has_unread_input(config):
-            await asyncio.sleep(0)
+        while not stopped.have_more_to_read():
+            await asyncio.sleep(0.01)
 
     return waits
 
@@ -127,8 +125,9 @@ async def test_a_program_by_others_is_called_lost_in_mid_call_and_back(tmp_path:
         shown = await ready(client, config)
         assert tool in [one["name"] for one in shown["tools"]] and not shown["problems"]
         assert expected in (await result_of(client))["content"]
-        assert signal_programs(config, signal.SIGSTOP)  # so that the next call is under way for sure
-        await killed_in_mid_call(client, name, lambda: signal_programs(config, signal.SIGKILL), call_waits_in(config))
+        stopped = StoppedPrograms(config)  # so that the next call is under way for sure
+        assert stopped
+        await killed_in_mid_call(client, name, lambda: kill_programs(config), call_waits_in(stopped))
         assert expected in (await result_of(client))["content"]
         if name == "filesystem":
             await changes_no_file(client)
@@ -165,7 +164,7 @@ async def test_everything_as_a_program_offers_asks_is_lost_in_mid_call_and_back(
         await offers_resources_prompts_and_roots(client)
         await asks_the_person_with_a_form(client)
         client.model.replies += [LONG, "It was lost.", ECHO, "Done."]
-        await killed_in_mid_call(client, "everything", lambda: signal_programs(config, signal.SIGKILL), progress_shown)
+        await killed_in_mid_call(client, "everything", lambda: kill_programs(config), progress_shown)
         assert (await result_of(client))["content"] == "Echo: hello"
 
 

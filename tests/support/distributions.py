@@ -46,12 +46,12 @@ class PluginBench(ToolWorkspace):
     def install(self, name: str, code: str, **more: object) -> None:
         install(self.folder, name, code, **more)  # type: ignore[arg-type]
 
-    def plugins(self, *, timeout: float = 5.0, sandboxed: bool = True) -> PluginManager:
+    def plugins(self, *, timeout: float = 60.0, sandboxed: bool = True) -> PluginManager:
         self.data.mkdir(exist_ok=True)
         housing = PluginRuntime(self.sandbox, self.egress or Egress(), self.data) if sandboxed else None
         return PluginManager(self.folder, self.toolbox, housing, timeout=timeout)
 
-    async def use(self, name: str, code: str, *, timeout: float = 5.0) -> None:
+    async def use(self, name: str, code: str, *, timeout: float = 60.0) -> None:
         """Installs it and switches it on; it must have no problems."""
         self.install(name, code)
         plugins = self.plugins(timeout=timeout)

@@ -17,12 +17,12 @@ def namespaces_missing() -> str | None:
     if shutil.which("ip") is None or shutil.which("setpriv") is None:
         return "the programs 'ip' and 'setpriv' are not installed"
     name = f"acw-probe-{secrets.token_hex(3)}"
-    made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, timeout=10)
+    made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, timeout=60)
     if made.returncode:
         return f"no network namespaces here: {made.stderr.strip()}"
     probe = ["ip", "-n", name, "link", "add", "name", "bridge0", "type", "bridge"]
-    bridge = subprocess.run(probe, capture_output=True, text=True, timeout=10)
-    subprocess.run(["ip", "netns", "del", name], check=True, timeout=10)
+    bridge = subprocess.run(probe, capture_output=True, text=True, timeout=60)
+    subprocess.run(["ip", "netns", "del", name], check=True, timeout=60)
     return f"no bridges here: {bridge.stderr.strip()}" if bridge.returncode else None
 
 
@@ -65,10 +65,10 @@ class Machines:
 
     def remove(self) -> None:
         for name in (*self._names, "hub"):
-            subprocess.run(["ip", "netns", "del", self._prefix + name], capture_output=True, timeout=10)
+            subprocess.run(["ip", "netns", "del", self._prefix + name], capture_output=True, timeout=60)
 
     def _ip(self, *arguments: str) -> None:
-        subprocess.run(["ip", *arguments], check=True, capture_output=True, timeout=10)
+        subprocess.run(["ip", *arguments], check=True, capture_output=True, timeout=60)
 
 
 @contextmanager

@@ -72,7 +72,7 @@ class PostgresProcess:
                 cwd="/",
             )
         deadline = time.monotonic() + 30
-        while subprocess.run([BIN / "pg_isready", "-h", self.folder, "-q"], timeout=10).returncode:
+        while subprocess.run([BIN / "pg_isready", "-h", self.folder, "-q"], timeout=60).returncode:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise AssertionError((self.folder / "log").read_text())
             time.sleep(0.05)

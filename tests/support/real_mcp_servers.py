@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from termios import FIONREAD
 from typing import Any  # a test's own words
+
+from support.processes import command_line, descendants, is_stopped
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "interop" / "mcp"
@@ -67,28 +70,54 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def signal_programs(config: dict[str, Any], number: signal.Signals) -> int:
-    """Sends the signal to every process of this server's program; how many there were."""
-    found = 0
-    for process in _processes(config):
-        with suppress(OSError):
-            os.kill(process, number)
-            found += 1
-    return found
+class StoppedPrograms:
+    """This server's programs, each stopped: what is written to one stays unread."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._programs = programs(config)
+        for process in self._programs:
+            os.kill(process, signal.SIGSTOP)
+        deadline = time.monotonic() + 30
+        while not all(map(is_stopped, self._programs)):
+            assert time.monotonic() < deadline, "a program was not stopped"
+        self._unread = self._unread_bytes()
+
+    def __bool__(self) -> bool:
+        return bool(self._programs)
+
+    def have_more_to_read(self) -> bool:
+        """Whether something was written to one of them since they were stopped."""
+        return self._unread_bytes() > self._unread
+
+    def _unread_bytes(self) -> int:
+        return sum(_unread_bytes(pipe) for process in self._programs for pipe in _inputs(process))
 
 
-def has_unread_input(config: dict[str, Any]) -> bool:
-    """Whether something was written to the program that it has not read: sure to stay so while it is stopped."""
-    return any(_unread_bytes(pipe) for process in _processes(config) for pipe in _inputs(process))
+def kill_programs(config: dict[str, Any]) -> None:
+    for process in programs(config):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def programs(config: dict[str, Any]) -> list[int]:
+    """The processes of this server below this process: their command line ends as its own does."""
+    end = str(config["args"][-1] if config["args"] else config["command"])
+    return [process for process in descendants() if command_line(process)[-1:] == [end]]
 
 
 def _inputs(process: int) -> Iterator[str]:
-    """The pipes that it reads from: a program may keep its input under another number."""
+    """The pipes that it reads and this process writes: a program may keep its input under another number, and has pipes of its own,
+    some of which always hold a byte (Node's)."""
+    written = {name for name, _ in _pipes("self", os.O_WRONLY)}
+    return (path for name, path in _pipes(str(process), os.O_RDONLY) if name in written)
+
+
+def _pipes(process: str, mode: int) -> Iterator[tuple[str, str]]:
     for place in Path(f"/proc/{process}/fd").glob("*"):
         with suppress(OSError):
             flags = Path(f"/proc/{process}/fdinfo/{place.name}").read_text().split("flags:")[1].split()[0]
-            if place.readlink().name.startswith("pipe:") and int(flags, 8) & os.O_ACCMODE == os.O_RDONLY:
-                yield str(place)
+            if (name := place.readlink().name).startswith("pipe:") and int(flags, 8) & os.O_ACCMODE == mode:
+                yield name, str(place)
 
 
 def _unread_bytes(pipe: str) -> int:
@@ -100,12 +129,3 @@ def _unread_bytes(pipe: str) -> int:
         finally:
             os.close(opened)
     return unread[0]
-
-
-def _processes(config: dict[str, Any]) -> Iterator[int]:
-    """Those whose command line ends as this server's does; the same program with another last word is another server's."""
-    end = str(config["args"][-1] if config["args"] else config["command"]).encode()
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            if place.read_bytes().removesuffix(b"\0").split(b"\0")[-1] == end:
-                yield int(place.parent.name)

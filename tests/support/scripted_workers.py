@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from anycowork.chats.chat_writer import ChatWriter
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.job_drafts import JobDrafts, NewJob
 from anycowork.domain import event_factory
 from anycowork.domain.chats import ChatState, EndReason, Turn, TurnState
@@ -80,7 +80,7 @@ async def run_job(database: Database, clock: Clock, chat_id: str, plan: Plan) ->
     """Approve the plan as a job and run it to its end."""
     async with asyncio.TaskGroup() as tasks:
         workers = ScriptedWorkers(database, clock, tasks)
-        lock = ChatWriter(journal=database.journal, store=database.store, scheduler=workers)
+        lock = ChatCoordinator(journal=database.journal, store=database.store, scheduler=workers)
         workers.coordinator = JobCoordinator(
             journal=database.journal,
             store=database.store,

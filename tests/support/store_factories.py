@@ -8,7 +8,7 @@ from typing import Protocol
 import pytest
 
 from anycowork.domain.events import Record
-from anycowork.domain.store_ports import DatabasePort
+from anycowork.domain.store_ports import StoreBackend
 from anycowork.store.postgres.database import open_postgres
 from anycowork.store.sql.database import Database
 from support.postgres import PostgresCluster
@@ -20,13 +20,13 @@ class OpenStore(Protocol):
 
     def __call__(
         self, publish: Callable[[Record], None] = ..., chats_changed: Callable[[], None] = ...
-    ) -> AbstractAsyncContextManager[DatabasePort]: ...
+    ) -> AbstractAsyncContextManager[StoreBackend]: ...
 
 
 def sqlite_store(request: pytest.FixtureRequest, folder: Path) -> OpenStore:
     def open_store(
         publish: Callable[[Record], None] = lambda record: None, chats_changed: Callable[[], None] = lambda: None
-    ) -> AbstractAsyncContextManager[DatabasePort]:
+    ) -> AbstractAsyncContextManager[StoreBackend]:
         return opened(folder, publish, chats_changed)
 
     return open_store
@@ -40,7 +40,7 @@ def postgres_store(request: pytest.FixtureRequest, folder: Path) -> OpenStore:
 
     def open_store(
         publish: Callable[[Record], None] = lambda record: None, chats_changed: Callable[[], None] = lambda: None
-    ) -> AbstractAsyncContextManager[DatabasePort]:
+    ) -> AbstractAsyncContextManager[StoreBackend]:
         return opened_postgres(url, folder, publish, chats_changed)
 
     return open_store

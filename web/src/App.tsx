@@ -18,6 +18,7 @@ import { Banner } from "./ui/Banner";
 import { Button } from "./ui/Button";
 import { ErrorBoundary } from "./ui/ErrorBoundary";
 import { useHotkeys } from "./ui/hotkeys";
+import { useKeptFocus } from "./ui/keptFocus";
 import { isNarrow, useNarrow } from "./ui/narrow";
 import { Palette } from "./ui/Palette";
 import { Shortcuts } from "./ui/Shortcuts";
@@ -58,6 +59,7 @@ function Frame() {
   useEffect(holdStrayFiles, []);
   useEffect(() => void setTimeout(loadChatPage, IDLE), []);
   useLineBack();
+  useKeptFocus();
   useArrival(path);
   useNews(queries);
   useTitle();

@@ -18,20 +18,11 @@ from anycowork.acp.markdown import fenced, one_line, shown_text
 from anycowork.acp.tool_calls import call_kind, call_locations, call_title, diff_content
 from anycowork.acp.updates import question_text
 from anycowork.client.chat_client import objects
+from anycowork.client.disclosures import ITEM_NAMES
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 
 APPROVE, KEEP_PLANNING, OWN_WORDS, STOP = "approve", "keep_planning", "own_words", "stop"
-_ITEM_NAMES = {
-    "tool": "tool",
-    "command": "$",
-    "check": "checked by $",
-    "path": "file",
-    "host": "reaches",
-    "parameter": "with",
-    "budget": "budget",
-    "step": "step",
-}
 
 
 @value
@@ -116,7 +107,7 @@ def disclosed_lines(disclosure: Json) -> list[str]:
     lines = []
     for item in objects(disclosure, "items"):
         step = f"[{item['step']}] " if item.get("step") and item.get("kind") != "step" else ""
-        name = f"step {item.get('step')}:" if item.get("kind") == "step" else _ITEM_NAMES.get(str(item.get("kind")), "")
+        name = f"step {item.get('step')}:" if item.get("kind") == "step" else ITEM_NAMES.get(str(item.get("kind")), "")
         detail = f" ({item['detail']})" if item.get("detail") else ""
         warning = "  ← a file that programs take orders from" if item.get("control") else ""
         lines.append(f"{step}{name} {item.get('text')}{detail}{warning}")

@@ -11,7 +11,7 @@ from anycowork.domain.plan import Budget
 from anycowork.domain.ports import Clock, Journal, Store
 from anycowork.domain.tools import Call
 from anycowork.domain.values import replace
-from anycowork.permissions.budgets import CostOf, Overdrawn, overdrawn, spent_by
+from anycowork.permissions.budgets import BudgetSpent, CostOf, overdrawn, spent_by
 from anycowork.permissions.gate import Admitted, CallContext, Gate, MustAsk
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.examples import is_asked_for, repeated_example
@@ -93,7 +93,7 @@ class CallAuthorizer:
         newest = {(one.tool, one.resource): one.state for one in decided}
         return frozenset(place for place, state in newest.items() if state is ApprovalState.DENIED)
 
-    async def _overdrawn(self, context: TurnContext, budget: Budget, planned: int) -> Overdrawn | None:
+    async def _overdrawn(self, context: TurnContext, budget: Budget, planned: int) -> BudgetSpent | None:
         await context.write_buffer.write(self._journal)  # the cost of the last answer counts too
         used = await self._store.turn_usage(context.chat.id, context.turn.id)
         seconds = context.seconds_at(self._clock.monotonic())

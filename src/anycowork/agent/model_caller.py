@@ -23,7 +23,7 @@ from anycowork.prompts.history_budget import RESULT_CAP
 from anycowork.prompts.history_limit import HistoryLimit
 from anycowork.prompts.prompt_service import NOT_OFFERED, OfferedTools, PromptScope, PromptService, PromptTarget
 from anycowork.prompts.tokens import TokenRatios, tokens
-from anycowork.prompts.window import SelectedMessages, Window
+from anycowork.prompts.window import PromptHistory, Window
 
 _AT_A_TIME = 100  # messages
 ANSWER_SHARE = 0.25  # of the context is reserved for the answer
@@ -95,9 +95,7 @@ class ModelCaller:
         context.announcements.append(event_factory.usage(context.turn.id, event))
         return reply
 
-    def _request(
-        self, context: TurnContext, model: str, shown: SelectedMessages, options: ModelOptions
-    ) -> ModelRequest:
+    def _request(self, context: TurnContext, model: str, shown: PromptHistory, options: ModelOptions) -> ModelRequest:
         """Build the request. If the model repeats itself, change the request once: telling a weak model about it does not help."""
         repeated = repeated_tools(context.calls)
         context.brief = options.brief
@@ -140,7 +138,7 @@ class ModelCaller:
             case _:
                 assert_never(options.calling)
 
-    async def _shown(self, context: TurnContext, options: ModelOptions, *, ratio: float) -> SelectedMessages:
+    async def _shown(self, context: TurnContext, options: ModelOptions, *, ratio: float) -> PromptHistory:
         prompt_budget = self._prompt_budget(context.chat)
         if not len(context.window):
             cap = BRIEF_RESULT if options.brief else RESULT_CAP

@@ -7,8 +7,8 @@ from functools import partial
 
 from pydantic import JsonValue
 
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.chat_title import NEW_CHAT, title_from
-from anycowork.chats.chat_writer import ChatWriter
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.record_factory import IDLE, RecordFactory, require_idle
 from anycowork.domain import event_factory
@@ -54,7 +54,7 @@ class ChatService:
     def __init__(
         self,
         *,
-        chat_writer: ChatWriter,
+        chat_coordinator: ChatCoordinator,
         store: Store,
         roles: RoleRegistry,
         prompts: PromptService,
@@ -66,7 +66,7 @@ class ChatService:
         removed: Callable[[], None] = lambda: None,
         holds_commands: bool = False,
     ) -> None:
-        self._chat_writer = chat_writer
+        self._chat_coordinator = chat_coordinator
         self._store = store
         self._roles = roles
         self._prompts = prompts
@@ -100,7 +100,7 @@ class ChatService:
         # A chat keeps its model: a new default is only for new chats. If none is connected, the first one will be used.
         config = ChatConfig(definition.name, model or self._providers.lasting_id(), system_prompt_id)
         chat = Chat(self._clock.new_id(), title or NEW_CHAT, root, config, created_at=now, updated_at=now)
-        await self._chat_writer.write(principal, chat.id, AddChat(chat, principal.label()))
+        await self._chat_coordinator.write(principal, chat.id, AddChat(chat, principal.label()))
         return await require_chat(self._store, chat.id)
 
     async def change_chat(
@@ -120,7 +120,7 @@ class ChatService:
         self._require_autonomy(principal, autonomy)
         self.require_model(model)
         await self._require_prompt(system_prompt_id)
-        async with self._chat_writer.exclusive(chat_id) as chat:
+        async with self._chat_coordinator.exclusive(chat_id) as chat:
             prompt = system_prompt_id or chat.config.system_prompt_id
             level = autonomy or chat.config.autonomy
             config = replace(
@@ -128,7 +128,7 @@ class ChatService:
             )
             notice = self._draft.autonomy(chat, level)
             changed = SetChat(config=config, title=title, pinned=pinned, archived=archived)
-            await self._chat_writer.write(principal, chat_id, changed, *notice)
+            await self._chat_coordinator.write(principal, chat_id, changed, *notice)
         return await require_chat(self._store, chat_id)
 
     def _require_autonomy(self, principal: Principal, autonomy: Autonomy | None) -> None:
@@ -143,10 +143,10 @@ class ChatService:
 
     async def remove_chat(self, principal: Principal, chat_id: str) -> None:
         principal.require(Scope.SEND)
-        async with self._chat_writer.exclusive(chat_id):
+        async with self._chat_coordinator.exclusive(chat_id):
             busy = TurnAlreadyRunning("This chat is running. Stop it before you delete it.")
-            await self._chat_writer.write(principal, chat_id, RequireState(IDLE, busy), RemoveChat())
-        self._chat_writer.forget(chat_id)
+            await self._chat_coordinator.write(principal, chat_id, RequireState(IDLE, busy), RemoveChat())
+        self._chat_coordinator.forget(chat_id)
         self._removed()
 
     # --- turns
@@ -177,7 +177,7 @@ class ChatService:
                 raise Invalid("A workflow accepts no files. Send them in a separate message.", param="attachments")
             return await self._run(principal, chat_id, partial(self._workflows.order_typed, content), queued)
         content = content.removeprefix("/")
-        async with self._chat_writer.exclusive(chat_id) as chat:
+        async with self._chat_coordinator.exclusive(chat_id) as chat:
             turn_id = self._clock.new_id()
             payload = {**await self._store_images(chat, images, known), **files_payload(files)} or None
             message = self._draft.message(chat, Speaker.USER, content, payload=payload, turn_id=turn_id)
@@ -187,7 +187,7 @@ class ChatService:
             title = title_from(content) if chat.title == NEW_CHAT else None
             state = SetChat(ChatState.RUNNING, title=title)
             writes, events = _from_queue(queued)
-            await self._chat_writer.begin(principal, chat, turn, *writes, message, state, events=events)
+            await self._chat_coordinator.begin(principal, chat, turn, *writes, message, state, events=events)
         return SentMessage(message.id, turn.id)
 
     async def execute(
@@ -200,25 +200,27 @@ class ChatService:
     async def stop(self, principal: Principal, chat_id: str) -> bool:
         """Stop the current turn; return False if there was nothing to stop."""
         principal.require(Scope.SEND)
-        async with self._chat_writer.exclusive(chat_id):
-            return await self._chat_writer.stop(principal, chat_id)
+        async with self._chat_coordinator.exclusive(chat_id):
+            return await self._chat_coordinator.stop(principal, chat_id)
 
     async def switch_role(self, principal: Principal, chat_id: str, role: str, *, confirm: bool) -> SwitchedRole:
         """Switch the chat's role. Raises: NeedsConfirmation while the chat is not idle; with `confirm` the turn is stopped first."""
         principal.require(Scope.DECIDE)
         new = self._roles.require(role).name
-        async with self._chat_writer.exclusive(chat_id) as chat:
+        async with self._chat_coordinator.exclusive(chat_id) as chat:
             if chat.state is not ChatState.IDLE:
                 if not confirm:
                     raise NeedsConfirmation(
                         f"This chat is {chat.state.value.replace('_', ' ')}. Switching to {new} stops it; "
                         'send "confirm": true to do so.'
                     )
-                await self._chat_writer.stop(principal, chat_id)
+                await self._chat_coordinator.stop(principal, chat_id)
             messages, events = self._draft.switch(principal, chat, new)
             if messages:
                 config = SetChat(config=replace(chat.config, agent_role=new))
-                await self._chat_writer.write(principal, chat_id, require_idle(chat), config, *messages, events=events)
+                await self._chat_coordinator.write(
+                    principal, chat_id, require_idle(chat), config, *messages, events=events
+                )
         return SwitchedRole(chat_id, chat.role, new)
 
     # --- the parts
@@ -231,14 +233,14 @@ class ChatService:
         queued: QueuedMessage | None = None,
     ) -> SentMessage:
         """Fix the run's steps before the turn begins: later changes of the file do not affect it."""
-        async with self._chat_writer.exclusive(chat_id) as chat:
+        async with self._chat_coordinator.exclusive(chat_id) as chat:
             order = await order_for(workspace=chat.workspace, role=self._roles.stored(chat.role))
             run, message = self._draft.run(chat, order)
             turn = self._draft.turn(chat, principal, message_id=message.id, turn_id=run.id, role=chat.role)
             title = title_from(order.typed) if chat.title == NEW_CHAT else None
             state = SetChat(ChatState.RUNNING, title=title)
             writes, events = _from_queue(queued)
-            await self._chat_writer.begin(principal, chat, turn, *writes, message, run, state, events=events)
+            await self._chat_coordinator.begin(principal, chat, turn, *writes, message, run, state, events=events)
         return SentMessage(message.id, turn.id, run.id)
 
     async def _store_images(self, chat: Chat, images: Sequence[GivenImage], known: Sequence[Image]) -> Json:

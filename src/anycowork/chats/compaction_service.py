@@ -1,6 +1,6 @@
 """Compacts a chat for the model, and takes it back. The record is not touched: one message says what the model is told instead."""
 
-from anycowork.chats.chat_writer import ChatWriter
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.record_factory import RecordFactory, require_idle
 from anycowork.domain.errors import Conflict
 from anycowork.domain.messages import Json, Message, Speaker
@@ -28,8 +28,8 @@ class CompactedChat:
 
 
 class CompactionService:
-    def __init__(self, *, chat_writer: ChatWriter, store: Store, providers: Providers, clock: Clock) -> None:
-        self._chat_writer = chat_writer
+    def __init__(self, *, chat_coordinator: ChatCoordinator, store: Store, providers: Providers, clock: Clock) -> None:
+        self._chat_coordinator = chat_coordinator
         self._store = store
         self._providers = providers
         self._draft = RecordFactory(clock)
@@ -37,7 +37,7 @@ class CompactionService:
     async def compact(self, principal: Principal, chat_id: str) -> CompactedChat:
         """Let the model go on from a digest of the record. Raises: NothingToCompact, TurnAlreadyRunning, NoSuchModel."""
         principal.require(Scope.DECIDE)
-        async with self._chat_writer.exclusive(chat_id) as chat:
+        async with self._chat_coordinator.exclusive(chat_id) as chat:
             budget = self._providers.context_tokens(chat.config.model_id) * BYTES_PER_TOKEN // _SHARE
             history = await self._history(chat_id)
             digest = compaction_digest(history, budget_bytes=min(budget, _MOST_BYTES))
@@ -45,19 +45,19 @@ class CompactionService:
                 raise NothingToCompact("There is nothing to compact: the agent has done nothing here since.")
             payload: Json = {COMPACTED: {"messages": digest.messages}, "summary": True}
             message = self._draft.message(chat, Speaker.SYSTEM, digest.text, payload=payload)
-            await self._chat_writer.write(principal, chat_id, require_idle(chat), message)
+            await self._chat_coordinator.write(principal, chat_id, require_idle(chat), message)
         return CompactedChat(message.id, digest.messages)
 
     async def undo(self, principal: Principal, chat_id: str) -> None:
         """Show the model again what the newest compaction left out, as far as it fits. Raises: NothingToCompact."""
         principal.require(Scope.DECIDE)
-        async with self._chat_writer.exclusive(chat_id) as chat:
+        async with self._chat_coordinator.exclusive(chat_id) as chat:
             found = next((one for one in reversed(await self._history(chat_id)) if is_compaction(one)), None)
             if found is None:
                 raise NothingToCompact("This chat is not compacted.")
             words = "Compacting was undone: the model is shown the earlier messages again, as far as they fit."
             message = self._draft.message(chat, Speaker.SYSTEM, words, payload={UNDONE: found.id})
-            await self._chat_writer.write(principal, chat_id, require_idle(chat), message)
+            await self._chat_coordinator.write(principal, chat_id, require_idle(chat), message)
 
     async def _history(self, chat_id: str) -> list[Message]:
         """Return what a model could be shown at most, without compactions that were taken back and without the work of tasks."""

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import NoReturn
 
 from anycowork.agent.live_questions import LiveQuestions
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.chat_title import NEW_CHAT, title_from
-from anycowork.chats.chat_writer import ChatWriter
 from anycowork.chats.continuation import require_continuation
 from anycowork.chats.decisions import DecidedApproval, DecisionRecordBuilder, each_once
 from anycowork.chats.lookup import progress_of
@@ -33,37 +33,39 @@ class DecisionService:
     def __init__(
         self,
         *,
-        chat_writer: ChatWriter,
+        chat_coordinator: ChatCoordinator,
         store: Store,
         toolbox: Toolbox,
         clock: Clock,
         questions: LiveQuestions | None = None,
     ) -> None:
         self._questions = questions
-        self._chat_writer = chat_writer
+        self._chat_coordinator = chat_coordinator
         self._store = store
         self._toolbox = toolbox
         self._clock = clock
         self._draft = RecordFactory(clock)
-        self._settle = DecisionRecordBuilder(clock)
+        self._records = DecisionRecordBuilder(clock)
 
     async def decide(
         self, principal: Principal, chat_id: str, decisions: Sequence[DecidedApproval]
     ) -> Mapping[str, Sequence[Rule]]:
         """Apply all decisions or none; return the rules that they create, by approval id. If nothing is pending, the turn continues."""
         principal.require(Scope.DECIDE)
-        async with self._chat_writer.exclusive(chat_id) as chat:
+        async with self._chat_coordinator.exclusive(chat_id) as chat:
             pending = {approval.id: approval for approval in await self._store.approvals(chat_id)}
             for wanted in each_once(decisions):
                 if wanted.id not in pending:
                     await self._not_pending(chat_id, wanted.id)
-            settled = self._settle(chat, principal, decisions, pending)
+            settled = self._records.build(chat, principal, decisions, pending)
             due = await self._decided_turns([pending.pop(one.id) for one in decisions], pending.values())
             if due:
                 turn, *others = due
-                await self._chat_writer.resume(principal, turn, *settled.writes, events=settled.events, others=others)
+                await self._chat_coordinator.resume(
+                    principal, turn, *settled.writes, events=settled.events, others=others
+                )
             else:
-                await self._chat_writer.write(principal, chat_id, *settled.writes, events=settled.events)
+                await self._chat_coordinator.write(principal, chat_id, *settled.writes, events=settled.events)
         return settled.rules
 
     async def _decided_turns(self, decided: Iterable[Approval], left: Iterable[Approval]) -> list[Turn]:
@@ -78,7 +80,7 @@ class DecisionService:
     ) -> str:
         """Answer a question; return the id of the turn that continues. Raises: AlreadyAnswered, Invalid."""
         principal.require(Scope.DECIDE)
-        async with self._chat_writer.exclusive(chat_id) as chat:
+        async with self._chat_coordinator.exclusive(chat_id) as chat:
             row, asked = await self._store.question(message_id), await self._store.message(chat_id, message_id)
             question = read_question(asked.payload or {}) if asked else None
             if row is None or question is None:
@@ -94,11 +96,11 @@ class DecisionService:
             event = event_factory.question_answered(message_id, turn.id, given, answered.value, principal.label())
             if live is None:
                 message = self._draft.message(chat, Speaker.USER, words, payload=given, turn_id=turn.id)
-                await self._chat_writer.resume(principal, turn, settled, message, events=(event,))
+                await self._chat_coordinator.resume(principal, turn, settled, message, events=(event,))
                 return turn.id
             marked = {**given, ASKED_BY: (asked.payload or {}).get(ASKED_BY) if asked else None}
             message = self._draft.message(chat, Speaker.USER, words, payload=marked, turn_id=turn.id)
-            await self._chat_writer.write(
+            await self._chat_coordinator.write(
                 principal, chat_id, settled, message, SetChat(ChatState.RUNNING), events=(event,)
             )
             live.answer(message_id, value if value is not None else words)
@@ -109,7 +111,7 @@ class DecisionService:
         principal.require(Scope.SEND)
         read = await asyncio.to_thread(proposed_plan, plan)  # a huge plan must not block other requests
         shown = await asyncio.to_thread(read.to_json)
-        async with self._chat_writer.exclusive(chat_id) as chat:
+        async with self._chat_coordinator.exclusive(chat_id) as chat:
             words = read.goal or "A plan"
             message = self._draft.message(chat, Speaker.USER, words, kind=MessageType.PLAN, payload=shown)
             row = PlanRow(message.id, chat_id, PlanState.OPEN)
@@ -117,7 +119,7 @@ class DecisionService:
             asked = () if request is None else (self._draft.message(chat, Speaker.USER, request),)
             title = title_from(request or words) if chat.title == NEW_CHAT else None
             writes = (require_idle(chat), SetChat(title=title), *asked, message, row)
-            await self._chat_writer.write(principal, chat_id, *writes, events=(event,))
+            await self._chat_coordinator.write(principal, chat_id, *writes, events=(event,))
         return message.id
 
     async def approve_plan(
@@ -125,7 +127,7 @@ class DecisionService:
     ) -> str:
         """Switch to actor and start the approved plan; return the id of its turn. Only a person may approve."""
         principal.require(Scope.DECIDE)
-        async with self._chat_writer.exclusive(chat_id) as chat:
+        async with self._chat_coordinator.exclusive(chat_id) as chat:
             row, shown = await self._store.plan(message_id), await self._store.message(chat_id, message_id)
             if row is None or shown is None:
                 raise NotFound("plan", message_id)
@@ -142,7 +144,7 @@ class DecisionService:
             approved = await asyncio.to_thread(
                 event_factory.plan_update, message_id, turn_id, plan, PlanStatus.APPROVED
             )
-            await self._chat_writer.begin(
+            await self._chat_coordinator.begin(
                 principal, chat, turn, approve, *switch, request, state, events=(*switched, approved)
             )
         return turn_id
@@ -153,7 +155,7 @@ class DecisionService:
         Raises: NothingToContinue.
         """
         principal.require(Scope.DECIDE)
-        async with self._chat_writer.exclusive(chat_id) as chat:
+        async with self._chat_coordinator.exclusive(chat_id) as chat:
             found = require_continuation(chat, await self._store.newest_turn(chat_id))
             turn = found.turn.continued()
             payload: Json = {"continued": found.reason.value, **({"continued_after": found.code} if found.code else {})}
@@ -168,7 +170,7 @@ class DecisionService:
                 events.append(event_factory.workflow_progress(replace(run, status=RunStatus.RUNNING, error=None)))
             if progress := await progress_of(self._store, self._toolbox, turn, chat.workspace):
                 events.append(progress.standing(turn))
-            await self._chat_writer.resume(principal, turn, *writes, events=tuple(events))
+            await self._chat_coordinator.resume(principal, turn, *writes, events=tuple(events))
         return turn.id
 
     async def _not_pending(self, chat_id: str, approval_id: str) -> NoReturn:

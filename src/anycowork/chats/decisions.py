@@ -42,7 +42,7 @@ class DecisionRecordBuilder:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
-    def __call__(
+    def build(
         self, chat: Chat, principal: Principal, decisions: Sequence[DecidedApproval], pending: Mapping[str, Approval]
     ) -> DecisionRecords:
         """Settle the decisions. Raises: Invalid, naming the invalid decision; NotAsShown."""

@@ -13,14 +13,14 @@ RETRY_SECONDS = 0.05
 log = logging.getLogger(__name__)
 
 
-class ChatOwnership(Protocol):
+class ChatClaims(Protocol):
     """Decides whether this server may take a chat over whose server died."""
 
     def claiming(self, chat_id: str) -> AbstractAsyncContextManager[bool]:
         """Yield whether this server has the chat now: False while a living server works in it, this one too."""
 
 
-class SingleServerOwnership:
+class SingleServerClaims:
     """Claims every chat: no other server uses the store."""
 
     @asynccontextmanager
@@ -38,7 +38,7 @@ class ServerPeers(Protocol):
 
 
 class DistributedChatLocks:
-    """Implements `ChatLocks` and `ChatOwnership`. `refresh` reads a chat again that this server takes; `flush` makes shown text durable
+    """Implements `ChatLocks` and `ChatClaims`. `refresh` reads a chat again that this server takes; `flush` makes shown text durable
     before it gives one back; `is_busy` tells whether a turn of the chat runs here."""
 
     def __init__(

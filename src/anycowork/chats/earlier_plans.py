@@ -1,6 +1,6 @@
 """Offers the plans of completed jobs for similar requests in the same workspace, until a person forgets them."""
 
-from anycowork.chats.chat_writer import ChatWriter
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.lookup import require_chat
 from anycowork.domain.errors import Conflict, NotFound
 from anycowork.domain.jobs import Job, JobStatus
@@ -17,8 +17,8 @@ MOST_COMPARED = 500  # newest jobs
 class EarlierPlans:
     """The plans stand in the table of jobs; nothing is copied."""
 
-    def __init__(self, *, chat_writer: ChatWriter, store: Store) -> None:
-        self._chat_writer = chat_writer
+    def __init__(self, *, chat_coordinator: ChatCoordinator, store: Store) -> None:
+        self._chat_coordinator = chat_coordinator
         self._store = store
 
     async def similar(self, chat_id: str, request: str) -> list[Json]:
@@ -32,9 +32,9 @@ class EarlierPlans:
         """The job stays; its plan is not offered again. Raises: NotFound, Conflict if the job did not complete."""
         principal.require(Scope.DECIDE)
         job = await self._require_completed(job_id)
-        async with self._chat_writer.exclusive(job.chat_id) as chat:
+        async with self._chat_coordinator.exclusive(job.chat_id) as chat:
             forgotten = replace(await self._require_completed(job_id), forgotten=True)
-            await self._chat_writer.write(principal, chat.id, forgotten)
+            await self._chat_coordinator.write(principal, chat.id, forgotten)
 
     async def _require_completed(self, job_id: str) -> Job:
         job = await self._store.job(job_id, with_plan=False)

@@ -1,10 +1,10 @@
-"""Forks a chat: a new chat with the messages up to one of them, if wished with the files as they were then."""
+"""Forks a chat: a new chat with the messages up to one of them, on request with the files as they were then."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.chat_service import ChatService
-from anycowork.chats.chat_writer import ChatWriter
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.rollback import RollbackRequest, RollbackResult
 from anycowork.chats.rollback_service import RollbackService
@@ -45,14 +45,14 @@ class ForkService:
     def __init__(
         self,
         *,
-        chat_writer: ChatWriter,
+        chat_coordinator: ChatCoordinator,
         chats: ChatService,
         rollback: RollbackService,
         copies: WorkspaceCopyService,
         store: ForkStore,
         clock: Clock,
     ) -> None:
-        self._chat_writer = chat_writer
+        self._chat_coordinator = chat_coordinator
         self._chats = chats
         self._rollback = rollback
         self._copies = copies
@@ -147,7 +147,7 @@ class ForkService:
             part = messages[start : start + _AT_ONCE]
             plans = [m.id for m in part if m.message_type is MessageType.PLAN and m.payload]
             writes += [*part, *(PlanRow(plan, new.id, PlanState.OPEN) for plan in plans)]
-            await self._chat_writer.write(principal, new.id, *writes)
+            await self._chat_coordinator.write(principal, new.id, *writes)
             writes = []
 
 

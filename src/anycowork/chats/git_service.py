@@ -10,7 +10,15 @@ from anycowork.chats.record_factory import RecordFactory
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import BadWorkspace, Conflict, StateChanged, ToolFault
 from anycowork.domain.files import Protection, shown_name
-from anycowork.domain.git import CommitIntent, CommitIntents, GitRepositories, GitState, PushOffer, PushRequest
+from anycowork.domain.git import (
+    CommitIntent,
+    CommitIntents,
+    GitFile,
+    GitRepositories,
+    GitState,
+    PushOffer,
+    PushRequest,
+)
 from anycowork.domain.journal import Change, RequireLease
 from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.ports import Clock, Journal, Rules, Store, Workspace, Workspaces
@@ -82,7 +90,8 @@ class GitService:
         hidden = await self._policy.hidden(chat_id, workspace.origin)
         found = ((file.path, protection_of(file.path, hidden)) for file in state.files)
         protections = {path: protection for path, protection in found if protection is not None}
-        return ShownRepository(state, protections, proposed_message(chat.title, state))
+        offered = [file for file in state.files if file.path not in protections]
+        return ShownRepository(state, protections, proposed_message(chat.title, offered))
 
     async def difference(self, principal: Principal, chat_id: str, path: str, *, reveal: bool) -> str | None:
         """Return how a file differs from the last commit; None if it is protected and not to be revealed."""
@@ -204,19 +213,19 @@ class GitService:
         return self._draft.message(chat, Speaker.SYSTEM, words, payload=payload)
 
 
-def proposed_message(title: str, state: GitState) -> str:
-    """Return a message without asking a model: what the chat is about, and the files."""
-    if not state.files:
+def proposed_message(title: str, files: Sequence[GitFile]) -> str:
+    """Return a message without asking a model: what the chat is about, else the files. A person may still leave some of them out."""
+    if not files:
         return ""
-    names = [file.path.rsplit("/", 1)[-1] for file in state.files]
+    subject = " ".join(title.split())
+    if subject and len(subject) <= LONGEST_SUBJECT:
+        return subject
+    names = [file.path.rsplit("/", 1)[-1] for file in files]
     verbs = {"added": "Add", "untracked": "Add", "deleted": "Delete"}
-    kinds = {verbs.get(file.status, "Update") for file in state.files}
+    kinds = {verbs.get(file.status, "Update") for file in files}
     verb = kinds.pop() if len(kinds) == 1 else "Update"
     what = shown_name(names[0]) if len(names) == 1 else f"{len(names)} files"
-    subject = " ".join(title.split())
-    if not subject or len(subject) > LONGEST_SUBJECT:
-        return f"{verb} {what}"
-    return f"{subject}\n\n{verb} {what}."
+    return f"{verb} {what}"
 
 
 def is_text(path: str) -> bool:

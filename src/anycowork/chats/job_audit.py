@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import JsonValue
 
 from anycowork.chats.lookup import progress_of, require_chat
-from anycowork.chats.plan_audit import Span, compare, read_spans
+from anycowork.chats.plan_audit import CallSpan, compare, read_spans
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import NotFound
 from anycowork.domain.jobs import Job, JobTask, step_statuses
@@ -41,7 +41,9 @@ class JobAudit:
             steps.append({**audit, "status": statuses[task.id].value, "usage": used.get(task.id)})
         return {"job_id": job.id, "status": job.status.value, "steps": steps, "usage": used.get(None)}
 
-    async def _task(self, job: Job, chat: Chat, plan: Plan | None, task: JobTask, spans: Mapping[str, Span]) -> Json:
+    async def _task(
+        self, job: Job, chat: Chat, plan: Plan | None, task: JobTask, spans: Mapping[str, CallSpan]
+    ) -> Json:
         step = plan.step(task.id) if plan else None
         known: Json = {
             "id": task.id,

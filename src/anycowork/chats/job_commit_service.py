@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from anycowork.chats.chat_writer import ChatWriter
-from anycowork.chats.race_candidates import Candidate, candidates_of, chosen_candidate
+from anycowork.chats.chat_coordinator import ChatCoordinator
+from anycowork.chats.race_candidates import RaceCandidate, candidates_of, chosen_candidate
 from anycowork.chats.rollback import RollbackRequest, RollbackResult
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.domain import event_factory
@@ -18,7 +18,7 @@ from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace, value
 from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.jobs.job_usage import usage_json
-from anycowork.jobs.task_commits import Merge
+from anycowork.jobs.task_commits import TaskMerge
 from anycowork.permissions.budgets import CostOf
 
 
@@ -37,14 +37,14 @@ class JobCommitService:
     def __init__(
         self,
         *,
-        chat_writer: ChatWriter,
+        chat_coordinator: ChatCoordinator,
         store: Store,
         isolated: IsolatedTasks,
         rollback: RollbackService,
         clock: Clock,
         cost_of: CostOf,
     ) -> None:
-        self._chat_writer = chat_writer
+        self._chat_coordinator = chat_coordinator
         self._store = store
         self._isolated = isolated
         self._rollback = rollback
@@ -64,7 +64,7 @@ class JobCommitService:
         shown: list[Json] = []
         single: list[Json] = []
         for one in candidates_of(job, tasks):
-            changes = _shown(await self._look(chat, one.copy) if one.copy else Merge(()))
+            changes = _shown(await self._look(chat, one.copy) if one.copy else TaskMerge(()))
             shown.append({**one.to_json(used), **changes})
             if len(one.tasks) == 1:
                 [task] = one.tasks
@@ -77,7 +77,7 @@ class JobCommitService:
         """Write the changes into the workspace, all or none. Raises: NotFound, Conflict, Invalid; RestoreConflict, then nothing changed."""
         principal.require(Scope.DECIDE)
         job, _ = await self._job(job_id)
-        async with self._chat_writer.exclusive(job.chat_id) as chat:
+        async with self._chat_coordinator.exclusive(job.chat_id) as chat:
             job, _ = await self._job(job_id)
             tasks = await self._store.tasks(job_id)
             kept = _chosen(job, tasks, request)
@@ -93,7 +93,7 @@ class JobCommitService:
             final_response = await self._kept_words(kept) if kept else None
             return await self._end(principal, chat, job, tasks, status, final_response)
 
-    async def _kept_words(self, kept: Candidate) -> str:
+    async def _kept_words(self, kept: RaceCandidate) -> str:
         words = f"Kept the work of {kept.agent}."
         if await self._isolated.has_commits(kept.tasks[0]):
             return f"{words} Its files were kept; the git commits that it made in its copy were not."
@@ -103,7 +103,7 @@ class JobCommitService:
         """Drop the changes: the workspace stays as it is. Raises: NotFound, Conflict."""
         principal.require(Scope.DECIDE)
         job, _ = await self._job(job_id)
-        async with self._chat_writer.exclusive(job.chat_id) as chat:
+        async with self._chat_coordinator.exclusive(job.chat_id) as chat:
             job, _ = await self._job(job_id)
             tasks = await self._store.tasks(job_id)
             return await self._end(principal, chat, job, tasks, JobStatus.CANCELLED, None)
@@ -142,10 +142,10 @@ class JobCommitService:
         )
         done = [replace(task, workspace=None) for task in tasks if task.workspace is not None]
         event = event_factory.job_completed(ended, None)
-        await self._chat_writer.write(principal, chat.id, *done, ended, events=(event,))
+        await self._chat_coordinator.write(principal, chat.id, *done, ended, events=(event,))
         return ended
 
-    async def _look(self, chat: Chat, copy: str) -> Merge:
+    async def _look(self, chat: Chat, copy: str) -> TaskMerge:
         return await self._isolated.committer.look(chat.id, copy, chat.workspace)
 
     async def _job(self, job_id: str) -> tuple[Job, Chat]:
@@ -159,7 +159,7 @@ class JobCommitService:
         return job, chat
 
 
-def _shown(merge: Merge) -> Json:
+def _shown(merge: TaskMerge) -> Json:
     return {
         "diff": merge.diff,
         "files": [file.to_json() for file in merge.files],
@@ -167,7 +167,7 @@ def _shown(merge: Merge) -> Json:
     }
 
 
-def _chosen(job: Job, tasks: Sequence[JobTask], request: KeepRequest) -> Candidate | None:
+def _chosen(job: Job, tasks: Sequence[JobTask], request: KeepRequest) -> RaceCandidate | None:
     """The candidate of a race; None for any other job. Raises: Invalid, NotFound, Conflict."""
     if job.race:
         return chosen_candidate(job, tasks, agent=request.agent, task_id=request.task_id)

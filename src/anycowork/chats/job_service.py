@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from anycowork.chats.chat_writer import ChatWriter
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.job_drafts import JobDrafts, NewJob, earlier_plan, race_plan
 from anycowork.chats.plans import AS_SHOWN, PlanEdits, approved_plan, proposed_plan
 from anycowork.chats.record_factory import RecordFactory, require_idle
@@ -38,7 +38,7 @@ class JobService:
     def __init__(
         self,
         *,
-        chat_writer: ChatWriter,
+        chat_coordinator: ChatCoordinator,
         store: Store,
         agents: AgentRegistry,
         coordinator: JobCoordinator,
@@ -47,7 +47,7 @@ class JobService:
         cost_of: CostOf,
         parallel_tasks: Callable[[], int],
     ) -> None:
-        self._chat_writer = chat_writer
+        self._chat_coordinator = chat_coordinator
         self._store = store
         self._agents = agents
         self._coordinator = coordinator
@@ -109,10 +109,10 @@ class JobService:
             plan = race_plan(wanted.race, wanted.request, plan)
         if plan is not None:
             self._agents.require_known(plan, wanted.race)
-        async with self._chat_writer.exclusive(chat_id) as chat:
+        async with self._chat_coordinator.exclusive(chat_id) as chat:
             await self._require_free(chat)
             job, writes, events = self._drafts.new(principal, chat, wanted, plan)
-            await self._chat_writer.write(
+            await self._chat_coordinator.write(
                 principal, chat_id, require_idle(chat), *writes, job, events=(*events, event_factory.job_updated(job))
             )
         self._coordinator.wake(chat_id)
@@ -124,7 +124,7 @@ class JobService:
         """What is approved here is what is executed; a planner's chat switches to actor. Raises: Conflict, Invalid, PlanSuperseded."""
         principal.require(Scope.DECIDE)
         job = await self.require_job(job_id)
-        async with self._chat_writer.exclusive(job.chat_id) as chat:
+        async with self._chat_coordinator.exclusive(job.chat_id) as chat:
             job = await self.require_job(job_id)
             if job.status is not JobStatus.AWAITING_APPROVAL or job.plan_id is None:
                 raise Conflict(f"This job is {_words(job)}; it does not wait for approval.")
@@ -136,7 +136,7 @@ class JobService:
     ) -> Job:
         """Runs a plan of the chat as a job. Raises: NotFound, Conflict, Invalid, PlanSuperseded."""
         principal.require(Scope.DECIDE)
-        async with self._chat_writer.exclusive(chat_id) as chat:
+        async with self._chat_coordinator.exclusive(chat_id) as chat:
             waiting = await self._store.jobs_in(JobStatus.AWAITING_APPROVAL, chat_id=chat_id)
             job = next((one for one in waiting if one.plan_id == plan_id), None)
             if job is None:
@@ -174,7 +174,7 @@ class JobService:
             event_factory.plan_update(plan_id, None, plan, PlanStatus.APPROVED),
             event_factory.job_updated(running),
         )
-        await self._chat_writer.write(
+        await self._chat_coordinator.write(
             principal, chat.id, require_idle(chat), approve, *switch, running, *tasks, state, events=events
         )
 
@@ -189,26 +189,26 @@ class JobService:
     async def _change(self, principal: Principal, job_id: str, before: JobStatus, after: JobStatus) -> Job:
         principal.require(Scope.DECIDE)
         job = await self.require_job(job_id)
-        async with self._chat_writer.exclusive(job.chat_id):
+        async with self._chat_coordinator.exclusive(job.chat_id):
             job = await self.require_job(job_id)
             if job.status is not before:
                 raise Conflict(f"This job is {_words(job)}, not {before.value}.")
             job = replace(job, status=after)
-            await self._chat_writer.write(principal, job.chat_id, job, events=(event_factory.job_updated(job),))
+            await self._chat_coordinator.write(principal, job.chat_id, job, events=(event_factory.job_updated(job),))
         return await self._woken(job)
 
     async def cancel(self, principal: Principal, job_id: str) -> Job:
         """What runs is stopped, what has not started never starts. Raises: Conflict if the job is over."""
         principal.require(Scope.SEND)
         job = await self.require_job(job_id)
-        async with self._chat_writer.exclusive(job.chat_id) as chat:
+        async with self._chat_coordinator.exclusive(job.chat_id) as chat:
             job = await self.require_job(job_id)
             if job.status.over:
                 raise Conflict(f"This job is {_words(job)} already.")
             turns = await self._store.current_turns(chat.id)
             held = all(turn.job_id == job_id for turn in turns)
             if turns and held:
-                await self._chat_writer.stop(principal, chat.id)
+                await self._chat_coordinator.stop(principal, chat.id)
             at = self._clock.now()
             before = await self._store.tasks(job_id)
             tasks = [
@@ -221,14 +221,14 @@ class JobService:
             state = (SetChat(ChatState.IDLE),) if held else ()
             ended = event_factory.job_completed(job, ChatState.IDLE if held else None)
             events = (*map(event_factory.task_ended, tasks), ended)
-            await self._chat_writer.write(principal, chat.id, *tasks, job, *state, events=events)
+            await self._chat_coordinator.write(principal, chat.id, *tasks, job, *state, events=events)
         return job
 
     async def retry(self, principal: Principal, job_id: str, task_id: str) -> Job:
         """A failed task is tried again, and what was skipped because of it waits for it again. Raises: Conflict, NotFound."""
         principal.require(Scope.DECIDE)
         job = await self.require_job(job_id)
-        async with self._chat_writer.exclusive(job.chat_id):
+        async with self._chat_coordinator.exclusive(job.chat_id):
             job = await self.require_job(job_id)
             tasks = await self._store.tasks(job_id)
             task = _task(tasks, task_id)
@@ -245,14 +245,16 @@ class JobService:
                 if one.id == task_id or (one.status is TaskStatus.SKIPPED and not _is_replaced(one))
             ]
             job = replace(job, status=JobStatus.RUNNING, error=None, completed_at=None)
-            await self._chat_writer.write(principal, job.chat_id, *again, job, events=(event_factory.job_updated(job),))
+            await self._chat_coordinator.write(
+                principal, job.chat_id, *again, job, events=(event_factory.job_updated(job),)
+            )
         return await self._woken(job)
 
     async def replan(self, principal: Principal, job_id: str) -> Job:
         """The planning agent plans the rest anew; a person approves it. Raises: Conflict."""
         principal.require(Scope.DECIDE)
         job = await self.require_job(job_id)
-        async with self._chat_writer.exclusive(job.chat_id) as chat:
+        async with self._chat_coordinator.exclusive(job.chat_id) as chat:
             job = await self.require_job(job_id)
             if job.status not in _RESTING or job.race:
                 raise Conflict(f"This job is {_words(job)}; only a failed or paused one can be planned anew.")

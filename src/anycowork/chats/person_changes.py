@@ -1,4 +1,4 @@
-"""Writes what a person changes with their own hand: recorded before it happens, kept for undo, finished after a crash."""
+"""Writes the changes that a person makes directly, without an agent: recorded before it happens, kept for undo, finished after a crash."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

@@ -24,7 +24,7 @@ Reads = Callable[[Call], bool]
 
 
 @value
-class Span:
+class CallSpan:
     """When a call was requested, when its result was written, and how long a person thought about it meanwhile."""
 
     began: str = ""
@@ -52,7 +52,7 @@ class PlanAudit:
         spans = await read_spans(self._store, chat_id) if plans else {}
         return [audit for row in plans if (audit := await self._audit(row, chat, spans))]
 
-    async def _audit(self, row: PlanRow, chat: Chat, spans: Mapping[str, Span]) -> Json | None:
+    async def _audit(self, row: PlanRow, chat: Chat, spans: Mapping[str, CallSpan]) -> Json | None:
         turn = await self._store.turn(row.turn_id or "")
         progress = await progress_of(self._store, self._toolbox, turn, chat.workspace) if turn else None
         if turn is None or progress is None:
@@ -78,7 +78,7 @@ class PlanAudit:
 
 
 def compare(
-    progress: PlanProgress, turn: Turn, calls: Sequence[Call], spans: Mapping[str, Span], *, reads: Reads
+    progress: PlanProgress, turn: Turn, calls: Sequence[Call], spans: Mapping[str, CallSpan], *, reads: Reads
 ) -> Json:
     """List each call under its step. Changes outside all steps are `unplanned`; reads outside all steps are only counted."""
     statuses = progress.statuses(over=turn.state is TurnState.ENDED, reason=turn.reason)
@@ -97,7 +97,7 @@ def compare(
     }
 
 
-def _step(step: PlanStep, status: StepStatus, calls: list[Call], spans: Mapping[str, Span]) -> Json:
+def _step(step: PlanStep, status: StepStatus, calls: list[Call], spans: Mapping[str, CallSpan]) -> Json:
     work = [call for call in calls if not call.provenance.check]
     touched = {plain(path) for call in work for path in _places(call)}
     return {
@@ -107,7 +107,7 @@ def _step(step: PlanStep, status: StepStatus, calls: list[Call], spans: Mapping[
         "status": status.value,
         "check": _check(step, calls),
         "untouched": [path for path in step.paths if is_literal(path) and plain(path) not in touched],
-        "seconds": round(sum(spans.get(call.id, Span()).seconds or 0.0 for call in calls), 3),
+        "seconds": round(sum(spans.get(call.id, CallSpan()).seconds or 0.0 for call in calls), 3),
     }
 
 
@@ -121,8 +121,8 @@ def _check(step: PlanStep, calls: list[Call]) -> Json | None:
     return {"command": step.check, "ran": True, "ok": _ok(proof), "exit_code": exit_code, "call_id": proof.id}
 
 
-def _done(call: Call, spans: Mapping[str, Span]) -> Json:
-    span, result = spans.get(call.id, Span()), call.result
+def _done(call: Call, spans: Mapping[str, CallSpan]) -> Json:
+    span, result = spans.get(call.id, CallSpan()), call.result
     facts = result.facts if result else {}
     return {
         "call_id": call.id,
@@ -159,22 +159,24 @@ def _ok(call: Call) -> bool:
     return call.result is not None and call.result.status is Status.OK
 
 
-async def read_spans(store: Store, chat_id: str) -> dict[str, Span]:
+async def read_spans(store: Store, chat_id: str) -> dict[str, CallSpan]:
     """Return when each call of the chat began and ended, by call."""
-    spans, waited = dict[str, Span](), await store.seconds_waited(chat_id)
+    spans, waited = dict[str, CallSpan](), await store.seconds_waited(chat_id)
     async for page in store.message_pages(chat_id, up_to=2**62):
         _add_spans(spans, page, waited)
     return spans
 
 
-def _add_spans(spans: dict[str, Span], messages: Iterable[Message], waited: Mapping[str, float]) -> None:
+def _add_spans(spans: dict[str, CallSpan], messages: Iterable[Message], waited: Mapping[str, float]) -> None:
     for message in messages:
         payload = message.payload or {}
         if message.message_type is MessageType.TOOL_CALL:
-            spans[str(payload.get("id"))] = Span(message.created_at)
+            spans[str(payload.get("id"))] = CallSpan(message.created_at)
         elif message.message_type is MessageType.TOOL_RESULT:
             call_id = str(payload.get("tool_call_id"))
-            spans[call_id] = Span(spans.get(call_id, Span()).began, message.created_at, waited.get(call_id, 0.0))
+            spans[call_id] = CallSpan(
+                spans.get(call_id, CallSpan()).began, message.created_at, waited.get(call_id, 0.0)
+            )
 
 
 def _parsed_time(written: str) -> datetime:

@@ -4,8 +4,8 @@ import asyncio
 import logging
 from dataclasses import replace
 
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.chat_service import ChatService, SentMessage
-from anycowork.chats.chat_writer import ChatWriter
 from anycowork.chats.lookup import require_chat
 from anycowork.domain import event_factory
 from anycowork.domain.chats import ChatState, EndReason
@@ -28,13 +28,13 @@ class QueueService:
     def __init__(
         self,
         *,
-        chat_writer: ChatWriter,
+        chat_coordinator: ChatCoordinator,
         chats: ChatService,
         store: Store,
         clock: Clock,
         tasks: asyncio.TaskGroup,
     ) -> None:
-        self._chat_writer = chat_writer
+        self._chat_coordinator = chat_coordinator
         self._chats = chats
         self._store = store
         self._clock = clock
@@ -47,7 +47,7 @@ class QueueService:
         """Queue the message; if the chat is idle and nothing waits, send it at once. Raises: Invalid, Conflict, NotFound."""
         principal.require(Scope.SEND)
         self._require_text(content)
-        async with self._chat_writer.exclusive(chat_id) as chat:
+        async with self._chat_coordinator.exclusive(chat_id) as chat:
             waiting = await self._store.queued_messages(chat_id)
             if chat.state is not ChatState.IDLE:
                 if len(waiting) >= MOST_QUEUED:
@@ -70,7 +70,7 @@ class QueueService:
         principal.require(Scope.SEND)
         if content is not None:
             self._require_text(content)
-        async with self._chat_writer.exclusive(chat_id) as chat:
+        async with self._chat_coordinator.exclusive(chat_id) as chat:
             found = await self._require(chat_id, queued_id)
             queued = replace(found, content=content or found.content, steer=found.steer or now)
             await self._put(principal, queued)
@@ -81,10 +81,10 @@ class QueueService:
     async def remove(self, principal: Principal, chat_id: str, queued_id: str) -> None:
         """Raises: NotFound, also if it was sent already."""
         principal.require(Scope.SEND)
-        async with self._chat_writer.exclusive(chat_id):
+        async with self._chat_coordinator.exclusive(chat_id):
             queued = await self._require(chat_id, queued_id)
             removed = event_factory.queue_updated(queued, "removed")
-            await self._chat_writer.write(principal, chat_id, RemoveQueued(queued_id), events=(removed,))
+            await self._chat_coordinator.write(principal, chat_id, RemoveQueued(queued_id), events=(removed,))
 
     # --- sending
 
@@ -118,7 +118,7 @@ class QueueService:
 
     async def _put(self, principal: Principal, queued: QueuedMessage) -> None:
         queue = event_factory.queue_updated(queued, "queued")
-        await self._chat_writer.write(principal, queued.chat_id, queued, events=(queue,))
+        await self._chat_coordinator.write(principal, queued.chat_id, queued, events=(queue,))
 
     async def _require(self, chat_id: str, queued_id: str) -> QueuedMessage:
         waiting = await self._store.queued_messages(chat_id)

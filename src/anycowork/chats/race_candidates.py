@@ -10,7 +10,7 @@ from anycowork.domain.values import value
 
 
 @value
-class Candidate:
+class RaceCandidate:
     """What one agent of a race did. `copy` is where; None before its first task started."""
 
     agent: str
@@ -44,11 +44,11 @@ class Candidate:
         }
 
 
-def candidates_of(job: Job, tasks: Sequence[JobTask]) -> list[Candidate]:
-    return [Candidate(agent, tuple(of_candidate(tasks, agent))) for agent in job.race]
+def candidates_of(job: Job, tasks: Sequence[JobTask]) -> list[RaceCandidate]:
+    return [RaceCandidate(agent, tuple(of_candidate(tasks, agent))) for agent in job.race]
 
 
-def chosen_candidate(job: Job, tasks: Sequence[JobTask], *, agent: str | None, task_id: str | None) -> Candidate:
+def chosen_candidate(job: Job, tasks: Sequence[JobTask], *, agent: str | None, task_id: str | None) -> RaceCandidate:
     """The candidate that a person keeps, by its agent or one of its tasks. Raises: Invalid, NotFound, Conflict."""
     if agent is None and task_id is None:
         raise Invalid(f"Name the agent to keep: {', '.join(job.race)}.", param="agent")

@@ -13,7 +13,7 @@ from anycowork.domain.messages import Json, Speaker
 from anycowork.domain.ports import Clock, Journal
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.roles import Permission, RoleDefinition
-from anycowork.domain.store_ports import ReadStore
+from anycowork.domain.store_ports import StoreQueries
 from anycowork.permissions.role_drafts import RoleDraft, checked_role
 from anycowork.permissions.roles import RoleRegistry
 
@@ -41,7 +41,7 @@ class RoleService:
     """One change at a time. A role's permissions apply at once: the gate looks them up for every call."""
 
     def __init__(
-        self, *, roles: RoleRegistry, files: RoleFiles, journal: Journal, store: ReadStore, clock: Clock
+        self, *, roles: RoleRegistry, files: RoleFiles, journal: Journal, store: StoreQueries, clock: Clock
     ) -> None:
         self._roles = roles
         self._files = files

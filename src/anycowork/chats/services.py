@@ -44,7 +44,7 @@ from anycowork.domain.images import ImageBytes
 from anycowork.domain.job_workers import JobWorker
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock
-from anycowork.domain.store_ports import ClientKeysPort, IdempotencyPort, KeyLedger, ReadStore
+from anycowork.domain.store_ports import ClientKeysPort, IdempotencyPort, KeyLedger, StoreQueries
 from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.values import value
 from anycowork.jobs.agents import AgentRegistry
@@ -131,7 +131,7 @@ class Services:
     rollback: RollbackService
     plan_audit: PlanAudit
     export: ChatExport
-    store: ReadStore
+    store: StoreQueries
     image_bytes: ImageBytes
     workflows: WorkflowService
     workflow_editor: WorkflowEditor

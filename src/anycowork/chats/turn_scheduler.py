@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from anycowork.agent.loop import Agent
 from anycowork.agent.turn_context import TurnContext
-from anycowork.chats.chat_writer import TurnEngine
-from anycowork.chats.distributed_chat_locks import ChatOwnership
+from anycowork.chats.chat_coordinator import TurnEngine
+from anycowork.chats.distributed_chat_locks import ChatClaims
 from anycowork.chats.lookup import progress_of, require_chat
 from anycowork.chats.turn_recovery import TurnRecovery, Unfinished
 from anycowork.domain.chats import Chat, EndReason, Turn, TurnState
@@ -230,7 +230,7 @@ async def settle_after_crash(
     store: Store,
     recovery: TurnRecovery,
     scheduler: TurnEngine,
-    claims: ChatOwnership,
+    claims: ChatClaims,
     takes: Callable[[Turn], Awaitable[bool]] | None = None,
     *,
     chat_id: str | None = None,

@@ -11,7 +11,7 @@ from pathlib import Path
 from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation
 from anycowork.client.console import stderr, stdout, strip_controls
-from anycowork.domain.audit import BrokenChain, Link
+from anycowork.domain.audit import BrokenChain, ChainLink
 from anycowork.domain.audit import verify as verify_links
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.server.audit_check import (
@@ -111,7 +111,7 @@ class _ChainLog:
         self.chat_id = ""
         self.heads: tuple[int, str] | None = None
         self.readable = True
-        self.links: list[Link] = []
+        self.links: list[ChainLink] = []
         for line in lines:
             self._read_line(line)
 
@@ -123,7 +123,7 @@ class _ChainLog:
                 if heads := found.get("heads"):
                     self.heads = (int(heads["count"]), str(heads["head"]))
             else:
-                self.links.append(Link(int(found["seq"]), str(found["record"]).encode(), str(found["hash"])))
+                self.links.append(ChainLink(int(found["seq"]), str(found["record"]).encode(), str(found["hash"])))
         except (ValueError, KeyError, TypeError):
             self.readable = False
 

@@ -12,7 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from anycowork.domain.ports import SuppliedFile
-    from anycowork.domain.workflows import Parameter, Workflow
+    from anycowork.domain.workflows import Workflow, WorkflowParameter
 
 Offered = list[tuple[str, str]]  # a word, and its description
 
@@ -48,7 +48,7 @@ def role_names(incomplete: str) -> Offered:
     return [(role.value, "") for role in Role if role.value.startswith(incomplete)]
 
 
-def _values(parameter: "Parameter") -> list[str]:
+def _values(parameter: "WorkflowParameter") -> list[str]:
     if parameter.type.value == "boolean":
         return ["true", "false"]
     return [str(choice) for choice in parameter.choices]

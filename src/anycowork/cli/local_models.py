@@ -10,7 +10,7 @@ from anycowork.domain.errors import AnyCoworkError, RequestFault
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.local.catalogue import DEFAULT, LocalModel
 from anycowork.providers.local.download import ModelDownload
-from anycowork.providers.local.folder import ModelFolder, Weights
+from anycowork.providers.local.folder import DownloadedModel, ModelFolder
 from anycowork.providers.local.supervisor import engine_installed, install_command
 
 MB = 1_000_000
@@ -63,7 +63,7 @@ def remove(invocation: Invocation, *, name: str) -> int:
     return 0
 
 
-async def _fetched(folder: ModelFolder, model: LocalModel) -> Weights:
+async def _fetched(folder: ModelFolder, model: LocalModel) -> DownloadedModel:
     pool, printer = HttpPool(), _ProgressPrinter(model)
     stderr().line(f"Fetching {model.title}: {model.size_bytes // MB} MB ({model.licence}), checked by its SHA-256.")
     try:

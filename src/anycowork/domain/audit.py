@@ -15,7 +15,7 @@ _BEGUN = sha256()  # copied for every record: looking up the algorithm each time
 
 
 @value
-class Link:
+class ChainLink:
     """One record of the chain: its canonical bytes, and the hash over them and all previous records.
 
     `type` is the record type in the database column beside the bytes; None if there is no such column.
@@ -50,7 +50,7 @@ def link(previous: str, body: bytes) -> str:
     return digest.hexdigest()
 
 
-def verify(links: Iterable[Link], *, end: str, after: ChainEnd | None = None) -> BrokenChain | None:
+def verify(links: Iterable[ChainLink], *, end: str, after: ChainEnd | None = None) -> BrokenChain | None:
     """Verify the links, in ascending order. `end` is the last hash as stored elsewhere; `after` is the record before the first link."""
     previous, last_seq = (START, 0) if after is None else (after.hash, after.seq)
     for each in links:
@@ -64,7 +64,7 @@ def verify(links: Iterable[Link], *, end: str, after: ChainEnd | None = None) ->
     return None
 
 
-def _changed_beside(each: Link) -> str | None:
+def _changed_beside(each: ChainLink) -> str | None:
     """Return the name of a database column that differs from the record's bytes."""
     try:
         body = json.loads(each.body)

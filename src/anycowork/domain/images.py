@@ -1,4 +1,4 @@
-"""Images attached to messages: image_size by their first bytes, never decoded here. Pure, except for the Protocol."""
+"""Images attached to messages: size and type are read from their first bytes; nothing is decoded here. Pure, except for the Protocol."""
 
 from collections.abc import Sequence
 from hashlib import sha256

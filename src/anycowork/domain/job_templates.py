@@ -4,7 +4,7 @@ from dataclasses import field
 
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
-from anycowork.domain.workflows import Parameter
+from anycowork.domain.workflows import WorkflowParameter
 
 
 @value
@@ -14,7 +14,7 @@ class JobTemplate:
     name: str
     description: str
     goal: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[WorkflowParameter, ...]
     steps: tuple[Json, ...] = field(hash=False)
 
     def to_json(self) -> Json:

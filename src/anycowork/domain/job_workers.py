@@ -16,9 +16,6 @@ class JobWorker:
     jobs: tuple[str, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
 
-    def refuses(self, job_id: str) -> bool:
-        return any(job_id == refused for refused, _ in self.refused)
-
     def to_json(self) -> Json:
         return {
             "id": self.id,

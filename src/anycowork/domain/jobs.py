@@ -10,8 +10,7 @@ from pydantic import JsonValue
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget, Plan, PlanStep, read_plan
 from anycowork.domain.plan_status import StepStatus
-from anycowork.domain.task_progress import TaskProgress, TaskStatus
-from anycowork.domain.tasks import TaskGraph
+from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import value
 
 
@@ -223,11 +222,6 @@ def plan_of(tasks: Sequence[JobTask], approved: Json) -> Plan | None:
         if (task := known.get(step.id)) is not None
     )
     return plan.model_copy(update={"steps": steps})
-
-
-def progress_of_tasks(tasks: Sequence[JobTask]) -> TaskProgress:
-    graph = TaskGraph({task.id: task.dependencies for task in tasks})
-    return TaskProgress(graph, {task.id: task.status for task in tasks})
 
 
 def single_step(plan: Plan, step: PlanStep) -> Plan:

@@ -93,7 +93,7 @@ PERSON_CHANGE = "person-"
 
 @value
 class PersonChange:
-    """What a person changed with their own hand in the page: a change like any other. Its id begins with `person-`."""
+    """What a person changed directly in the page: a change like any other. Its id begins with `person-`."""
 
     id: str
     chat_id: str

@@ -1,4 +1,4 @@
-"""Ports of the store besides `ports.py`: pages for clients, client keys and their usage, idempotency, roots, leases; `DatabasePort` names all.
+"""Ports of the store besides `ports.py`: pages for clients, client keys and their usage, idempotency, roots, leases; `StoreBackend` names all.
 
 `tests/contract/` holds every store to them.
 """
@@ -6,7 +6,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from anycowork.domain.audit import ChainEnd, ChainHead, Link
+from anycowork.domain.audit import ChainEnd, ChainHead, ChainLink
 from anycowork.domain.chats import Chat, ChatState, Turn
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
@@ -19,7 +19,7 @@ from anycowork.domain.usage import ChatUsage
 from anycowork.domain.values import value
 
 
-class ReadStore(Store, Protocol):
+class StoreQueries(Store, Protocol):
     """The store's reads, and the pages that only API clients need."""
 
     async def chats_page(
@@ -55,7 +55,7 @@ class ReadStore(Store, Protocol):
 
     def newest_head(self) -> ChainHead | None: ...
 
-    async def chained_after(self, chat_id: str, seq: int, *, up_to: int, limit: int) -> list[Link]:
+    async def chained_after(self, chat_id: str, seq: int, *, up_to: int, limit: int) -> list[ChainLink]:
         """A page of the audit chain, ascending."""
 
 
@@ -152,17 +152,17 @@ class Leases(Protocol):
         """
 
 
-class StoreQueries(ReadStore, SnapshotRows, Protocol):
+class AllStoreQueries(StoreQueries, SnapshotRows, Protocol):
     """Everything that is read from the store."""
 
 
-class DatabasePort(Protocol):
+class StoreBackend(Protocol):
     """An open store: what the composition root needs, whatever database is behind it."""
 
     @property
     def journal(self) -> Journal: ...
     @property
-    def store(self) -> StoreQueries: ...
+    def store(self) -> AllStoreQueries: ...
     @property
     def principals(self) -> ClientKeysPort: ...
     @property

@@ -23,7 +23,7 @@ class TaskStatus(StrEnum):
 
 
 class TaskProgress:
-    """The statuses of a graph's tasks, kept up to date. Mutable, and owned by whoever schedules the graph.
+    """The statuses of a graph's tasks, kept up to date. Mutable, and owned by the scheduler of the graph.
 
     `kinds` divides the tasks: `next_ready` looks only at the kinds that it is asked for.
     """

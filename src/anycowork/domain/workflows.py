@@ -27,7 +27,7 @@ class ParameterType(StrEnum):
 
 
 @value
-class Parameter:
+class WorkflowParameter:
     name: str
     type: ParameterType = ParameterType.STRING
     description: str = ""
@@ -93,7 +93,7 @@ Action = PromptStep | ToolUse | AskStep | ShowChanges
 
 
 @value
-class Step:
+class WorkflowStep:
     """A step as written in a definition, at `line`."""
 
     title: str
@@ -115,8 +115,8 @@ class Workflow:
     name: str
     description: str
     category: str
-    parameters: tuple[Parameter, ...]
-    steps: tuple[Step, ...]
+    parameters: tuple[WorkflowParameter, ...]
+    steps: tuple[WorkflowStep, ...]
     declared: frozenset[Permission] | None = None
     about: str = ""
 

@@ -264,10 +264,14 @@ def _require_head(place: RepositoryPlace, expected: str | None) -> GitHead:
 
 
 def _copy_index(place: RepositoryPlace, target: Path) -> None:
+    """Copies it with its time: by that git knows which files may have changed within the second in which they were added."""
     try:
         with place.jail.regular_file(WorkspacePath((*place.own, "index"))) as (fd, _), target.open("wb") as copy:
             while piece := os.read(fd, 1 << 20):
                 copy.write(piece)
+            copy.flush()
+            found = os.fstat(fd)
+            os.utime(copy.fileno(), ns=(found.st_atime_ns, found.st_mtime_ns))
     except ToolFault:
         return  # a repository without a first commit has none
 

@@ -25,7 +25,7 @@ from anycowork.jobs.job_records import JobRecords
 from anycowork.jobs.job_state import JobState, JobStates
 from anycowork.jobs.job_writer import ChatTurns, JobWriter
 from anycowork.jobs.task_briefs import job_results, plain_response, replan_request
-from anycowork.jobs.task_commits import Merge
+from anycowork.jobs.task_commits import TaskMerge
 from anycowork.jobs.task_dispatcher import TaskDispatcher
 
 log = logging.getLogger(__name__)
@@ -283,7 +283,7 @@ class JobCoordinator:
         """The task with its changes committed, or failed; None if a person is asked about a conflict first."""
         outcome = await self._isolated.merge(job, chat, task)
         at = self._clock.now()
-        if not isinstance(outcome, Merge):
+        if not isinstance(outcome, TaskMerge):
             return after_failure(job, replace(task, result=None), outcome, at=at)
         if outcome.conflicts:
             await self._ask(job, *self._records.conflict_question(job, task, outcome.conflicts[0]))

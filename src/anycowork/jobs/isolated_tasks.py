@@ -10,7 +10,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.ports import TaskWorkspaces
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
-from anycowork.jobs.task_commits import Merge, MergeConflict, TaskCommitter
+from anycowork.jobs.task_commits import MergeConflict, TaskCommitter, TaskMerge
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class IsolatedTasks:
             return candidate, True
         return await self._copies.create(job.workspace or chat.workspace), True
 
-    async def merge(self, job: Job, chat: Chat, task: JobTask) -> Merge | Json:
+    async def merge(self, job: Job, chat: Chat, task: JobTask) -> TaskMerge | Json:
         """Commit the task's changes to the workspace, or to the copy that collects the job's; return the error if that failed."""
         assert task.workspace is not None, "only a task with its own copy is merged"
         if await self._copies.has_commits(task.workspace):

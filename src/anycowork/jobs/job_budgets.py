@@ -15,7 +15,7 @@ from anycowork.domain.ports import Clock, Store
 from anycowork.domain.usage import ModelUsage, TurnUsage
 from anycowork.domain.values import replace, value
 from anycowork.jobs.job_usage import spent_by_turns
-from anycowork.permissions.budgets import CostOf, Spent, overdrawn
+from anycowork.permissions.budgets import BudgetUse, CostOf, overdrawn
 
 
 @value
@@ -99,7 +99,7 @@ class JobBudgets:
 
         return reserving()
 
-    async def _spent(self, job: Job, share: _Share, *wanted: ModelUsage) -> Spent:
+    async def _spent(self, job: Job, share: _Share, *wanted: ModelUsage) -> BudgetUse:
         """What was used of the share, with what is wanted now."""
         if share.task_id is None:
             used = [await self._store.whole_job_usage(job.id)]

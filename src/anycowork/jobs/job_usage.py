@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from anycowork.domain.messages import Json
 from anycowork.domain.usage import TurnUsage
-from anycowork.permissions.budgets import CostOf, Spent, spent_by
+from anycowork.permissions.budgets import BudgetUse, CostOf, spent_by
 
 
-def spent_by_turns(*turns: TurnUsage, cost_of: CostOf) -> Spent:
+def spent_by_turns(*turns: TurnUsage, cost_of: CostOf) -> BudgetUse:
     models = [model for turn in turns for model in turn.models]
     return spent_by((), seconds=sum(turn.seconds for turn in turns), used=models, cost_of=cost_of)
 

@@ -52,7 +52,7 @@ class MergeConflict:
 
 
 @value
-class Merge:
+class TaskMerge:
     """What would be written into the target: `writes`, unless there are `conflicts`. `files` and `diff` describe it."""
 
     writes: tuple[Undo, ...]
@@ -95,7 +95,7 @@ class TaskCommitter:
         choices: Choices | None = None,
         paths: Sequence[str] | None = None,
         overwrite: Sequence[str] = (),
-    ) -> Merge:
+    ) -> TaskMerge:
         """Return what committing the copy would do to the target now. `paths` narrows it; of paths in `overwrite` the task's version is
         kept. Raises: BadWorkspace, NotKept, SnapshotDamaged, NotEnoughSpace."""
         wanted = await self._changes(chat_id, copy)
@@ -115,7 +115,7 @@ class TaskCommitter:
         choices: Choices | None = None,
         paths: Sequence[str] | None = None,
         overwrite: Sequence[str] = (),
-    ) -> Merge:
+    ) -> TaskMerge:
         """Write the copy's changes into the target, all or none; none if there are conflicts. Raises: as `look`."""
         async with self._workspaces.writing(target) as epoch:
             merge = await self.look(chat_id, copy, target, choices=choices, paths=paths, overwrite=overwrite)
@@ -154,7 +154,7 @@ class TaskCommitter:
         folder: Workspace,
         choices: Choices,
         overwrite: Sequence[str],
-    ) -> Merge:
+    ) -> TaskMerge:
         writes: list[Undo] = []
         conflicts: list[MergeConflict] = []
         merged: list[str] = []
@@ -178,7 +178,7 @@ class TaskCommitter:
                 conflicts.append(await self._conflict(undo, preview.conflicts[undo.path], state, folder))
         unreadable = preview.conflicts.keys() - {undo.path for undo in preview.undos}
         conflicts += [MergeConflict(path, preview.conflicts[path], "") for path in sorted(unreadable)]
-        return Merge(tuple(writes), tuple(conflicts), preview.files, preview.diff, tuple(merged))
+        return TaskMerge(tuple(writes), tuple(conflicts), preview.files, preview.diff, tuple(merged))
 
     async def _merged(self, undo: Undo, base: PathImage | None, folder: Workspace) -> Undo | None:
         both = await self._snapshots.merge(base, undo.target, folder) if base is not None else None

@@ -1,4 +1,4 @@
-"""The program of a stdio server: where it lies, what of this machine it sees, and the words that start it in the sandbox.
+"""The program of a stdio server: where it lies, what of this machine it sees, and the arguments that start it in the sandbox.
 
 The person named the program, so it may lie anywhere. It is bound read-only, with the folders it is installed in; a folder that
 holds the server's data, the person's home or the settings of many programs is never bound as a whole. Credentials in the folders that

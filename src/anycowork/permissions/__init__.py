@@ -1,1 +1,1 @@
-"""May this happen? Roles, authority, rules, risk, plan grants, and the one door that every side effect passes: `gate.py`."""
+"""May this happen? Roles, authority, rules, risk, plan grants, and the one gate that every side effect passes: `gate.py`."""

@@ -12,7 +12,7 @@ CostOf = Callable[[ModelUsage], float | None]
 
 
 @value
-class Spent:
+class BudgetUse:
     """What one run has used so far. `cost` is None if a model has no known price."""
 
     calls: int = 0
@@ -25,7 +25,7 @@ class Spent:
 
 
 @value
-class Overdrawn:
+class BudgetSpent:
     """The budget is spent, and why. `calls_only`: only the number of calls is spent, so calls that do not count still pass."""
 
     why: str
@@ -36,12 +36,12 @@ class Overdrawn:
         return not (self.calls_only and (spec.read_only or call.provenance.check))
 
 
-def spent_by(calls: Iterable[Call], *, seconds: float, used: Sequence[ModelUsage], cost_of: CostOf) -> Spent:
+def spent_by(calls: Iterable[Call], *, seconds: float, used: Sequence[ModelUsage], cost_of: CostOf) -> BudgetUse:
     """Sum up the recorded use. A reservation of a request that never reported its use counts as used."""
     reported = [replace(each, prompt=each.prompt + each.reserved, reserved=0) for each in used]
     costs = [cost_of(each) for each in reported]
     known = [cost for cost in costs if cost is not None]
-    return Spent(
+    return BudgetUse(
         calls=sum(map(_counts, calls)),
         seconds=seconds,
         tokens=sum(each.prompt + each.completion for each in reported),
@@ -49,7 +49,7 @@ def spent_by(calls: Iterable[Call], *, seconds: float, used: Sequence[ModelUsage
     )
 
 
-def overdrawn(budget: Budget, spent: Spent) -> Overdrawn | None:
+def overdrawn(budget: Budget, spent: BudgetUse) -> BudgetSpent | None:
     """Return None while something is left of every limit of the budget. An unknown cost exceeds any cost limit."""
     over: list[str] = []
     if budget.seconds is not None and spent.seconds >= budget.seconds:
@@ -63,7 +63,7 @@ def overdrawn(budget: Budget, spent: Spent) -> Overdrawn | None:
     calls_only = not over
     if budget.calls is not None and spent.calls >= budget.calls:
         over.append(f"{spent.calls} of {budget.calls} calls")
-    return Overdrawn(f"The budget of the approved plan is spent ({', '.join(over)}).", calls_only) if over else None
+    return BudgetSpent(f"The budget of the approved plan is spent ({', '.join(over)}).", calls_only) if over else None
 
 
 def _counts(call: Call) -> bool:

@@ -1,4 +1,4 @@
-"""The permission gate. Every side effect, whoever causes it, passes `admit`:
+"""The permission gate. Every side effect, from every caller, passes `admit`:
 authority → schema → workspace → preconditions → rules → approval. The gate only reads and decides; it changes nothing.
 Authority comes first, so that a role without a tool does not learn the tool's parameters."""
 
@@ -23,7 +23,7 @@ from anycowork.domain.values import replace, value
 from anycowork.domain.visible_text import UntrustedText, visible
 from anycowork.permissions.authority import require_authority
 from anycowork.permissions.autonomy import covers
-from anycowork.permissions.budgets import Overdrawn
+from anycowork.permissions.budgets import BudgetSpent
 from anycowork.permissions.grants import granted_by, not_granted_reason
 from anycowork.permissions.named_key_files import without_named
 from anycowork.permissions.policy import PolicyEvaluator, PolicyResult
@@ -47,7 +47,7 @@ class Admitted:
     plan_step: str | None = None
     approval_id: str | None = None
     asks_at_commit: bool = False
-    overdrawn: Overdrawn | None = None
+    overdrawn: BudgetSpent | None = None
     autonomy: Autonomy | None = None
 
     @property
@@ -91,7 +91,7 @@ class CallContext:
     at_issue: RoleDefinition
     now: RoleDefinition
     plan: Plan | None = None
-    overdrawn: Overdrawn | None = None
+    overdrawn: BudgetSpent | None = None
     denied: frozenset[tuple[str, str]] = frozenset()
     autonomy: Autonomy = Autonomy.ASK
 
@@ -340,7 +340,7 @@ class Gate:
 
 
 def admit_person(principal: Principal) -> str:
-    """Admit a change that a person makes with their own hand, and return what the record says allowed it: the person.
+    """Admit a change that a person makes directly, and return what the record says allowed it: the person.
 
     Their click is the decision, so nothing else is asked: roles, plans and rules limit agents. Raises: NotAllowed.
     """

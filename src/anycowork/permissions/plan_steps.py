@@ -12,7 +12,7 @@ from anycowork.permissions.resources import resources_at_commit
 
 
 @value
-class Candidates:
+class StepCandidates:
     """The steps that a call may belong to, in plan order: those that name its path or command, and those that name only its tool."""
 
     by_place: Sequence[PlanStep] = ()
@@ -36,16 +36,16 @@ class StepMatcher:
         for step in plan.steps:
             self._index(step)
 
-    def candidates(self, call: Call) -> Candidates:
+    def candidates(self, call: Call) -> StepCandidates:
         spec = self._specs.get(call.tool)
         if spec is None:
-            return Candidates()
+            return StepCandidates()
         by_tool = self._by_tool.get(spec.name, ())
         if spec.runs_commands:
-            return Candidates(self._commands.get(str(call.parameters.get("command")), ()), by_tool)
+            return StepCandidates(self._commands.get(str(call.parameters.get("command")), ()), by_tool)
         touched = resources_at_commit(call.tool, spec, call.parameters, None, self._root)
         paths = touched.paths if touched else ()
-        return Candidates(
+        return StepCandidates(
             [step for step in self._at(paths) if names_tool(step, spec) or step.id in self._guessed], by_tool
         )
 

@@ -22,7 +22,7 @@ _NAMES_SHARE = 8  # of the offers' budget, to name what was not offered
 
 
 @value
-class Enhanced:
+class EnhancedPrompt:
     """`left_out` names what exceeded the budgets: tools that the role grants, and how much of the instructions."""
 
     content: str
@@ -40,7 +40,7 @@ def enhance(
     mermaid: bool = True,
     offered: bool = False,
     instructions: InstructionsSection = NOTHING,
-) -> Enhanced:
+) -> EnhancedPrompt:
     """The whole prompt of this role. `budget_tokens` bounds the tools, listed or offered; the other sections are always whole. The project's own
     instructions come last: they rank below the rest, and all that stands before them is the same in every folder. `request` is what
     the chat was opened with; it matters only where the tools outgrow their budget.
@@ -56,7 +56,7 @@ def enhance(
         tools = tool_list(specs, role, budget_tokens=budget, request=request)
         tool_sections, left_out = _tool_sections(tools), tools.left_out
     sections = [base, role_text, *tool_sections, prose("mermaid") if mermaid else "", instructions.text]
-    return Enhanced(content=_joined(sections), left_out=(*left_out, *instructions.left_out))
+    return EnhancedPrompt(content=_joined(sections), left_out=(*left_out, *instructions.left_out))
 
 
 def _not_offered(found: ToolSelection, budget_tokens: int | None) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.system_prompts import DEFAULT_ID, SystemPrompt
 from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.tools import ToolSpec
-from anycowork.prompts.enhance import TOOL_BUDGET, Enhanced, enhance
+from anycowork.prompts.enhance import TOOL_BUDGET, EnhancedPrompt, enhance
 from anycowork.prompts.instructions import NOTHING, InstructionsSection, instructions_section
 from anycowork.prompts.native_tools import OFFER_BUDGET, all_fit_whole, offer_tokens, offered_tools
 from anycowork.prompts.reply_schema import reply_schema
@@ -91,7 +91,7 @@ class PromptService:
         @lru_cache(maxsize=64)
         def together(
             base: str, role: RoleDefinition, offered: bool, instructions: InstructionsSection, aim: PromptTarget
-        ) -> Enhanced:
+        ) -> EnhancedPrompt:
             return enhance(
                 base,
                 role,
@@ -162,7 +162,7 @@ class PromptService:
 
     async def enhanced(
         self, prompt: SystemPrompt, role: RoleDefinition, setting: PromptScope | None = None
-    ) -> Enhanced:
+    ) -> EnhancedPrompt:
         """The same prompt, role and setting give the same bytes. Without a setting, no folder's instructions are in it."""
         instructions = await self._instructions(setting, brief=False) if setting else NOTHING
         aim = self._aim(role, setting.target if setting else PromptTarget())

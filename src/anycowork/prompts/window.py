@@ -25,7 +25,7 @@ def optimize_history_by_tokens(
 
 
 @value
-class SelectedMessages:
+class PromptHistory:
     """The messages for the model, and their estimated tokens: counted per message, before adjacent ones are merged.
 
     `full`: something that the agent did in the current turn is not among them.
@@ -87,7 +87,7 @@ class Window:
         self._fitting, self._fitted, self._part = None, 0, _BuiltConversation()
         self._begins_late = False
 
-    def shown(self, *, budget: int, system: str = "") -> SelectedMessages:
+    def shown(self, *, budget: int, system: str = "") -> PromptHistory:
         """As `optimize_history_by_tokens`."""
         if self._system.text is not system:
             self._system = _System(system, tokens(system, self.ratio) + FRAME if system else 0)
@@ -96,10 +96,10 @@ class Window:
             system_prompt.tokens + self._tokens <= budget and not self._begins_late
         ):  # nearly always; then nothing has to give way
             self._whole.extend(self._items[self._whole.count :])
-            return SelectedMessages((*system_prompt.messages, *self._whole.turns), system_prompt.tokens + self._tokens)
+            return PromptHistory((*system_prompt.messages, *self._whole.turns), system_prompt.tokens + self._tokens)
         kept, weight = self._within(budget - system_prompt.tokens)
         full = self._fitting is not None and self._fitting.current_turn_cut
-        return SelectedMessages((*system_prompt.messages, *kept), system_prompt.tokens + weight, full)
+        return PromptHistory((*system_prompt.messages, *kept), system_prompt.tokens + weight, full)
 
     def _within(self, token_budget: int) -> tuple[list[PromptMessage], int]:
         if self._fitting is None or self._fitting.budget != token_budget:

@@ -338,9 +338,9 @@ def _address(config: ProviderConfig) -> str | None:
 def _hint(config: ProviderConfig, status: Readiness, fault: ProviderFault | None) -> str:
     if config.kind == "guide":
         return (
-            "Built in, no language model: it follows plain requests. To connect a model, set OPENAI_API_KEY "
-            "(and OPENAI_BASE_URL for another server) or ANTHROPIC_API_KEY, or start Ollama, LM Studio or llama.cpp, "
-            "or fetch the local model with `anycowork model pull`."
+            "Built in, no language model: it follows plain requests. To connect a model, paste a key in the settings or with "
+            "`anycowork model connect`, or start Ollama, LM Studio or llama.cpp, or fetch the local model with "
+            "`anycowork model pull`."
         )
     if config.kind == "agent":
         return "Agents of other vendors, on a private copy in the sandbox. Choose one as agent/<name>."

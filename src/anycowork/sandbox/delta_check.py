@@ -20,7 +20,7 @@ CHANGING = frozenset(_NEEDED.values())
 _MOST_NAMED = 10
 
 
-class DeltaViolationKind(StrEnum):
+class CommitBlockerKind(StrEnum):
     NEVER = "never_path"
     ROLE = "forbidden_by_role"
     CONFLICT = "conflict"
@@ -28,19 +28,19 @@ class DeltaViolationKind(StrEnum):
 
 
 @value
-class DeltaViolation:
+class CommitBlocker:
     """Why nothing of the delta is committed; `message` names the paths, the reason and the way out.
 
     `asks` is the text for the person who could overrule it.
     """
 
-    why: DeltaViolationKind
+    why: CommitBlockerKind
     paths: tuple[str, ...]
     message: str
     asks: str = ""
 
 
-def find_violation(
+def find_blocker(
     delta: Delta,
     *,
     permissions: frozenset[Permission],
@@ -49,8 +49,8 @@ def find_violation(
     mounted_at: int,
     upper: Path,
     root: str,
-) -> DeltaViolation | None:
-    """Returns the first violation, the most serious kind first. `named` tells whether an approved plan or a rule names this exact path.
+) -> CommitBlocker | None:
+    """Returns the first blocker, the most serious kind first. `named` tells whether an approved plan or a rule names this exact path.
 
     A person can overrule the last kind, `NEEDS_APPROVAL`; nobody can overrule the others.
     """
@@ -69,7 +69,7 @@ def may_change_nothing(permissions: frozenset[Permission]) -> bool:
     return not permissions & CHANGING
 
 
-def _never(in_git: GitChanges) -> DeltaViolation | None:
+def _never(in_git: GitChanges) -> CommitBlocker | None:
     found = in_git.never()
     if found is None:
         return None
@@ -77,10 +77,10 @@ def _never(in_git: GitChanges) -> DeltaViolation | None:
         f"'{shown(found.place.path)}' may not be changed by a command: {found.reason}. "
         "Nothing that the command changed was kept."
     )
-    return DeltaViolation(DeltaViolationKind.NEVER, (found.place.path,), message)
+    return CommitBlocker(CommitBlockerKind.NEVER, (found.place.path,), message)
 
 
-def _role(delta: Delta, permissions: frozenset[Permission], whose: str) -> DeltaViolation | None:
+def _role(delta: Delta, permissions: frozenset[Permission], whose: str) -> CommitBlocker | None:
     if permissions >= CHANGING:
         return None
     lacking = [change for change in delta.changes if not _needed(change) <= permissions]
@@ -93,10 +93,10 @@ def _role(delta: Delta, permissions: frozenset[Permission], whose: str) -> Delta
         f"{whose} lacks {missing}, so the command's changes were dropped, all of them ({first.verb}: {listed}). "
         "Switch to a role that may, or let the command do without."
     )
-    return DeltaViolation(DeltaViolationKind.ROLE, tuple(change.place.path for change in lacking), message)
+    return CommitBlocker(CommitBlockerKind.ROLE, tuple(change.place.path for change in lacking), message)
 
 
-def _conflict(delta: Delta, mounted_at: int) -> DeltaViolation | None:
+def _conflict(delta: Delta, mounted_at: int) -> CommitBlocker | None:
     touched = [change.place for change in delta.changes if change.newest >= mounted_at]
     if not touched:
         return None
@@ -104,10 +104,10 @@ def _conflict(delta: Delta, mounted_at: int) -> DeltaViolation | None:
         f"While the command ran, somebody else changed what it changed too: {_list_paths(touched)}. Nothing was overwritten: "
         "none of the command's changes was made. Look at the files and run it again."
     )
-    return DeltaViolation(DeltaViolationKind.CONFLICT, tuple(place.path for place in touched), message)
+    return CommitBlocker(CommitBlockerKind.CONFLICT, tuple(place.path for place in touched), message)
 
 
-def _needs_approval(delta: Delta, named: Callable[[str], bool]) -> DeltaViolation | None:
+def _needs_approval(delta: Delta, named: Callable[[str], bool]) -> CommitBlocker | None:
     asked = [place for place in _control_files(delta) if not named(place.path)]
     if not asked:
         return None
@@ -117,7 +117,7 @@ def _needs_approval(delta: Delta, named: Callable[[str], bool]) -> DeltaViolatio
         "or run the command as a step of an approved plan that names the file in its paths."
     )
     asks = f"It changed what steers tools, editors or agents: {_list_paths(asked)}."
-    return DeltaViolation(DeltaViolationKind.NEEDS_APPROVAL, tuple(place.path for place in asked), message, asks)
+    return CommitBlocker(CommitBlockerKind.NEEDS_APPROVAL, tuple(place.path for place in asked), message, asks)
 
 
 def _control_files(delta: Delta) -> Iterator[WorkspacePath]:
@@ -130,7 +130,7 @@ def _control_files(delta: Delta) -> Iterator[WorkspacePath]:
                 yield place
 
 
-def _changes_git(in_git: GitChanges, named: Callable[[str], bool]) -> DeltaViolation | None:
+def _changes_git(in_git: GitChanges, named: Callable[[str], bool]) -> CommitBlocker | None:
     asked = [found for found in in_git.asked() if not named(found.place.path)]
     if not asked:
         return None
@@ -140,15 +140,15 @@ def _changes_git(in_git: GitChanges, named: Callable[[str], bool]) -> DeltaViola
         f"{listed}: {reason}, so a person must allow the change. None of the command's changes was kept. "
         "Let a person do this with git, outside of a command."
     )
-    return DeltaViolation(
-        DeltaViolationKind.NEEDS_APPROVAL,
+    return CommitBlocker(
+        CommitBlockerKind.NEEDS_APPROVAL,
         tuple(found.place.path for found in asked),
         message,
         f"It changed {listed}: {reason}.",
     )
 
 
-def _loses_history(in_git: GitChanges, named: Callable[[str], bool]) -> DeltaViolation | None:
+def _loses_history(in_git: GitChanges, named: Callable[[str], bool]) -> CommitBlocker | None:
     """Restoring does not touch git's files, so commits that git has stored cannot be brought back."""
     lost = [place for place in in_git.stored() if not named(place.path)]
     if not lost:
@@ -158,7 +158,7 @@ def _loses_history(in_git: GitChanges, named: Callable[[str], bool]) -> DeltaVio
         "None of the command's changes was kept. Leave tidying up to a person ('git gc')."
     )
     asks = f"It removed or changed commits that git keeps, which no undo brings back: {_list_paths(lost)}."
-    return DeltaViolation(DeltaViolationKind.NEEDS_APPROVAL, tuple(place.path for place in lost), message, asks)
+    return CommitBlocker(CommitBlockerKind.NEEDS_APPROVAL, tuple(place.path for place in lost), message, asks)
 
 
 def _needed(change: PathChange) -> frozenset[Permission]:

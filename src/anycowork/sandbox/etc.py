@@ -70,7 +70,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _private(folder: str, names: list[str]) -> set[str]:
-    """Leaves out files that not everybody may read, whoever we are."""
+    """Leaves out files that not every user may read, even if the server may."""
     found = set()
     for name in names:
         try:

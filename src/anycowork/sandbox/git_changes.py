@@ -7,7 +7,7 @@ from pathlib import Path
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
 from anycowork.domain.values import value
 from anycowork.sandbox.delta import FILE, LINK, Delta, PathChange
-from anycowork.sandbox.git_index import Worktree, hidden_by_index
+from anycowork.sandbox.git_index import WorktreeAfterCommit, hidden_by_index
 from anycowork.sandbox.path_class import PathClass, git_class, is_stored_by_git, may_vanish
 from anycowork.sandbox.repository_finder import RepositoryFinder
 from anycowork.workspace.jail import Jail
@@ -109,7 +109,7 @@ class GitChanges:
             return "it says which files git compares with their last commit"
         try:
             before = self._root.stat(place) and _read(self._root, place)
-            worktree = Worktree(WorkspacePath(place.parts[: at - 1]), self._staged, self._root, self._delta)
+            worktree = WorktreeAfterCommit(WorkspacePath(place.parts[: at - 1]), self._staged, self._root, self._delta)
             return hidden_by_index(before or b"", _read(self._staged, place), worktree)
         except (OSError, ToolFault, OutsideWorkspace):
             return "it could not be read"

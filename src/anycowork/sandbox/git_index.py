@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
 from anycowork.sandbox.delta import Delta
-from anycowork.workspace.git_index_file import STAGE, Index, IndexEntry, NotAnIndex, parse_index
+from anycowork.workspace.git_index_file import STAGE, GitIndex, IndexEntry, NotAnIndex, parse_index
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import DEEPEST, WorkspacePath, shown
 
@@ -25,7 +25,7 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Worktree:
+class WorktreeAfterCommit:
     """The files that belong to an index, in their state after the delta is committed."""
 
     place: WorkspacePath
@@ -38,7 +38,7 @@ class Worktree:
         return {change.place: self.staged if change.after else None for change in self.delta.changes}
 
 
-def hidden_by_index(before: bytes, after: bytes, worktree: Worktree) -> str | None:
+def hidden_by_index(before: bytes, after: bytes, worktree: WorktreeAfterCommit) -> str | None:
     """Returns what the index `after` hides, as a reason for a person; None if it is plain. `before` may be empty."""
     try:
         index = parse_index(after)
@@ -65,7 +65,7 @@ def hidden_by_index(before: bytes, after: bytes, worktree: Worktree) -> str | No
 # --- cached trees
 
 
-def _wrong_tree(index: Index) -> str | None:
+def _wrong_tree(index: GitIndex) -> str | None:
     """Returns the first folder whose cached tree differs from the one that its entries make."""
     remembered = list(_cached_trees(index))
     if not remembered:
@@ -74,7 +74,7 @@ def _wrong_tree(index: Index) -> str | None:
     return next((folder.decode("utf-8", "replace") for folder, oid in remembered if made.get(folder) != oid), None)
 
 
-def _cached_trees(index: Index) -> Iterator[tuple[bytes, bytes]]:
+def _cached_trees(index: GitIndex) -> Iterator[tuple[bytes, bytes]]:
     """Yields every folder with a cached tree, and the tree's name."""
     data, at, length = index.extensions.get(b"TREE", b""), 0, hashlib.new(index.algorithm).digest_size
     above: list[tuple[bytes, int]] = []
@@ -96,7 +96,7 @@ def _cached_trees(index: Index) -> Iterator[tuple[bytes, bytes]]:
         above.append((folder, below))
 
 
-def _trees(index: Index) -> dict[bytes, bytes]:
+def _trees(index: GitIndex) -> dict[bytes, bytes]:
     """Computes the tree's name of every folder from the entries."""
     folders: dict[bytes, dict[bytes, tuple[int, bytes]]] = {b"": {}}
     for entry in index.entries.values():
@@ -121,7 +121,7 @@ def _trees(index: Index) -> dict[bytes, bytes]:
 # --- stored states
 
 
-def _wrong_content(entries: Iterator[IndexEntry], algorithm: str, worktree: Worktree) -> IndexEntry | None:
+def _wrong_content(entries: Iterator[IndexEntry], algorithm: str, worktree: WorktreeAfterCommit) -> IndexEntry | None:
     """Returns the first entry whose stored size and time match a file with other content: git would not read that file."""
     holders = worktree.holders()
     for entry in entries:
@@ -131,7 +131,7 @@ def _wrong_content(entries: Iterator[IndexEntry], algorithm: str, worktree: Work
 
 
 def _is_true(
-    entry: IndexEntry, algorithm: str, worktree: Worktree, holders: Mapping[WorkspacePath, Jail | None]
+    entry: IndexEntry, algorithm: str, worktree: WorktreeAfterCommit, holders: Mapping[WorkspacePath, Jail | None]
 ) -> bool:
     parts = tuple(os.fsdecode(entry.path).split("/"))
     if {"", ".", ".."} & set(parts) or len(parts) > DEEPEST:

@@ -15,7 +15,7 @@ from anycowork.domain.network import Destination
 from anycowork.domain.values import value
 from anycowork.sandbox.addresses import embedded_addresses, why_not_public
 from anycowork.sandbox.network import Network, is_own_address
-from anycowork.sandbox.proxy_head import BadHead, Forward, Tunnel, read_head
+from anycowork.sandbox.proxy_head import BadHead, ForwardRequest, TunnelRequest, read_head
 from anycowork.sandbox.routes import why_nearby
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -114,16 +114,16 @@ class SandboxProxy:
             return
         async with _closing(server):
             match request:
-                case Tunnel():
+                case TunnelRequest():
                     client[1].write(b"HTTP/1.1 200 Connection established\r\n\r\n")
                     await self._join(client, server, body=None)
-                case Forward(head=head, body=body):
+                case ForwardRequest(head=head, body=body):
                     server[1].write(head)
                     await self._join(client, server, body=body)
                 case _:
                     assert_never(request)
 
-    async def _read_request(self, reader: asyncio.StreamReader) -> Tunnel | Forward:
+    async def _read_request(self, reader: asyncio.StreamReader) -> TunnelRequest | ForwardRequest:
         try:
             async with asyncio.timeout(self._limits.head_seconds):
                 return read_head(await reader.readuntil(_HEAD_ENDS))

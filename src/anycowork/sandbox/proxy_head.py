@@ -26,14 +26,14 @@ class BadHead(ValueError):
 
 
 @value
-class Tunnel:
+class TunnelRequest:
     """CONNECT: any bytes in both directions, to this one destination."""
 
     to: Destination
 
 
 @value
-class Forward:
+class ForwardRequest:
     """One plain request to this one destination: its head as forwarded, and how many bytes follow."""
 
     to: Destination
@@ -41,7 +41,7 @@ class Forward:
     body: int
 
 
-def read_head(head: bytes) -> Tunnel | Forward:
+def read_head(head: bytes) -> TunnelRequest | ForwardRequest:
     """`head` is everything up to its empty line. Raises: BadHead."""
     lines = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
     request = _REQUEST.fullmatch(lines[0])
@@ -52,7 +52,7 @@ def read_head(head: bytes) -> Tunnel | Forward:
     if method == "CONNECT":
         if _lengths(fields):
             raise BadHead("CONNECT carries no body.")
-        return Tunnel(_destination(target))
+        return TunnelRequest(_destination(target))
     return _forward(method, target, fields)
 
 
@@ -68,7 +68,7 @@ def _fields(lines: list[str]) -> list[tuple[str, str]]:
     return found
 
 
-def _forward(method: str, target: str, fields: list[tuple[str, str]]) -> Forward:
+def _forward(method: str, target: str, fields: list[tuple[str, str]]) -> ForwardRequest:
     url = _AUTHORITY.fullmatch(target)
     if url is None:
         raise BadHead("This is a proxy: it takes CONNECT host:port, or a request for http://host/path.")
@@ -90,7 +90,7 @@ def _forward(method: str, target: str, fields: list[tuple[str, str]]) -> Forward
         *(f"Content-Length: {length}" for length in lengths),
         "Connection: close",
     ]
-    return Forward(to, "\r\n".join([*passed, "", ""]).encode("latin-1"), int(lengths[0]) if lengths else 0)
+    return ForwardRequest(to, "\r\n".join([*passed, "", ""]).encode("latin-1"), int(lengths[0]) if lengths else 0)
 
 
 def _destination(text: str, default: int | None = None) -> Destination:

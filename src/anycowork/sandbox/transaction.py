@@ -15,7 +15,7 @@ from anycowork.domain.tools import HeldChanges, Intent, PathIntent
 from anycowork.domain.values import replace
 from anycowork.sandbox.commit import CommitOutcome, NothingCommitted, apply, lies_elsewhere, seal
 from anycowork.sandbox.delta import FILE, FOLDER, Delta, PathChange, UnusableDelta, scan
-from anycowork.sandbox.delta_check import DeltaViolation, DeltaViolationKind, find_violation
+from anycowork.sandbox.delta_check import CommitBlocker, CommitBlockerKind, find_blocker
 from anycowork.sandbox.hidden_path_index import HiddenPathIndex
 from anycowork.sandbox.key_file_index import KeyFileIndex
 from anycowork.sandbox.manifest import manifest
@@ -87,11 +87,11 @@ class Transaction:
         _require_untouched(self)
         return self.delta
 
-    def violation(
+    def find_blocker(
         self, permissions: frozenset[Permission], named: Callable[[str], bool], whose: str = "This role"
-    ) -> DeltaViolation | None:
+    ) -> CommitBlocker | None:
         """Returns why the delta may not be committed, or None. Conflicting changes are kept for a person to inspect."""
-        found = find_violation(
+        found = find_blocker(
             self.delta,
             permissions=permissions,
             whose=whose,
@@ -100,10 +100,10 @@ class Transaction:
             upper=self.stage.upper,
             root=self.jail.process_path,
         )
-        if found is None or found.why is not DeltaViolationKind.CONFLICT:
+        if found is None or found.why is not CommitBlockerKind.CONFLICT:
             return found
         kept = _put_aside(self.staging, self.stage.folder, self.manifest())
-        return DeltaViolation(found.why, found.paths, f"{found.message} What it had written is kept in '{kept}/upper'.")
+        return CommitBlocker(found.why, found.paths, f"{found.message} What it had written is kept in '{kept}/upper'.")
 
     def intent(self, command: str) -> Intent:
         """Returns the commit to be recorded; everything it names is durable by then. Raises: ToolFault."""

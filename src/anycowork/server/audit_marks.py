@@ -1,6 +1,6 @@
 """Remembers how far the audit chains were verified, so that the next check can go on from there.
 
-The file lies beside the database, readable by its owner only. It says what was checked, not that it is still so: whoever can write to the
+The file lies beside the database, readable by its owner only. It says what was checked, not that it is still so: anybody who can write to the
 data folder can change records and this file alike. A file that cannot be read counts as none, and the next check reads everything.
 """
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from anycowork.chats.distributed_chat_locks import ChatOwnership
+from anycowork.chats.distributed_chat_locks import ChatClaims
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.turn_recovery import TurnRecovery
@@ -19,7 +19,7 @@ async def recover_after_crash(
     rollback: RollbackService | None,
     recovery: TurnRecovery,
     turns: TaskTurns,
-    claims: ChatOwnership,
+    claims: ChatClaims,
     takes: Callable[[Turn], Awaitable[bool]],
 ) -> None:
     """Recovers restores, then commands, then turns. A worker has no `rollback`: a server finishes restores."""

@@ -9,7 +9,7 @@ from anycowork.domain.engine import Engine, Park, RunOver, RunSegment
 from anycowork.domain.errors import NotFound
 from anycowork.domain.jobs import Job, JobStatus
 from anycowork.domain.messages import Json
-from anycowork.domain.store_ports import ReadStore
+from anycowork.domain.store_ports import StoreQueries
 from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.jobs.job_placement import JobPlacement
 from anycowork.store.sql.database import Peers
@@ -55,7 +55,7 @@ class JobSegments:
         self,
         *,
         runs: JobRuns,
-        store: ReadStore,
+        store: StoreQueries,
         peers: Peers,
         placement: JobPlacement,
         coordinator: JobCoordinator,

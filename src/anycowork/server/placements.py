@@ -14,7 +14,7 @@ import msgspec
 from anycowork import __version__
 from anycowork.domain.jobs import Job, JobStatus
 from anycowork.domain.messages import Json
-from anycowork.domain.store_ports import ReadStore
+from anycowork.domain.store_ports import StoreQueries
 from anycowork.server.job_runs import JobRuns
 from anycowork.server.live_settings import LiveSettings
 from anycowork.server.shared_components import SharedComponents
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 class ServerPlacement:
     """Leaves a running job to the workers if one of them can run it. They get it through the engine."""
 
-    def __init__(self, peers: PeerTable, store: ReadStore, runs: JobRuns) -> None:
+    def __init__(self, peers: PeerTable, store: StoreQueries, runs: JobRuns) -> None:
         self._peers = peers
         self._store = store
         self._runs = runs
@@ -57,7 +57,7 @@ class ServerPlacement:
 class WorkerPlacement:
     """Takes running jobs whose workspace is the servers' own, if this worker has the same roles, agents and rules of asking."""
 
-    def __init__(self, peers: PeerTable, store: ReadStore, shared: SharedComponents) -> None:
+    def __init__(self, peers: PeerTable, store: StoreQueries, shared: SharedComponents) -> None:
         self._peers = peers
         self._store = store
         self._shared = shared

@@ -35,7 +35,7 @@ from anycowork.server.model_connections import ModelConnections
 from anycowork.server.provider_keys import ProviderKeys
 from anycowork.server.shared_components import SharedComponents
 from anycowork.server.stall_watchdog import StallWatch
-from anycowork.server.turn_setup import TurnServices
+from anycowork.server.turn_setup import TurnRuntime
 from anycowork.store.sql.database import Database
 from anycowork.workflows.template_service import JobTemplateService
 from anycowork.workflows.workflow_editor import WorkflowEditor
@@ -46,7 +46,7 @@ PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answe
 
 def build_services(
     shared: SharedComponents,
-    turns: TurnServices,
+    turns: TurnRuntime,
     *,
     token: str,
     hub: Hub,
@@ -55,7 +55,12 @@ def build_services(
     maintenance: Maintenance,
     stalls: StallWatch,
 ) -> Services:
-    store, clock, toolbox, chat_writer = shared.database.store, shared.clock, shared.toolbox, turns.chat_writer
+    store, clock, toolbox, chat_coordinator = (
+        shared.database.store,
+        shared.clock,
+        shared.toolbox,
+        turns.chat_coordinator,
+    )
     cost_of = shared.live_settings.cost
     workflows = WorkflowService(files=shared.trusted_files, toolbox=toolbox, roles=shared.roles, prompts=mcp.workflows)
     chats = _build_chats(shared, turns, workflows, maintenance)
@@ -63,10 +68,14 @@ def build_services(
     definitions = DefinitionFiles(shared.settings.data_dir)
     return Services(
         chats=chats,
-        queue=QueueService(chat_writer=chat_writer, chats=chats, store=store, clock=clock, tasks=shared.tasks),
-        compaction=CompactionService(chat_writer=chat_writer, store=store, providers=shared.providers, clock=clock),
+        queue=QueueService(
+            chat_coordinator=chat_coordinator, chats=chats, store=store, clock=clock, tasks=shared.tasks
+        ),
+        compaction=CompactionService(
+            chat_coordinator=chat_coordinator, store=store, providers=shared.providers, clock=clock
+        ),
         forks=ForkService(
-            chat_writer=chat_writer,
+            chat_coordinator=chat_coordinator,
             chats=chats,
             rollback=turns.rollback,
             copies=build_workspace_copies(shared, turns.rollback),
@@ -81,10 +90,10 @@ def build_services(
         pdf_texts=files.pdf_texts,
         symbols=SymbolService(store=store, rules=shared.database.rules, workspaces=shared.workspaces, toolbox=toolbox),
         decisions=DecisionService(
-            chat_writer=chat_writer, store=store, toolbox=toolbox, clock=clock, questions=shared.questions
+            chat_coordinator=chat_coordinator, store=store, toolbox=toolbox, clock=clock, questions=shared.questions
         ),
         jobs=JobService(
-            chat_writer=chat_writer,
+            chat_coordinator=chat_coordinator,
             store=store,
             agents=shared.agents,
             coordinator=turns.coordinator,
@@ -94,9 +103,9 @@ def build_services(
             parallel_tasks=shared.live_settings.parallel_tasks,
         ),
         job_audit=JobAudit(store=store, toolbox=toolbox, cost_of=cost_of),
-        earlier_plans=EarlierPlans(chat_writer=chat_writer, store=store),
+        earlier_plans=EarlierPlans(chat_coordinator=chat_coordinator, store=store),
         job_commits=JobCommitService(
-            chat_writer=chat_writer,
+            chat_coordinator=chat_coordinator,
             store=store,
             isolated=turns.isolated,
             rollback=turns.rollback,
@@ -140,10 +149,10 @@ def build_models(shared: SharedComponents, local: LocalModels, keys: ProviderKey
 
 
 def _build_chats(
-    shared: SharedComponents, turns: TurnServices, workflows: WorkflowService, maintenance: Maintenance
+    shared: SharedComponents, turns: TurnRuntime, workflows: WorkflowService, maintenance: Maintenance
 ) -> ChatService:
     return ChatService(
-        chat_writer=turns.chat_writer,
+        chat_coordinator=turns.chat_coordinator,
         store=shared.database.store,
         roles=shared.roles,
         prompts=shared.prompts,

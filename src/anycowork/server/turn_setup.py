@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from anycowork.chats.chat_writer import ChatWriter
-from anycowork.chats.distributed_chat_locks import DistributedChatLocks, SingleServerOwnership
+from anycowork.chats.chat_coordinator import ChatCoordinator
+from anycowork.chats.distributed_chat_locks import DistributedChatLocks, SingleServerClaims
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.task_turns import TaskTurns
 from anycowork.chats.turn_recovery import TurnRecovery
@@ -24,7 +24,7 @@ from anycowork.server.shared_components import SharedComponents, build_isolated_
 
 
 @value
-class TurnServices:
+class TurnRuntime:
     """`locks` and `job_engine` are None if no other process uses the database. `takes`: whether this process settles a turn of one that died."""
 
     scheduler: TurnScheduler
@@ -33,7 +33,7 @@ class TurnServices:
     turns: TaskTurns
     recovery: TurnRecovery
     rollback: RollbackService
-    chat_writer: ChatWriter
+    chat_coordinator: ChatCoordinator
     coordinator: JobCoordinator
     isolated: IsolatedTasks
     locks: DistributedChatLocks | None
@@ -46,7 +46,7 @@ class TurnServices:
         await self.coordinator.resume_all(wakes=not self.is_worker)
 
 
-async def build_turn_services(shared: SharedComponents, worker_jobs: int | None) -> TurnServices:
+async def build_turn_runtime(shared: SharedComponents, worker_jobs: int | None) -> TurnRuntime:
     """Builds them. When this returns, every turn that a crash interrupted is settled."""
     database, store, journal, clock = shared.database, shared.database.store, shared.database.journal, shared.clock
     recovery = TurnRecovery(
@@ -81,15 +81,15 @@ async def build_turn_services(shared: SharedComponents, worker_jobs: int | None)
         None if shared.is_worker else rollback,
         recovery,
         turns,
-        locks or SingleServerOwnership(),
+        locks or SingleServerClaims(),
         takes_none if shared.is_worker else takes,
     )
-    chat_writer = ChatWriter(journal=journal, store=store, scheduler=turns, locks=locks)
+    chat_coordinator = ChatCoordinator(journal=journal, store=store, scheduler=turns, locks=locks)
     isolated = build_isolated_tasks(shared)
     coordinator = JobCoordinator(
         journal=journal,
         store=store,
-        turns=chat_writer,
+        turns=chat_coordinator,
         agents=shared.agents,
         isolated=isolated,
         clock=clock,
@@ -100,14 +100,14 @@ async def build_turn_services(shared: SharedComponents, worker_jobs: int | None)
     if locks is not None:
         locks.is_due = coordinator.is_woken
         coordinator.on_done = partial(rest_later, shared.tasks, locks)
-    return TurnServices(
+    return TurnRuntime(
         scheduler=scheduler,
         engine=engine,
         job_engine=job_engine,
         turns=turns,
         recovery=recovery,
         rollback=rollback,
-        chat_writer=chat_writer,
+        chat_coordinator=chat_coordinator,
         coordinator=coordinator,
         isolated=isolated,
         locks=locks,

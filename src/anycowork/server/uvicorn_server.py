@@ -1,4 +1,4 @@
-"""Listens and serves an ASGI app until it is on_signal to stop. Knows sockets, signals and uvicorn; nothing of the app."""
+"""Listens and serves an ASGI app until it is told to stop. Knows sockets, signals and uvicorn; nothing of the app."""
 
 import asyncio
 import errno

@@ -11,7 +11,7 @@ from anycowork.domain.rules import ChangesDecision, Effect
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import HeldChanges, Intent, ToolResult
 from anycowork.sandbox.delta import Delta, UnusableDelta
-from anycowork.sandbox.delta_check import DeltaViolation, DeltaViolationKind, may_change_nothing
+from anycowork.sandbox.delta_check import CommitBlocker, CommitBlockerKind, may_change_nothing
 from anycowork.sandbox.delta_diff import content, delta_diff, is_file
 from anycowork.sandbox.stage import Staging
 from anycowork.sandbox.transaction import CannotHold, Transaction, resume_transaction
@@ -60,26 +60,24 @@ async def settle_changes(
         if tool_context.check_changes is not None
         else ChangesDecision()
     )
-    violation = await asyncio.to_thread(
-        transaction.violation, tool_context.permissions, _named(tool_context, decision), whose
+    blocker = await asyncio.to_thread(
+        transaction.find_blocker, tool_context.permissions, _named(tool_context, decision), whose
     )
-    if violation is not None and violation.why is not DeltaViolationKind.NEEDS_APPROVAL:
-        return joined(result, _dropped_by(violation))
+    if blocker is not None and blocker.why is not CommitBlockerKind.NEEDS_APPROVAL:
+        return joined(result, _dropped_by(blocker))
     if decision.effect is Effect.DENY:
         return joined(
             result, dropped(f"{decision.why} None of the command's changes was kept.", code=DeniedByRule.code)
         )
-    why = _reasons(violation, decision, tool_context)
+    why = _reasons(blocker, decision, tool_context)
     if not why:
         return joined(result, await _commit(transaction, command, tool_context))
     if tool_context.hold is None:
         return joined(
             result,
-            _dropped_by(violation)
-            if violation
-            else dropped(" ".join(why), code=DeltaViolationKind.NEEDS_APPROVAL.value),
+            _dropped_by(blocker) if blocker else dropped(" ".join(why), code=CommitBlockerKind.NEEDS_APPROVAL.value),
         )
-    every_time = violation is not None or decision.effect is Effect.ASK
+    every_time = blocker is not None or decision.effect is Effect.ASK
     drawn = await asyncio.to_thread(delta_diff, transaction.delta, transaction.stage.upper, transaction.jail)
     return await _hold(transaction, command, HeldChanges(why, drawn.text, result, every_time), tool_context.hold)
 
@@ -92,9 +90,9 @@ async def commit_now(staging: Staging, jail: Jail, held: Intent, tool_context: T
     assert held.held is not None  # nothing else is ever held
     transaction = await asyncio.to_thread(resume_transaction, staging, jail, held)
     try:
-        violation = await asyncio.to_thread(transaction.violation, tool_context.permissions, lambda path: True)
-        if violation is not None:
-            raise UnusableDelta(violation.message)
+        blocker = await asyncio.to_thread(transaction.find_blocker, tool_context.permissions, lambda path: True)
+        if blocker is not None:
+            raise UnusableDelta(blocker.message)
         return joined(held.held.result, await _commit(transaction, held.command or "", tool_context))
     finally:
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, transaction.end))
@@ -141,11 +139,11 @@ def _unparsable(delta: Delta, upper: Path) -> dict[str, str]:
     return found
 
 
-def _reasons(violation: DeltaViolation | None, decision: ChangesDecision, tool_context: ToolContext) -> tuple[str, ...]:
+def _reasons(blocker: CommitBlocker | None, decision: ChangesDecision, tool_context: ToolContext) -> tuple[str, ...]:
     """Returns why a person must approve existing changes; empty if nobody must."""
     found = []
-    if violation is not None:
-        found.append(violation.asks)
+    if blocker is not None:
+        found.append(blocker.asks)
     if decision.effect is Effect.ASK:
         found.append(decision.why)
     if tool_context.asks_at_commit:
@@ -160,8 +158,8 @@ def _beyond(delta: Delta, within: WorkspacePath | None) -> str | None:
     return next((p.path for p in delta.paths() if not within.holds(p) and not p.holds(within)), None)
 
 
-def _dropped_by(violation: DeltaViolation) -> CommandSummary:
-    return dropped(violation.message, code=violation.why.value, paths=violation.paths)
+def _dropped_by(blocker: CommitBlocker) -> CommandSummary:
+    return dropped(blocker.message, code=blocker.why.value, paths=blocker.paths)
 
 
 def _named(tool_context: ToolContext, decision: ChangesDecision) -> Callable[[str], bool]:

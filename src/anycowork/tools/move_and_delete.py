@@ -48,7 +48,7 @@ class MoveFileParameters(Boundary):
 
 
 @value
-class Move:
+class PlannedMove:
     source: WorkspacePath
     target: WorkspacePath
     checked: PathCheck
@@ -91,12 +91,12 @@ class MoveFile(BuiltInTool[MoveFileParameters]):
             diff=moved(source.path, target.path).text,
             state=checked.state,
             others=(target.resource, *control),
-            payload=Move(source, target, checked),
+            payload=PlannedMove(source, target, checked),
             touches=(source.path, target.path),
         )
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
-        move = payload_of(prepared, Move)
+        move = payload_of(prepared, PlannedMove)
         folder = folder_of(tool_context)
         await changing(folder, tool_context.permissions, lambda: _move(folder, move))
         return ToolResult(
@@ -113,7 +113,7 @@ class DeleteFileParameters(Boundary):
 
 
 @value
-class Removal:
+class PlannedRemoval:
     place: WorkspacePath
     is_folder: bool
     diff: Diff
@@ -145,11 +145,11 @@ class DeleteFile(BuiltInTool[DeleteFileParameters]):
             intent=Intent(paths=(PathIntent(place.path, before, None),)),
             diff=shows.text,
             state=before or EMPTY_FOLDER,
-            payload=Removal(place, is_folder, shows),
+            payload=PlannedRemoval(place, is_folder, shows),
         )
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
-        removal = payload_of(prepared, Removal)
+        removal = payload_of(prepared, PlannedRemoval)
         folder = folder_of(tool_context)
         await changing(folder, tool_context.permissions, lambda: _remove(folder, removal, prepared.state))
         return ToolResult(
@@ -257,7 +257,7 @@ def _moves(source: WorkspacePath, target: WorkspacePath, checked: PathCheck) -> 
     return intents
 
 
-def _move(folder: Folder, move: Move) -> None:
+def _move(folder: Folder, move: PlannedMove) -> None:
     try:
         current = _check_path(folder, move.source)
     except (FileMissing, WrongKind):
@@ -290,7 +290,7 @@ def _shows_removal(folder: Folder, place: WorkspacePath) -> Diff:
     return diff(folder.read(place, most=LARGEST_DIFFED).data, None, place.path)
 
 
-def _remove(folder: Folder, removal: Removal, state: str) -> None:
+def _remove(folder: Folder, removal: PlannedRemoval, state: str) -> None:
     if removal.is_folder:
         folder.remove_folder(removal.place)
     else:

@@ -23,7 +23,7 @@ from anycowork.domain.tools import Parameters, Status, ToolDisplay, ToolKind, To
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
 from anycowork.tools.parameters import LineNumber, PathText
 from anycowork.tools.syntax_check import check_syntax
-from anycowork.workspace.folder import Contents, Folder
+from anycowork.workspace.folder import FileContents, Folder
 from anycowork.workspace.jail import kind_of
 from anycowork.workspace.landlock_threads import reading
 from anycowork.workspace.paths import WorkspacePath, shown
@@ -160,7 +160,7 @@ def _read(folder: Folder, place: WorkspacePath, args: ReadFileParameters) -> Too
     return _read_part(folder, place, args) if contents is None else _result(place, contents, args)
 
 
-def _result(place: WorkspacePath, contents: Contents, args: ReadFileParameters) -> ToolResult:
+def _result(place: WorkspacePath, contents: FileContents, args: ReadFileParameters) -> ToolResult:
     facts: dict[str, JsonValue] = {"path": place.path, "sha256": contents.sha256, "bytes": len(contents.data)}
     text = decode(contents.data)
     if text is None:

@@ -235,7 +235,7 @@ class PlanDock(Dock):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "choose('approve')", "Approve and execute", show=False),
         Binding("e", "choose('edit')", "Edit", show=False),
-        Binding("n,escape", "choose('talk')", "Go on talking", show=False),
+        Binding("n,escape", "choose('chat')", "Continue the chat", show=False),
         Binding("pageup", "page(-1)", show=False),
         Binding("pagedown", "page(1)", show=False),
     ]

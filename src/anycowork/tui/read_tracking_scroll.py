@@ -7,18 +7,9 @@ from textual.containers import VerticalScroll
 from textual.message import Message
 from textual.widgets import Static
 
+from anycowork.client.disclosures import ITEM_NAMES
 from anycowork.domain.messages import Json
 from anycowork.domain.visible_text import UntrustedText, visible
-
-_NAMES = {
-    "tool": "tool",
-    "command": "$",
-    "check": "checked by $",
-    "path": "file",
-    "host": "reaches",
-    "parameter": "with",
-    "budget": "budget",
-}
 
 
 class ReadTrackingScroll(VerticalScroll, can_focus=False):
@@ -89,7 +80,7 @@ def _line(item: Json) -> Text:
     kind, words = str(item.get("kind")), _shown(item.get("text"))
     if kind == "step":
         return Text(f"step {_shown(item.get('step'))}: {words}", style="bold")
-    line = Text(f"  {_NAMES.get(kind, kind)} ", style="dim")
+    line = Text(f"  {ITEM_NAMES.get(kind, kind)} ", style="dim")
     if item.get("control"):
         line.append("control file ", style="bold yellow")
     if detail := _shown(item.get("detail")):

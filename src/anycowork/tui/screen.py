@@ -24,6 +24,7 @@ from anycowork.tui.completion_list import CompletionList
 from anycowork.tui.composer import Composer
 from anycowork.tui.dialogs import MenuChoice, MenuScreen, TextInputScreen
 from anycowork.tui.docks import ApprovalDock, Dock, PlanDock, QuestionDock
+from anycowork.tui.earlier_state import restore_status, welcome_text
 from anycowork.tui.message_scroll import MessageScroll
 from anycowork.tui.plan_editor import edited_steps
 from anycowork.tui.slash_commands import SlashCommand, command_in, own_command_in
@@ -139,34 +140,15 @@ class ChatScreen(App[None]):
 
     async def _load_history(self, so_far: tuple[list[Json], int]) -> None:
         """Shows what was said and asked before this screen opened."""
-        messages, status = so_far[0], self.status
+        messages = so_far[0]
         self._colours = {str(role["name"]): str(role.get("colour")) for role in await self.client.roles()}
         chat = await self.client.refresh()
-        status.state = str(chat.get("state"))
-        status.autonomy = str(noun(chat, "config").get("autonomy") or status.autonomy)
-        status.stopped = str(noun(chat, "continuable").get("message")) if chat.get("continuable") else None
-        status.own_command = next((str(one["id"]) for one in await self.client.own_commands()), None)
         if not messages:
-            await self._welcome(chat)
+            self._conversation.note(await welcome_text(self.client, chat))
         for message in messages:
             self._conversation.show(message)
-        if status.state == "awaiting_approval":
-            for approval in await self.client.approvals():
-                status.ask({**approval, "disclosure": await self.client.whole_disclosure(approval)})
-        if status.state == "awaiting_answer":
-            status.question = _newest(messages, "question")
-        plan = _newest(messages, "plan")
-        if plan is not None and str(plan["message_id"]) not in await self.client.approved_plans():
-            status.plan = plan
+        await restore_status(self.status, self.client, chat, messages)
         self._show_open_requests()
-
-    async def _welcome(self, chat: Json) -> None:
-        answerer = await self.client.answerer()
-        hint = f" {answerer['hint']}" if answerer.get("kind") == "guide" else ""
-        self._conversation.note(
-            f"A new chat in {chat.get('workspace')}. {answerer.get('name', 'Nobody')} answers.{hint}\n"
-            "Ctrl+R switches the role: a planner only reads and plans. Whatever changes something asks you first."
-        )
 
     def _see(self, event: Json) -> None:
         self.status.see(event)
@@ -331,7 +313,7 @@ class ChatScreen(App[None]):
 
     async def on_plan_dock_chosen(self, event: PlanDock.Chosen) -> None:
         plan = self.status.plan
-        if plan is None or event.choice == "client":
+        if plan is None or event.choice == "chat":
             self._focus_input()
         elif event.choice == "approve":
             await self._try(self.client.approve(str(plan["message_id"]), shown=noun(plan, "disclosure").get("hash")))
@@ -404,9 +386,3 @@ class ChatScreen(App[None]):
 
 def _first_status(client: ChatClient) -> ChatStatus:
     return ChatStatus(role=str(noun(client.chat, "config").get("agent_role")))
-
-
-def _newest(messages: list[Json], kind: str) -> Json | None:
-    """Returns the payload of the last message of this type, with its id."""
-    found = [one for one in messages if one.get("message_type") == kind]
-    return {**noun(found[-1], "payload"), "message_id": found[-1]["id"]} if found else None

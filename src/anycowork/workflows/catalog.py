@@ -14,7 +14,16 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Tool
 from anycowork.domain.values import value
 from anycowork.domain.workflow_errors import NoSuchWorkflow
-from anycowork.domain.workflows import AskStep, NestedWorkflow, PromptStep, ShowChanges, Source, Step, ToolUse, Workflow
+from anycowork.domain.workflows import (
+    AskStep,
+    NestedWorkflow,
+    PromptStep,
+    ShowChanges,
+    Source,
+    ToolUse,
+    Workflow,
+    WorkflowStep,
+)
 from anycowork.workflows.definition import read_definition
 from anycowork.workflows.parameters import placeholders, usage
 from anycowork.workflows.sections import BadDefinition
@@ -175,7 +184,7 @@ def _needs(workflow: Workflow, by_name: ByName, find_tool: FindTool) -> frozense
     return needs
 
 
-def _needs_of_tool(step: Step, use: ToolUse, find_tool: FindTool) -> frozenset[Permission]:
+def _needs_of_tool(step: WorkflowStep, use: ToolUse, find_tool: FindTool) -> frozenset[Permission]:
     tool = find_tool(use.tool)
     if tool is None:
         raise BadDefinition(step.line, f"there is no tool '{use.tool[:80]}'")
@@ -185,7 +194,9 @@ def _needs_of_tool(step: Step, use: ToolUse, find_tool: FindTool) -> frozenset[P
     return tool.spec.permissions
 
 
-def _needs_of_nested(step: Step, nested: NestedWorkflow, by_name: ByName, find_tool: FindTool) -> frozenset[Permission]:
+def _needs_of_nested(
+    step: WorkflowStep, nested: NestedWorkflow, by_name: ByName, find_tool: FindTool
+) -> frozenset[Permission]:
     named = by_name.get(nested.workflow, ())
     if not named:
         raise BadDefinition(step.line, f"there is no workflow '{nested.workflow}' to run")
@@ -199,7 +210,7 @@ def _needs_of_nested(step: Step, nested: NestedWorkflow, by_name: ByName, find_t
     return _needs(meant, by_name, find_tool)
 
 
-def _require_its_parameters(step: Step, nested: NestedWorkflow, meant: Workflow) -> None:
+def _require_its_parameters(step: WorkflowStep, nested: NestedWorkflow, meant: Workflow) -> None:
     known = {parameter.name: parameter for parameter in meant.parameters}
     for name in nested.given:
         if name not in known:
@@ -217,7 +228,7 @@ def _is_hidden(one: ListedWorkflow, among: Sequence[ListedWorkflow]) -> bool:
     return one.source is Source.DATA and any(other.source is Source.WORKSPACE for other in nearer)
 
 
-def _kind(step: Step) -> str:
+def _kind(step: WorkflowStep) -> str:
     match step.does:
         case PromptStep():
             return "prompt"

@@ -20,9 +20,9 @@ from anycowork.domain.workflows import (
     NestedWorkflow,
     PromptStep,
     ShowChanges,
-    Step,
     ToolUse,
     Workflow,
+    WorkflowStep,
 )
 from anycowork.workflows.front_matter import (
     NAME,
@@ -72,7 +72,7 @@ def read_definition(file_name: str, text: str) -> Workflow:
         description=" ".join(head.description.split()),
         category=head.category,
         parameters=read_parameters(head.parameters, front),
-        steps=tuple(Step(section.title, _action(section), section.line) for section in sections),
+        steps=tuple(WorkflowStep(section.title, _action(section), section.line) for section in sections),
         declared=None if head.needs is None else frozenset(head.needs),
         about=about,
     )

@@ -13,10 +13,10 @@ from anycowork.domain.workflows import (
     PromptStep,
     RunStep,
     ShowChanges,
-    Step,
     ToolUse,
     Value,
     Workflow,
+    WorkflowStep,
 )
 from anycowork.workflows.parameters import fit, render, render_json
 
@@ -58,7 +58,7 @@ def _too_deep(name: str) -> Workflow:
     raise BadWorkflow(f"A nested workflow runs '{name}' itself; only one level of nesting is allowed.")
 
 
-def _filled_in(step: Step, does: Action, values: Mapping[str, Value]) -> Action:
+def _filled_in(step: WorkflowStep, does: Action, values: Mapping[str, Value]) -> Action:
     match does:
         case PromptStep(text):
             return PromptStep(render(text, values))

@@ -10,8 +10,8 @@ from pydantic import Field, ValidationError
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.values import value
-from anycowork.domain.workflows import Parameter, ParameterType, Value
-from anycowork.workflows.parameters import Unfit, fitting
+from anycowork.domain.workflows import ParameterType, Value, WorkflowParameter
+from anycowork.workflows.parameters import UnfitValue, fitting
 from anycowork.workflows.sections import BadDefinition
 from anycowork.workflows.suggestions import in_plain_words, plainest
 
@@ -88,9 +88,9 @@ def definition_name(name: str, front: FrontMatter) -> str:
     return name
 
 
-def read_parameters(heads: Sequence[ParameterHead], front: FrontMatter) -> tuple[Parameter, ...]:
+def read_parameters(heads: Sequence[ParameterHead], front: FrontMatter) -> tuple[WorkflowParameter, ...]:
     """Return the parameters, each with its default and choices in its type. Raises: BadDefinition."""
-    read: list[Parameter] = []
+    read: list[WorkflowParameter] = []
     for place, given in enumerate(heads):
         if given.name in {parameter.name for parameter in read}:
             raise BadDefinition(front.line_of(["parameters", place, "name"]), f"'{given.name}' is named twice")
@@ -98,24 +98,24 @@ def read_parameters(heads: Sequence[ParameterHead], front: FrontMatter) -> tuple
     return tuple(read)
 
 
-def _parameter(given: ParameterHead, place: int, front: FrontMatter) -> Parameter:
+def _parameter(given: ParameterHead, place: int, front: FrontMatter) -> WorkflowParameter:
     def fault(field: str, reason: str) -> BadDefinition:
         return BadDefinition(front.line_of(["parameters", place, field]), f"parameter '{given.name}': {reason}")
 
     required = given.default is None if given.required is None else given.required
     if required and given.default is not None:
         raise fault("default", "it is required, so its default is never used; remove one of the two")
-    plain = Parameter(given.name, given.type, given.description, required)
+    plain = WorkflowParameter(given.name, given.type, given.description, required)
     choices = []
     for choice in given.choices:
         fitted = fitting(plain, choice)
-        if isinstance(fitted, Unfit):
+        if isinstance(fitted, UnfitValue):
             raise fault("choices", f"the choice '{choice}' {fitted.reason}")
         choices.append(fitted)
-    parameter = Parameter(given.name, given.type, given.description, required, choices=tuple(choices))
+    parameter = WorkflowParameter(given.name, given.type, given.description, required, choices=tuple(choices))
     if given.default is None:
         return parameter
     default = fitting(parameter, given.default)
-    if isinstance(default, Unfit):
+    if isinstance(default, UnfitValue):
         raise fault("default", f"the default {default.reason}")
-    return Parameter(given.name, given.type, given.description, required, default, tuple(choices))
+    return WorkflowParameter(given.name, given.type, given.description, required, default, tuple(choices))

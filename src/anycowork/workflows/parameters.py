@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from anycowork.domain.errors import Invalid
 from anycowork.domain.job_templates import JobTemplate
 from anycowork.domain.workflow_errors import UnfittingParameters
-from anycowork.domain.workflows import Parameter, ParameterType, Value, Workflow
+from anycowork.domain.workflows import ParameterType, Value, Workflow, WorkflowParameter
 
 PLACEHOLDER = re.compile(r"\{\{ *([a-z][a-z0-9_]*) *\}\}")
 LONGEST_VALUE = 20_000
@@ -81,7 +81,7 @@ def usage(workflow: Workflow) -> str:
     return " ".join([f"/{workflow.name}", *map(_usage_of, workflow.parameters)])
 
 
-def _usage_of(parameter: Parameter) -> str:
+def _usage_of(parameter: WorkflowParameter) -> str:
     kind = "|".join(map(_as_text, parameter.choices)) or f"<{parameter.type.value}>"
     shown = f"{parameter.name}={kind}"
     return shown if parameter.required else f"[{shown}]"
@@ -105,7 +105,7 @@ def fit(definition: Workflow | JobTemplate, given: Mapping[str, JsonValue]) -> d
                 values[name] = parameter.default
             continue
         fitted = fitting(parameter, value)
-        if isinstance(fitted, Unfit):
+        if isinstance(fitted, UnfitValue):
             faults[name] = fitted.reason
         else:
             values[name] = fitted
@@ -114,22 +114,22 @@ def fit(definition: Workflow | JobTemplate, given: Mapping[str, JsonValue]) -> d
     return values
 
 
-class Unfit:
+class UnfitValue:
     """Why a value does not fit its parameter."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
 
 
-def fitting(parameter: Parameter, value: JsonValue) -> Value | Unfit:
+def fitting(parameter: WorkflowParameter, value: JsonValue) -> Value | UnfitValue:
     """Return the value in its parameter's type, or why it does not fit."""
     fitted = _of_type(parameter.type, value)
-    if isinstance(fitted, Unfit) or not parameter.choices or fitted in parameter.choices:
+    if isinstance(fitted, UnfitValue) or not parameter.choices or fitted in parameter.choices:
         return fitted
-    return Unfit(f"must be one of {', '.join(map(_as_text, parameter.choices))}")
+    return UnfitValue(f"must be one of {', '.join(map(_as_text, parameter.choices))}")
 
 
-def _of_type(kind: ParameterType, value: JsonValue) -> Value | Unfit:
+def _of_type(kind: ParameterType, value: JsonValue) -> Value | UnfitValue:
     match kind:
         case ParameterType.STRING:
             return _text(value)
@@ -140,7 +140,7 @@ def _of_type(kind: ParameterType, value: JsonValue) -> Value | Unfit:
                 return value
             if isinstance(value, str) and _WHOLE_NUMBER.fullmatch(value.strip()):
                 return int(value)
-            return Unfit("must be a whole number")
+            return UnfitValue("must be a whole number")
         case ParameterType.NUMBER:
             return _number(value)
         case ParameterType.BOOLEAN:
@@ -148,39 +148,39 @@ def _of_type(kind: ParameterType, value: JsonValue) -> Value | Unfit:
                 return value
             if isinstance(value, str) and value.strip().lower() in _WORDS:
                 return _WORDS[value.strip().lower()]
-            return Unfit("must be true or false")
+            return UnfitValue("must be true or false")
         case _:
             assert_never(kind)
 
 
-def _text(value: JsonValue) -> str | Unfit:
+def _text(value: JsonValue) -> str | UnfitValue:
     if not isinstance(value, str):
-        return Unfit("must be text")
+        return UnfitValue("must be text")
     if len(value) > LONGEST_VALUE:
-        return Unfit(f"is longer than {LONGEST_VALUE:,} characters")
+        return UnfitValue(f"is longer than {LONGEST_VALUE:,} characters")
     if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
-        return Unfit("contains characters that are not text")
+        return UnfitValue("contains characters that are not text")
     return value
 
 
-def _path(value: JsonValue) -> str | Unfit:
+def _path(value: JsonValue) -> str | UnfitValue:
     text = _text(value)
-    if isinstance(text, Unfit):
+    if isinstance(text, UnfitValue):
         return text
     path = PurePosixPath(text.strip())
     if path.is_absolute() or ".." in path.parts or "\n" in text:
-        return Unfit("must be a path inside the workspace, without '..' and without a leading '/'")
+        return UnfitValue("must be a path inside the workspace, without '..' and without a leading '/'")
     return str(path)
 
 
-def _number(value: JsonValue) -> int | float | Unfit:
+def _number(value: JsonValue) -> int | float | UnfitValue:
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return value
     try:
         number = float(value) if isinstance(value, str) else math.nan
     except ValueError:
         number = math.nan
-    return number if math.isfinite(number) else Unfit("must be a number")
+    return number if math.isfinite(number) else UnfitValue("must be a number")
 
 
 def _is_blank(value: JsonValue) -> bool:

@@ -1,6 +1,6 @@
 """Lists job templates, built-in ones and those of the data folder, reading the files each time, and makes plans of them.
 
-The files of a workspace are never read: whoever can write to it must not put a plan before a person as if the person had written it.
+The files of a workspace are never read: anybody who can write to it must not put a plan before a person as if the person had written it.
 """
 
 import asyncio

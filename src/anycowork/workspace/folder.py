@@ -43,7 +43,7 @@ _TEMPORARY = re.compile(r"\.anycowork-[0-9a-f]{16}\.tmp")
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class FileContents:
     data: bytes
     sha256: str
     mode: int
@@ -95,20 +95,20 @@ class Folder:
                 digest.update(chunk)
             return digest.hexdigest()
 
-    def read(self, place: WorkspacePath, *, most: int) -> Contents:
+    def read(self, place: WorkspacePath, *, most: int) -> FileContents:
         """Returns the whole file. Raises: FileMissing, WrongKind; ToolFault if it has more than `most` bytes."""
         contents = self.read_up_to(place, most)
         if contents is None:
             raise ToolFault(f"'{shown(place.path)}' is larger than {most:,} bytes, too large for this tool.")
         return contents
 
-    def read_up_to(self, place: WorkspacePath, most: int) -> Contents | None:
+    def read_up_to(self, place: WorkspacePath, most: int) -> FileContents | None:
         """Returns the whole file; None if it has more than `most` bytes. Raises: FileMissing, WrongKind."""
         with self.jail.regular_file(place) as (fd, found), translate_os_errors(place.path):
             data = b"" if found.st_size > most else b"".join(_chunks(fd, most + 1))
         if found.st_size > most or len(data) > most:
             return None
-        return Contents(data, hashlib.sha256(data).hexdigest(), found.st_mode)
+        return FileContents(data, hashlib.sha256(data).hexdigest(), found.st_mode)
 
     # --- changing
 

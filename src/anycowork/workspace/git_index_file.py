@@ -29,16 +29,16 @@ class IndexEntry(NamedTuple):
 
 
 @dataclass(slots=True)
-class Index:
+class GitIndex:
     algorithm: str
     entries: dict[tuple[bytes, int], IndexEntry] = field(default_factory=dict)
     extensions: dict[bytes, bytes] = field(default_factory=dict)
 
 
-def parse_index(data: bytes) -> Index:
+def parse_index(data: bytes) -> GitIndex:
     """Raises: NotAnIndex."""
     algorithm, length = _checksum_of(data)
-    body, index = data[:-length], Index(algorithm)
+    body, index = data[:-length], GitIndex(algorithm)
     with _translated_faults():
         version, count = _version_and_count(body)
         at, path = _FIRST, b""

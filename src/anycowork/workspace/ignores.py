@@ -13,7 +13,7 @@ MOST_PATTERNS = 2000
 
 
 @value
-class Pattern:
+class IgnorePattern:
     segments: tuple[str, ...]  # glob per path component; "**" spans any number of them
     negated: bool = False
     folders_only: bool = False
@@ -27,7 +27,7 @@ class Ignores:
     """The patterns in force in one folder: its own and, with lower priority, those of the folders above it."""
 
     base: tuple[str, ...] = ()
-    patterns: tuple[Pattern, ...] = ()
+    patterns: tuple[IgnorePattern, ...] = ()
     above: "Ignores | None" = None
 
     def deeper(self, base: tuple[str, ...], text: str) -> "Ignores":
@@ -46,12 +46,12 @@ class Ignores:
         return False
 
 
-def read_patterns(text: str) -> tuple[Pattern, ...]:
+def read_patterns(text: str) -> tuple[IgnorePattern, ...]:
     found = (_read_pattern(line.removesuffix("\r")) for line in text.removeprefix("\ufeff").split("\n")[:MOST_PATTERNS])
     return tuple(pattern for pattern in found if pattern is not None)
 
 
-def _read_pattern(line: str) -> Pattern | None:
+def _read_pattern(line: str) -> IgnorePattern | None:
     line = _strip_trailing_blanks(line[:1000])
     if not line or line.startswith("#"):
         return None
@@ -65,7 +65,7 @@ def _read_pattern(line: str) -> Pattern | None:
     segments = tuple(_glob(segment) for segment in body.removeprefix("/").split("/"))
     if not anchored:
         segments = ("**", *segments)
-    return Pattern(segments, negated=negated, folders_only=folders_only)
+    return IgnorePattern(segments, negated=negated, folders_only=folders_only)
 
 
 def _strip_trailing_blanks(line: str) -> str:

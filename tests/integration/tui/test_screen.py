@@ -103,6 +103,9 @@ async def test_a_plan_is_read_approved_and_carried_out(tmp_path: Path) -> None:
     async with at_a_terminal(tmp_path, replies=replies, role="planner") as person:
         await person.say("Greet the world")
         await person.sees("Plan: Greet the world", "1. Write hello.txt", "files: hello.txt", "planner", "waits for you")
+        await person.press("n")
+        await person.until(lambda: person.screen.focused is person.screen.query_one(Composer))
+        await person.pilot.press("f2")
         await person.press("y")
         await person.sees("You approved the plan.", "actor", "Done.")
         assert (person.workspace / "hello.txt").read_text() == "hi\n"

@@ -40,7 +40,7 @@ async def ended(chat: LiveChat) -> str:
 
 def git(folder: Path, *words: str) -> None:
     who = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"]
-    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, timeout=10)
+    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, timeout=60)
 
 
 # --- the examples

@@ -8,7 +8,7 @@ from anycowork.domain.plan import Budget, read_plan
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, Intent, Provenance, ToolSpec
 from anycowork.domain.usage import ModelUsage
-from anycowork.permissions.budgets import Overdrawn, Spent, overdrawn, spent_by
+from anycowork.permissions.budgets import BudgetSpent, BudgetUse, overdrawn, spent_by
 from support.spec import proves
 
 READ = ToolSpec("read_file", "files", "", frozenset({Permission.READ_FILES}), {})
@@ -35,7 +35,7 @@ def a_dollar_each(usage: ModelUsage) -> float | None:
 
 def test_only_calls_that_a_step_names_and_that_were_begun_are_counted() -> None:
     calls = [made("1"), made("2"), made(None), made("1", intent=False), made("1", check=True)]
-    assert spent_by(calls, seconds=2.5, used=(), cost_of=a_dollar_each) == Spent(calls=2, seconds=2.5)
+    assert spent_by(calls, seconds=2.5, used=(), cost_of=a_dollar_each) == BudgetUse(calls=2, seconds=2.5)
 
 
 def test_what_was_set_aside_and_never_told_counts_as_spent() -> None:
@@ -60,7 +60,7 @@ def test_one_model_without_a_price_makes_the_cost_unknown() -> None:
     ],
 )
 def test_a_spent_budget_says_which_part_of_it_is_spent(budget: Budget, told: str) -> None:
-    over = overdrawn(budget, Spent(calls=3, seconds=61.2, tokens=1000, cost=0.5))
+    over = overdrawn(budget, BudgetUse(calls=3, seconds=61.2, tokens=1000, cost=0.5))
     assert over is not None and told in over.why and over.calls_only is (budget.calls is not None)
 
 
@@ -69,13 +69,13 @@ def test_a_spent_budget_says_which_part_of_it_is_spent(budget: Budget, told: str
 def test_a_budget_is_spent_exactly_when_one_of_its_parts_is(
     calls: int | None, seconds: int | None, tokens: int | None, made: int, took: int, read: int
 ) -> None:
-    over = overdrawn(Budget(calls=calls, seconds=seconds, tokens=tokens), Spent(made, float(took), read))
+    over = overdrawn(Budget(calls=calls, seconds=seconds, tokens=tokens), BudgetUse(made, float(took), read))
     parts = ((calls, made), (seconds, took), (tokens, read))
     assert (over is not None) is any(limit is not None and spent >= limit for limit, spent in parts)
 
 
 def test_reading_and_the_servers_checks_pass_where_only_the_calls_are_spent() -> None:
-    calls, time = Overdrawn("", calls_only=True), Overdrawn("", calls_only=False)
+    calls, time = BudgetSpent("", calls_only=True), BudgetSpent("", calls_only=False)
     for spec, check in ((READ, False), (UPDATE, True)):
         assert not calls.holds_back(made("1", check=check), spec)
         assert time.holds_back(made("1", check=check), spec)

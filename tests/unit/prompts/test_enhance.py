@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from anycowork.domain.roles import Permission, Role
 from anycowork.domain.tools import ToolCall
-from anycowork.prompts.enhance import Enhanced, enhance
+from anycowork.prompts.enhance import EnhancedPrompt, enhance
 from anycowork.prompts.text_files import prose, role_text
 from anycowork.prompts.tokens import tokens
 from support.spec import proves
 from unit.prompts.parts import PERMISSIONS, TOOLS, role, tool
 
 
-def enhanced(name: str, *, base: str | None = None, budget_tokens: int = 2_000, mermaid: bool = True) -> Enhanced:
+def enhanced(name: str, *, base: str | None = None, budget_tokens: int = 2_000, mermaid: bool = True) -> EnhancedPrompt:
     asking = role(name)
     return enhance(
         base or prose("base"), asking, role_text(asking), TOOLS, budget_tokens=budget_tokens, mermaid=mermaid

@@ -9,7 +9,7 @@ from anycowork.domain.messages import Message
 from anycowork.domain.values import replace
 from anycowork.prompts.compaction import COMPACTED
 from anycowork.prompts.history_limit import HistoryLimit
-from anycowork.prompts.window import SelectedMessages, Window
+from anycowork.prompts.window import PromptHistory, Window
 from support.spec import proves
 from unit.prompts.chats import answer, call, histories, result, words
 
@@ -31,7 +31,7 @@ def read(history: Sequence[Message], *, budget: int) -> list[Message]:
 
 def shown(
     messages: Sequence[Message], more: Sequence[Message], *, late: bool, budget: int, ratio: float
-) -> list[SelectedMessages]:
+) -> list[PromptHistory]:
     """Return what is shown at the start of the turn, and after more of it was done."""
     window = Window(ratio=ratio, begins_late=late)
     window.extend(messages)

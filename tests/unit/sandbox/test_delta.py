@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from anycowork.sandbox.commit import apply, seal
 from anycowork.sandbox.delta import UnusableDelta, scan
-from anycowork.sandbox.delta_check import DeltaViolationKind, find_violation
+from anycowork.sandbox.delta_check import CommitBlockerKind, find_blocker
 from anycowork.sandbox.manifest import manifest
 from anycowork.sandbox.path_class import PathClass, class_of
 from anycowork.workspace.jail import Jail
@@ -124,8 +124,8 @@ def test_a_change_underneath_is_seen_by_ctime_whatever_its_mtime(stage: Path, ro
     mounted_at = target.stat().st_ctime_ns + 1
     put(stage / "upper", "a", "command")
 
-    def violation() -> DeltaViolationKind | None:
-        found = find_violation(
+    def blocker() -> CommitBlockerKind | None:
+        found = find_blocker(
             scan(str(stage / "upper"), str(root)),
             permissions=EVERYTHING,
             named=lambda path: False,
@@ -135,12 +135,12 @@ def test_a_change_underneath_is_seen_by_ctime_whatever_its_mtime(stage: Path, ro
         )
         return found.why if found else None
 
-    assert violation() is None
+    assert blocker() is None
     while target.stat().st_ctime_ns < mounted_at:
         target.write_text("person")
     if forged:
         os.utime(target, ns=(1, 1))
-    assert violation() is DeltaViolationKind.CONFLICT
+    assert blocker() is CommitBlockerKind.CONFLICT
 
 
 def test_a_new_path_conflicts_if_its_folder_changed_meanwhile(stage: Path, root: Path) -> None:

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from anycowork.sandbox.addresses import why_not_public
-from anycowork.sandbox.proxy_head import BadHead, Forward, Tunnel, read_head
+from anycowork.sandbox.proxy_head import BadHead, ForwardRequest, TunnelRequest, read_head
 from support.spec import proves
 
 END = b"\r\n\r\n"
@@ -25,7 +25,7 @@ TARGETS = st.sampled_from(
 @example(b"CONNECT a:1 HTTP/1.1")
 def test_any_bytes_are_read_or_refused(head: bytes) -> None:
     try:
-        assert isinstance(read_head(head + END), (Tunnel, Forward))
+        assert isinstance(read_head(head + END), (TunnelRequest, ForwardRequest))
     except BadHead as refused:
         assert 400 <= refused.status < 500 and str(refused)
 
@@ -41,7 +41,7 @@ def test_what_is_passed_on_names_one_host_and_one_length(
     except BadHead:
         return
     assert read.to.host == "good.example" and read.to.port is not None
-    if isinstance(read, Tunnel):
+    if isinstance(read, TunnelRequest):
         return
     passed = [line.split(":", 1)[0].lower() for line in read.head.decode().split("\r\n")[1:-2]]
     assert passed.count("host") == 1 and passed.count("content-length") <= 1 and passed[-1] == "connection"
@@ -62,7 +62,7 @@ def test_what_is_passed_on_names_one_host_and_one_length(
 )
 def test_a_plain_request_is_passed_on_for_its_own_host(target: str, line: str, host: str) -> None:
     read = read_head(f"GET {target} HTTP/1.0\r\nAccept: */*".encode() + END)
-    assert isinstance(read, Forward)
+    assert isinstance(read, ForwardRequest)
     assert read.head.decode().split("\r\n") == [line, f"Host: {host}", "Accept: */*", "Connection: close", "", ""]
 
 

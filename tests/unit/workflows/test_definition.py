@@ -194,7 +194,7 @@ def test_a_block_may_begin_with_a_capital_and_a_description_take_several_lines()
     assert (workflow.description, workflow.steps[0].does) == ("One two.", ShowChanges())
 
 
-@pytest.mark.timeout(10)
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "line",
     [

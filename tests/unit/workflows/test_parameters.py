@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from anycowork.domain.errors import Invalid
 from anycowork.domain.workflow_errors import UnfittingParameters
-from anycowork.domain.workflows import Parameter, ParameterType, Workflow
+from anycowork.domain.workflows import ParameterType, Workflow, WorkflowParameter
 from anycowork.workflows.parameters import (
     as_typed,
     fit,
@@ -22,13 +22,13 @@ from anycowork.workflows.parameters import (
 from support.spec import proves
 
 
-def workflow(*parameters: Parameter) -> Workflow:
+def workflow(*parameters: WorkflowParameter) -> Workflow:
     return Workflow("demo", "d", "c", parameters, ())
 
 
-PATH = Parameter("path", ParameterType.PATH, "where")
-COUNT = Parameter("count", ParameterType.INTEGER, required=False, default=1)
-STYLE = Parameter("style", required=False, default="short", choices=("short", "long"))
+PATH = WorkflowParameter("path", ParameterType.PATH, "where")
+COUNT = WorkflowParameter("count", ParameterType.INTEGER, required=False, default=1)
+STYLE = WorkflowParameter("style", required=False, default="short", choices=("short", "long"))
 ALL = workflow(PATH, COUNT, STYLE)
 
 
@@ -101,7 +101,7 @@ def test_an_open_quote_is_told() -> None:
     ],
 )
 def test_a_form_may_send_a_type_or_its_text(kind: ParameterType, good: list[object], bad: list[object]) -> None:
-    one = workflow(Parameter("x", kind))
+    one = workflow(WorkflowParameter("x", kind))
     for value in good:
         assert "x" in fit(one, {"x": value})
     for value in bad:
@@ -116,7 +116,7 @@ def test_usage_shows_what_must_be_given() -> None:
 @proves("WFL-2")
 @given(st.dictionaries(st.sampled_from(["a", "b", "c"]), st.text(min_size=1).filter(str.strip), min_size=3))
 def test_what_is_typed_again_gives_the_same_values(values: dict[str, str]) -> None:
-    three = workflow(*(Parameter(name) for name in "abc"))
+    three = workflow(*(WorkflowParameter(name) for name in "abc"))
     try:
         fitted = fit(three, values)
     except UnfittingParameters:

@@ -35,7 +35,7 @@ def ignored(text: str, path: str) -> bool:
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("repository")
-    subprocess.run(["git", "init", "-q", root], check=True, timeout=5)
+    subprocess.run(["git", "init", "-q", root], check=True, timeout=60)
     for file in FILES:
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         (root / file).write_text("")
@@ -48,7 +48,7 @@ def said_by_git(root: Path, text: str) -> set[str]:
         ["git", "-C", root, "ls-files", "--others", "--exclude-standard", "-z"],
         capture_output=True,
         check=True,
-        timeout=5,
+        timeout=60,
     )
     kept = set(asked.stdout.decode().split("\0"))
     return {file for file in FILES if file not in kept}

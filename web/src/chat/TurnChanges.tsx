@@ -33,7 +33,9 @@ export function TurnChanges({ messages, onBack }: { messages: readonly Message[]
         {paths.slice(0, NAMED).map((path, at) => (
           <span key={path}>
             {at > 0 && ", "}
-            <PathLink path={path}>{path}</PathLink>
+            <PathLink path={path} className="thumb:!my-0 thumb:!py-2.5">
+              {path}
+            </PathLink>
           </span>
         ))}
         {more > 0 && t.andMore(more)}

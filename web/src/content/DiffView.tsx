@@ -25,17 +25,17 @@ export function DiffView({ text, label = t.changes, whole = false }: Props) {
   const [only, ...others] = diff.files;
   return (
     <section aria-label={label} className="my-1.5 overflow-hidden rounded-xl border border-line bg-surface">
-      <header className="flex h-8 items-center gap-3 border-b border-line pr-0.5 pl-3.5 text-xs text-ink-2">
+      <header className="flex min-h-8 items-center gap-3 border-b border-line pr-0.5 pl-3.5 text-xs text-ink-2">
         <span className="shrink-0 font-medium">{label}</span>
         {others.length > 0 ? (
           <span className="shrink-0">{t.files(diff.files.length)}</span>
         ) : (
-          <PathLink path={only?.path ?? ""} className="flex">
+          <PathLink path={only?.path ?? ""} className="flex thumb:!my-0 thumb:!py-2.5">
             <Path path={only?.path ?? ""} className="text-ink-3" />
           </PathLink>
         )}
         <DiffCount added={diff.added} removed={diff.removed} />
-        <Copy text={text} label={t.copyDiff} className="ml-auto !size-8" />
+        <Copy text={text} label={t.copyDiff} className="ml-auto !size-8 thumb:!size-10" />
       </header>
       {whole ? (
         diff.files.map((file, at) => (

@@ -23,7 +23,7 @@ export function PathLink({ path, line = null, children, className }: Props) {
       title={t.openFile(visible(inside))}
       onClick={() => openFile(inside, line)}
       className={clsx(
-        "max-w-full min-w-0 rounded text-left underline decoration-line-strong decoration-dotted underline-offset-2 hover:decoration-solid",
+        "max-w-full min-w-0 thumb:-my-1.5 thumb:py-1.5 rounded text-left underline decoration-line-strong decoration-dotted underline-offset-2 hover:decoration-solid",
         className,
       )}
     >

@@ -32,7 +32,7 @@ export function ChangedHunk({ chatId, change, hunk, onRevert }: Props) {
         <Button
           look="quiet"
           aria-pressed={kept}
-          className="!min-h-8 !px-2 !py-0.5 !text-xs"
+          className="!min-h-8 thumb:!min-h-11 !px-2 !py-0.5 !text-xs"
           icon={<Check size={13} aria-hidden className={kept ? "text-good" : ""} />}
           onClick={() => keep(!kept)}
         >
@@ -41,7 +41,7 @@ export function ChangedHunk({ chatId, change, hunk, onRevert }: Props) {
         {onRevert && (
           <Button
             look="quiet"
-            className="!min-h-8 !px-2 !py-0.5 !text-xs"
+            className="!min-h-8 thumb:!min-h-11 !px-2 !py-0.5 !text-xs"
             icon={<Undo2 size={13} aria-hidden />}
             onClick={onRevert}
           >
@@ -51,7 +51,7 @@ export function ChangedHunk({ chatId, change, hunk, onRevert }: Props) {
         <Button
           look="quiet"
           aria-label={t.comment}
-          className="!min-h-8 !px-2 !py-0.5 !text-xs"
+          className="!min-h-8 thumb:!min-h-11 !px-2 !py-0.5 !text-xs"
           icon={<MessageSquareText size={13} aria-hidden />}
           onClick={comment}
         >

@@ -75,7 +75,7 @@ function Difference({ chatId, change }: { chatId: string; change: NetChange }) {
     <>
       <div className="flex flex-wrap items-center gap-1 pb-1">
         <Button
-          className="!min-h-8 !py-0.5"
+          className="!min-h-8 thumb:!min-h-11 !py-0.5"
           icon={<Undo2 size={14} aria-hidden />}
           aria-label={t.revertFileOf(change.shown)}
           onClick={() => void takeBack(null)}
@@ -85,7 +85,7 @@ function Difference({ chatId, change }: { chatId: string; change: NetChange }) {
         <Button
           look="quiet"
           aria-label={t.comment}
-          className="!min-h-8 !py-0.5"
+          className="!min-h-8 thumb:!min-h-11 !py-0.5"
           onClick={() => writeToComposer(commentWords(change.path, null, []))}
         >
           {t.commentShort}
@@ -93,7 +93,7 @@ function Difference({ chatId, change }: { chatId: string; change: NetChange }) {
         {change.status !== "deleted" && (
           <IconButton
             label={t.openFile(change.shown)}
-            className="ml-auto !size-8"
+            className="ml-auto !size-8 thumb:!size-11"
             onClick={() => openFile(change.path)}
           >
             <FileText size={15} aria-hidden />
@@ -103,7 +103,7 @@ function Difference({ chatId, change }: { chatId: string; change: NetChange }) {
       {data.diff === null ? (
         <div className="py-2 text-sm text-ink-2">
           {t.looksLikeASecret}{" "}
-          <Button className="ml-2 !min-h-8" onClick={() => setReveal(true)}>
+          <Button className="ml-2 !min-h-8 thumb:!min-h-11" onClick={() => setReveal(true)}>
             {t.reveal}
           </Button>
         </div>

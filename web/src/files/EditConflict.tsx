@@ -38,7 +38,7 @@ function Side({ title, text }: { title: string; text: string }) {
   return (
     <section aria-label={title} className="flex min-h-24 min-w-0 flex-col rounded-lg border border-line">
       <h3 className="flex items-center justify-between border-b border-line pl-3 text-xs font-medium">
-        {title} <Copy text={text} className="!size-8" />
+        {title} <Copy text={text} className="!size-8 thumb:!size-11" />
       </h3>
       <pre tabIndex={0} aria-label={title} className="min-h-0 flex-1 overflow-auto p-2 font-mono text-xs leading-5">
         {visible(text)}

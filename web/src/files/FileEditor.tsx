@@ -72,12 +72,17 @@ export default function FileEditor({ chatId, file, line, onDone }: Props) {
       <div className="flex items-center gap-1.5 border-b border-line px-3 py-1.5 text-xs text-ink-3">
         <span className="min-w-0 truncate">{changed ? t.notSavedYet : t.savedAsYours}</span>
         <span className="ml-auto flex gap-1.5">
-          <Button look="quiet" className="!min-h-8 !py-0.5" icon={<X size={14} aria-hidden />} onClick={discard}>
+          <Button
+            look="quiet"
+            className="!min-h-8 thumb:!min-h-11 !py-0.5"
+            icon={<X size={14} aria-hidden />}
+            onClick={discard}
+          >
             {changed ? t.discard : t.cancel}
           </Button>
           <Button
             look="primary"
-            className="!min-h-8 !py-0.5"
+            className="!min-h-8 thumb:!min-h-11 !py-0.5"
             icon={<Save size={14} aria-hidden />}
             disabled={saving || !changed}
             onClick={() => void save(base)}

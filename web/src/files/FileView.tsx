@@ -45,11 +45,11 @@ export function FileView({ chatId, path, line }: Props) {
         <span className="tabular-nums">{bytesText(file.size)}</span>
         {file.changed_by && <ChangedMark by={file.changed_by} />}
         <span className="ml-auto flex items-center gap-1">
-          {file.text !== null && <Copy text={file.text} label={t.copyText} className="!size-8" />}
+          {file.text !== null && <Copy text={file.text} label={t.copyText} className="!size-8 thumb:!size-11" />}
           {file.kind === "text" && <CommentButton path={file.path} />}
           {file.editable && (
             <Button
-              className="!min-h-8 !py-0.5"
+              className="!min-h-8 thumb:!min-h-11 !py-0.5"
               icon={<PencilLine size={14} aria-hidden />}
               onClick={() => setEditing(true)}
             >
@@ -73,7 +73,7 @@ function CommentButton({ path }: { path: string }) {
     <Button
       look="quiet"
       aria-label={t.comment}
-      className="!min-h-8 !py-0.5"
+      className="!min-h-8 thumb:!min-h-11 !py-0.5"
       icon={<MessageSquareText size={14} aria-hidden />}
       onClick={comment}
     >

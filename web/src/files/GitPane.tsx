@@ -79,7 +79,7 @@ function Branch({ chatId, state }: { chatId: string; state: GitState }) {
         {name === null && state.head && (
           <Button
             look="quiet"
-            className="ml-auto !min-h-8 !py-0.5"
+            className="ml-auto !min-h-8 thumb:!min-h-11 !py-0.5"
             icon={<Plus size={14} aria-hidden />}
             onClick={() => setName("")}
           >
@@ -209,7 +209,7 @@ function Difference({ chatId, file }: { chatId: string; file: GitFile }) {
   if (!data) return <p className="text-sm text-ink-3">{t.reading}</p>;
   if (data.diff === null)
     return (
-      <Button className="!min-h-8" onClick={() => setReveal(true)}>
+      <Button className="!min-h-8 thumb:!min-h-11" onClick={() => setReveal(true)}>
         {t.reveal}
       </Button>
     );

@@ -78,7 +78,7 @@ export default function ForkDialog({ chatId, wish, model, onClose }: Props) {
         <fieldset className="space-y-1">
           <legend className="mb-1 font-medium">{t.files}</legend>
           {(Object.keys(FILES) as ForkFiles[]).map((value) => (
-            <label key={value} className="flex min-h-8 items-center gap-2">
+            <label key={value} className="flex min-h-8 thumb:min-h-11 items-center gap-2">
               <input type="radio" name="files" checked={files === value} onChange={() => setFiles(value)} />
               {FILES[value]}
             </label>

@@ -1,14 +1,13 @@
 // One job, live: its request, its tasks as a list and as a picture, one task in full, and the buttons that steer it.
 import { useQueryClient } from "@tanstack/react-query";
 import { MessageSquare, Pause, Play, Square } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useState } from "react";
 import { Inline } from "../content/Inline";
 import { Markdown } from "../content/Markdown";
 import { openChat, useLive } from "../state/live";
 import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
-import { useKeptFocus } from "../ui/keptFocus";
 import { SidebarButton } from "../ui/SidebarButton";
 import { attempt } from "../ui/toasts";
 import { Refusal } from "../wire/client";
@@ -40,10 +39,8 @@ export default function JobPage({ jobId, taskId, onSidebar }: Props) {
   const view = useLive((live) => live.view);
   const { data: job, error } = useJob(jobId, view?.news ?? 0);
   useChatOf(job?.context_id ?? null);
-  const shown = useRef<HTMLElement>(null);
-  useKeptFocus(shown);
   return (
-    <main ref={shown} className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
+    <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
       <header className="sticky top-0 z-10 flex h-14 shrink-0 items-center gap-2 border-b border-line bg-paper px-2 sm:px-4">
         <SidebarButton onClick={onSidebar} />
         <h1 className="min-w-0 truncate text-[15px] font-semibold">

@@ -85,7 +85,7 @@ function StepFields({ step, at, last, edit, onSeen }: StepProps) {
           label={t.moveUp(name)}
           disabled={at === 0}
           onClick={() => edit({ do: "move", at, by: -1 })}
-          className="!size-7"
+          className="!size-7 thumb:!size-10"
         >
           <ArrowUp size={15} aria-hidden />
         </IconButton>
@@ -93,7 +93,7 @@ function StepFields({ step, at, last, edit, onSeen }: StepProps) {
           label={t.moveDown(name)}
           disabled={at === last}
           onClick={() => edit({ do: "move", at, by: 1 })}
-          className="!size-7"
+          className="!size-7 thumb:!size-10"
         >
           <ArrowDown size={15} aria-hidden />
         </IconButton>
@@ -141,7 +141,7 @@ function StepFields({ step, at, last, edit, onSeen }: StepProps) {
         label={t.drop(name)}
         disabled={last === 0}
         onClick={() => edit({ do: "drop", at })}
-        className="!size-7 hover:!text-bad"
+        className="!size-7 thumb:!size-10 hover:!text-bad"
       >
         <Trash2 size={15} aria-hidden />
       </IconButton>
@@ -173,7 +173,7 @@ function WordsField({ label, placeholder, words, separator = ",", onChange }: Wo
           setText(target.value);
           onChange(read(target.value));
         }}
-        className={`${FIELD} block resize-none font-mono text-xs break-all [field-sizing:content]`}
+        className={`${FIELD} block resize-none font-mono text-xs wrap-anywhere [field-sizing:content]`}
       />
       {visible(text) !== text && (
         <p className="mt-0.5 text-xs text-warn">

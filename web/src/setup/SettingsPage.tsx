@@ -2,14 +2,11 @@
 import clsx from "clsx";
 import { useEffect, useRef } from "react";
 import { t } from "../texts/settings";
-import { useKeptFocus } from "../ui/keptFocus";
 import { SidebarButton } from "../ui/SidebarButton";
 import { PAGES, pageAt } from "./pages";
 
 export default function SettingsPage({ part, onSidebar }: { part: string | null; onSidebar: () => void }) {
   const page = pageAt(part);
-  const shown = useRef<HTMLDivElement>(null);
-  useKeptFocus(shown);
   useEffect(() => {
     document.getElementById("settings-page")?.scrollTo?.(0, 0); // newer browsers return a promise, which is no clean-up
   }, [page]);
@@ -22,12 +19,7 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
       <div className="flex min-h-0 flex-1 flex-col md:flex-row">
         <Pages current={page.id} />
         {/* reached by key: a page may have nothing else to focus, and still be longer than the window */}
-        <div
-          id="settings-page"
-          ref={shown}
-          tabIndex={0}
-          className="min-h-0 min-w-0 flex-1 overflow-y-auto -outline-offset-2"
-        >
+        <div id="settings-page" tabIndex={0} className="min-h-0 min-w-0 flex-1 overflow-y-auto -outline-offset-2">
           <div className="mx-auto w-full max-w-2xl space-y-10 px-4 pt-5 pb-16 sm:px-6">
             {page.sections.map(({ title, about, Content }) => (
               <section key={title} aria-label={title}>

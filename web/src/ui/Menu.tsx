@@ -1,7 +1,7 @@
 // Menus that open under their button. Not modal: the page behind stays as it is.
 import clsx from "clsx";
 import { DropdownMenu } from "radix-ui";
-import { createContext, type ReactNode, type RefObject, use, useRef } from "react";
+import { createContext, type ReactNode, type RefObject, use, useRef, useState } from "react";
 
 interface Props {
   trigger: ReactNode;
@@ -21,10 +21,18 @@ export function Menu({ trigger, label, children, align = "start", className }: P
     chosen.current = null;
     if (act) queueMicrotask(act);
   };
+  // In the part of the page that its button is in: who goes from part to part by a screen reader does not miss it.
+  const button = useRef<HTMLButtonElement>(null);
+  const [part, setPart] = useState<HTMLElement | null>(null);
   return (
-    <DropdownMenu.Root modal={false}>
-      <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
+    <DropdownMenu.Root
+      modal={false}
+      onOpenChange={() => setPart(button.current?.closest<HTMLElement>("main, nav, aside") ?? null)}
+    >
+      <DropdownMenu.Trigger ref={button} asChild>
+        {trigger}
+      </DropdownMenu.Trigger>
+      <DropdownMenu.Portal container={part}>
         <DropdownMenu.Content
           aria-label={label}
           onCloseAutoFocus={closed}

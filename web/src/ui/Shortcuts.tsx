@@ -73,7 +73,7 @@ function Shortcut({ name }: { name: Name }) {
         onClick={() => setListening(true)}
         onKeyDown={hear}
         onBlur={leave}
-        className="min-h-8 rounded-md border border-line-strong bg-sunken px-2 font-mono text-xs whitespace-nowrap hover:border-ink-3"
+        className="min-h-8 thumb:min-h-11 rounded-md border border-line-strong bg-sunken px-2 font-mono text-xs whitespace-nowrap hover:border-ink-3"
       >
         {listening ? t.pressKeys : shown(keys)}
       </button>

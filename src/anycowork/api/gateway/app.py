@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from anycowork.api.asgi import header, send_json
 from anycowork.api.errors import WrongMethod
 from anycowork.api.gateway.content_encoding import decompressed
-from anycowork.api.gateway.metering import NOTHING, Meter, Metered, expected_usage, read_metered_request
+from anycowork.api.gateway.metering import NOTHING, Meter, ReservedUse, expected_usage, read_metered_request
 from anycowork.api.gateway.proxy_headers import (
     towards_client,
     towards_provider,
@@ -135,7 +135,7 @@ async def _read_limited(path: str, plain: bytes) -> LimitedRequest:
     return await asyncio.to_thread(read_limited, path, plain)
 
 
-async def _forward(line: UpstreamPort, sent: _Sent, send: Send, metered: Metered | None) -> None:
+async def _forward(line: UpstreamPort, sent: _Sent, send: Send, metered: ReservedUse | None) -> None:
     try:
         answer = await line.post(sent.path, sent.body, sent.headers)
     except ProviderFault as fault:

@@ -79,7 +79,7 @@ def expected_usage(path: str, request: MeteredRequest, size: int) -> ExpectedUse
     return ExpectedUse(prompt, max(named) * answers, bounded=True)
 
 
-class Metered:
+class ReservedUse:
     """One request's reservation. It is settled once; if it never is, it counts in full, as an estimate."""
 
     def __init__(self, reservation: Reservation) -> None:
@@ -112,7 +112,7 @@ class Meter:
     @contextmanager
     def reserved(
         self, account: Account | None, expected: ExpectedUse, price: Price | None, *, name: str
-    ) -> Iterator[Metered | None]:
+    ) -> Iterator[ReservedUse | None]:
         """Reserve the expected use; at the end, in any case, count the actual use. Raises: KeyLimitReached."""
         if account is None:
             yield None
@@ -122,7 +122,7 @@ class Meter:
         if isinstance(given, ExceededLimit):
             raise _refusal(given, name, now)
         self._ledger.changed(given.day)
-        metered = Metered(given)
+        metered = ReservedUse(given)
         try:
             yield metered
         finally:

@@ -61,7 +61,7 @@ _NOT_SENT_ON = _CONNECTION | _OURS | _ACCOUNTS
 _NOT_SENT_BACK = _CONNECTION | _THEIRS
 _PLAIN = re.compile(rb"[\t -~]*")  # nothing else is written into another server's request
 _USUAL = (b"keep-alive", b"close", b"")
-_OPENED = (b"gzip", b"x-gzip", b"deflate", b"identity")  # by whoever watches what an answer used
+_OPENED = (b"gzip", b"x-gzip", b"deflate", b"identity")  # `usage_watch` decodes these
 
 _IN_ADDRESSES = "".join(map(chr, range(0x21, 0x7F)))
 

@@ -1,7 +1,7 @@
-"""Who asks: a bearer token, a client key, or a browser with its cookie and its page key. Every request past this entrance has a Principal.
+"""Authenticates requests: by a bearer token, a client key, or a browser's cookie and page key. Every request behind it has a Principal.
 
 The cookie alone opens nothing: browsers send it to every port of this host. See docs/adr/0052.
-Host and origin are checked first, so that a forged request learns nothing. What a principal may do is said by each route.
+Host and origin are checked first, so that a forged request learns nothing. Each route states what a principal may do.
 """
 
 import hashlib

@@ -20,7 +20,7 @@ class HeadAsGet:
         async def bodiless(message: Message) -> None:
             await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
-        # A copy: whoever is outside still sees HEAD, and the server sends no body for it.
+        # A copy: outer middleware still sees HEAD, and the server sends no body for it.
         await self._app({**scope, "method": "GET"}, receive, bodiless)
 
 

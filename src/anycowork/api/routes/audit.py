@@ -13,7 +13,7 @@ from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.schemas.audit import AuditCheckProgress, AuditVerified, PlanAuditShape
 from anycowork.chats.services import Services
-from anycowork.domain.audit import ChainEnd, Link
+from anycowork.domain.audit import ChainEnd, ChainLink
 from anycowork.domain.errors import NotFound
 
 routes = Router(tags=["audit"])
@@ -82,6 +82,6 @@ async def _lines(services: Services, chat_id: str, end: ChainEnd) -> AsyncIterat
     yield msgspec.json.encode({"chat_id": chat_id, "end": end.hash, "records": count, "heads": heads}) + b"\n"
 
 
-def _line(link: Link) -> bytes:
+def _line(link: ChainLink) -> bytes:
     record = link.body.decode("utf-8", "replace")  # what is no text was tampered with, and will not verify
     return msgspec.json.encode({"seq": link.seq, "hash": link.hash, "record": record}) + b"\n"

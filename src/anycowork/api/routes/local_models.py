@@ -1,4 +1,4 @@
-"""The local models: listed, fetched and removed. Fetching goes on in the background; whoever asks again sees how far it is."""
+"""Routes for local models: list, download and remove them. A download runs in the background; the list shows its progress."""
 
 from fastapi import Response
 

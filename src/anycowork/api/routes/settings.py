@@ -1,4 +1,4 @@
-"""Settings: shown without their secrets, changed by a person. What each one means is said where settings live."""
+"""Routes for settings: show them without their secrets, and let a person change them. `config/settings.py` explains each one."""
 
 from typing import Annotated
 

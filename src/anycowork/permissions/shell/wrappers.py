@@ -53,7 +53,7 @@ class CommandPart:
             yield from part.all()
 
 
-class Parsed(Protocol):
+class ParsedParts(Protocol):
     @property
     def parts(self) -> tuple[CommandPart, ...]: ...
     @property
@@ -64,7 +64,7 @@ class Parsed(Protocol):
     def unanalyzable(self) -> str | None: ...
 
 
-Parse = Callable[[str], Parsed]
+Parse = Callable[[str], ParsedParts]
 
 _DEEPEST = 8
 _TOKEN = re.compile(r"[\w.+-]+")

@@ -63,7 +63,7 @@ class GuideQuestion:
 
 
 @value
-class Document:
+class GuideDocument:
     """A plan or a review: a reply that is only JSON."""
 
     content: Json = field(hash=False)
@@ -73,7 +73,7 @@ class Document:
 
 
 Move = GuideCall | GuideQuestion
-Script = Generator[Move, Observation, str | Document]
+Script = Generator[Move, Observation, str | GuideDocument]
 
 
 def next_words(script: Script, inputs: Sequence[Observation]) -> str:
@@ -84,7 +84,7 @@ def next_words(script: Script, inputs: Sequence[Observation]) -> str:
         while (outcome := _outcome(move, waiting)) is not None:
             move = script.send(outcome)
     except StopIteration as end:
-        return end.value.as_text() if isinstance(end.value, Document) else inert(end.value)
+        return end.value.as_text() if isinstance(end.value, GuideDocument) else inert(end.value)
     return move.as_text()
 
 

@@ -26,7 +26,7 @@ from anycowork.providers.guide.intents import (
     paths_of,
     phrase,
 )
-from anycowork.providers.guide.moves import Document, GuideChoice, GuideQuestion, Move, Script
+from anycowork.providers.guide.moves import GuideChoice, GuideDocument, GuideQuestion, Move, Script
 from anycowork.providers.guide.phrases import ResultSummary, summary, why_not
 from anycowork.providers.guide.request_parser import understand
 
@@ -44,7 +44,7 @@ def propose(goal: str, intents: Sequence[Intent]) -> Script:
     risks: list[JsonValue] = [
         risk for intent, before in zip(intents, made, strict=True) if (risk := _risk(intent, listing, seen, before))
     ]
-    return Document(
+    return GuideDocument(
         {
             "type": "plan",
             "format_version": FORMAT_VERSION,

@@ -13,7 +13,7 @@ MAX_CLAUSES = 30
 
 
 @value
-class Request:
+class GuideRequest:
     """`planned`: the person asked for a plan. `unclear`: the parts that were not understood, as the person wrote them."""
 
     intents: tuple[Intent, ...] = ()
@@ -22,20 +22,20 @@ class Request:
     help: bool = False
 
 
-def understand(text: str) -> Request:
+def understand(text: str) -> GuideRequest:
     """Returns every intent in this text, in order. Never raises."""
     if len(text) > LONGEST_TEXT:
-        return Request(unclear=(f"{text[:MAX_REQUEST]} …",))
+        return GuideRequest(unclear=(f"{text[:MAX_REQUEST]} …",))
     quotes = Quotes(text)
     if len(quotes.masked) > MAX_REQUEST:
-        return Request(unclear=(text,))
+        return GuideRequest(unclear=(text,))
     body = _strip_politeness(quotes.masked)
     planned = _PLAN.match(body)
     if planned:
         body = body[planned.end() :]
     clauses = [clause for part in _JOINTS.split(body) if (clause := _strip_politeness(part))]
     if not clauses or all(_HELP.fullmatch(clause) for clause in clauses):
-        return Request(help=True, planned=bool(planned))
+        return GuideRequest(help=True, planned=bool(planned))
     intents: list[Intent] = []
     unclear: list[str] = []
     for clause in clauses[:MAX_CLAUSES]:
@@ -44,7 +44,7 @@ def understand(text: str) -> Request:
         if not found:
             unclear.append(quotes.open(clause))
     unclear += [quotes.open(clause) for clause in clauses[MAX_CLAUSES:]]
-    return Request(tuple(intents), tuple(unclear), planned=bool(planned))
+    return GuideRequest(tuple(intents), tuple(unclear), planned=bool(planned))
 
 
 # --- from a text to its clauses

@@ -16,7 +16,7 @@ from anycowork.providers.guide.intents import (
     RunCommandIntent,
     phrase,
 )
-from anycowork.providers.guide.moves import Document, Script, inert, next_words
+from anycowork.providers.guide.moves import GuideDocument, Script, inert, next_words
 from anycowork.providers.guide.phrases import (
     ResultSummary,
     done,
@@ -26,7 +26,7 @@ from anycowork.providers.guide.phrases import (
     summary,
 )
 from anycowork.providers.guide.plans import execute, propose
-from anycowork.providers.guide.request_parser import Request, understand
+from anycowork.providers.guide.request_parser import GuideRequest, understand
 from anycowork.providers.guide.review import findings
 from anycowork.providers.guide.tasks import job_answer, task_script
 
@@ -65,7 +65,7 @@ def _script(conversation: GuideConversation) -> Script | str:
     return _by_role(role, request, conversation.request)
 
 
-def _by_role(role: str, request: Request, words: str) -> Script | str:
+def _by_role(role: str, request: GuideRequest, words: str) -> Script | str:
     looking = all(isinstance(intent, Looking) for intent in request.intents)
     if role in _PLANNING and (request.planned or not looking):
         return propose(_goal(words), request.intents)
@@ -107,7 +107,7 @@ def _review(intents: Sequence[Intent]) -> Script:
         paths.append(intent.path)
         found += findings(intent.path, seen.text)
     count = f"{len(found)} finding{'' if len(found) == 1 else 's'}" if found else "nothing to report"
-    return Document(
+    return GuideDocument(
         {
             "type": "review",
             "format_version": "1.0",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from anycowork.providers.guide.actions import act
 from anycowork.providers.guide.conversation import CallOutcome, GuideConversation
 from anycowork.providers.guide.intents import Intent, RunCommandIntent
-from anycowork.providers.guide.moves import Document, Script, inert
+from anycowork.providers.guide.moves import GuideDocument, Script, inert
 from anycowork.providers.guide.phrases import WHO, ResultSummary, summary
 from anycowork.providers.guide.request_parser import understand
 
@@ -56,5 +56,5 @@ def _work(action: str, intents: Sequence[Intent]) -> Script:
     return _report(ok=results[-1].ok, words=summary(results, []))
 
 
-def _report(*, ok: bool, words: str) -> Document:
-    return Document({"status": "success" if ok else "failure", "summary": inert(words)})
+def _report(*, ok: bool, words: str) -> GuideDocument:
+    return GuideDocument({"status": "success" if ok else "failure", "summary": inert(words)})

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import httptools
 
 from anycowork.providers.http.certificates import context_for
-from anycowork.providers.http.proxy_env import Target
+from anycowork.providers.http.proxy_env import HttpTarget
 from anycowork.providers.http.tunnel import through
 
 KEPT_SECONDS = 30.0
@@ -26,9 +26,9 @@ class Http1Pool:
     """Keeps idle connections by target, the last used first. Belongs to one event loop."""
 
     def __init__(self) -> None:
-        self._idle: dict[Target, list[Http1Connection]] = {}
+        self._idle: dict[HttpTarget, list[Http1Connection]] = {}
 
-    async def acquire(self, target: Target, *, seconds: float) -> "Http1Connection":
+    async def acquire(self, target: HttpTarget, *, seconds: float) -> "Http1Connection":
         """Returns a kept connection, or a new one. Raises: TimeoutError, OSError."""
         kept = self._idle.get(target)
         while kept:
@@ -38,7 +38,7 @@ class Http1Pool:
         async with asyncio.timeout(seconds):
             return await _connected(target)
 
-    def release(self, target: Target, connection: "Http1Connection") -> None:
+    def release(self, target: HttpTarget, connection: "Http1Connection") -> None:
         """Keeps the connection for the next request if the last one ended cleanly; closes it otherwise."""
         if connection.rest(KEPT_SECONDS):
             self._idle.setdefault(target, []).append(connection)
@@ -49,7 +49,7 @@ class Http1Pool:
         self._idle.clear()
 
 
-async def _connected(target: Target) -> "Http1Connection":
+async def _connected(target: HttpTarget) -> "Http1Connection":
     loop = asyncio.get_running_loop()
     connection, context = Http1Connection(loop), context_for(target.ca_file) if target.tls else None
     if target.proxy is not None and context is not None:
@@ -85,7 +85,7 @@ class Http1Connection(asyncio.Protocol):
     # --- sending a request
 
     async def ask(
-        self, target: Target, method: str, path: str, headers: Sequence[HeaderPair], body: bytes, *, seconds: float
+        self, target: HttpTarget, method: str, path: str, headers: Sequence[HeaderPair], body: bytes, *, seconds: float
     ) -> None:
         """Returns when `status` and `headers` have arrived. Raises: ConnectionBroken, TimeoutError, OSError."""
         head = [f"{method} {target.prefix}/{path} HTTP/1.1\r\nHost: ".encode("ascii"), target.host_header, b"\r\n"]

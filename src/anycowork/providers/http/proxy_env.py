@@ -27,7 +27,7 @@ class ProxyServer:
 
 
 @value
-class Target:
+class HttpTarget:
     """`prefix` precedes a request's path.
 
     `proxy` is the server to connect to instead; `ca_file` holds authorities trusted for the target.
@@ -43,7 +43,7 @@ class Target:
 
 
 @lru_cache(maxsize=256)
-def target_of(base_url: str, proxy_url: str | None = None, ca_file: str | None = None) -> Target:
+def target_of(base_url: str, proxy_url: str | None = None, ca_file: str | None = None) -> HttpTarget:
     """Raises: NoWay."""
     try:
         parts = urlsplit(base_url)
@@ -61,7 +61,7 @@ def target_of(base_url: str, proxy_url: str | None = None, ca_file: str | None =
     proxy = _proxy(proxy_url) if proxy_url else None
     # An HTTP proxy gets the whole address in the request; for TLS it opens a tunnel and sees no content.
     prefix = f"http://{host_header}{path}" if proxy and not tls else path
-    return Target(name, port or usual, tls, prefix, host_header.encode(), proxy, ca_file)
+    return HttpTarget(name, port or usual, tls, prefix, host_header.encode(), proxy, ca_file)
 
 
 def proxy_for(base_url: str, environment: Mapping[str, str]) -> str | None:

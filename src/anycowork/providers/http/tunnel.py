@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 
-from anycowork.providers.http.proxy_env import ProxyServer, Target
+from anycowork.providers.http.proxy_env import HttpTarget, ProxyServer
 
 MAX_HEAD = 16 * 1024
 
@@ -12,7 +12,7 @@ class ProxyRefused(ConnectionError):
     """The proxy refused the tunnel; the message contains its answer."""
 
 
-async def through(proxy: ProxyServer, target: Target, inside: asyncio.Protocol, context: ssl.SSLContext) -> None:
+async def through(proxy: ProxyServer, target: HttpTarget, inside: asyncio.Protocol, context: ssl.SSLContext) -> None:
     """Connects `inside` to the target. The caller sets the time limit. Raises: OSError."""
     loop = asyncio.get_running_loop()
     try:
@@ -33,7 +33,7 @@ async def through(proxy: ProxyServer, target: Target, inside: asyncio.Protocol, 
 class _TunnelRequest(asyncio.Protocol):
     """Sends one CONNECT and reads the head of its response. Nothing may follow that before TLS starts."""
 
-    def __init__(self, proxy: ProxyServer, target: Target) -> None:
+    def __init__(self, proxy: ProxyServer, target: HttpTarget) -> None:
         self._proxy, self._target = proxy, target
         self._head = b""
         self.answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()

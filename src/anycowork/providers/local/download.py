@@ -13,7 +13,7 @@ from anycowork.domain.provider_errors import ProviderFault, Unreachable
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.proxy_env import proxy_for
 from anycowork.providers.local.catalogue import LocalModel
-from anycowork.providers.local.folder import ModelFolder, NoSpaceForModel, Weights
+from anycowork.providers.local.folder import DownloadedModel, ModelFolder, NoSpaceForModel
 from anycowork.providers.local.memory import require_memory, total_memory
 from anycowork.providers.local.mirror import fetch_part
 
@@ -36,7 +36,7 @@ class ModelDownload:
         self._pool = pool
         self._publisher = publisher or (lambda model: model.url)
 
-    async def pull(self, model: LocalModel, progress: Progress = lambda fetched: None) -> Weights:
+    async def pull(self, model: LocalModel, progress: Progress = lambda fetched: None) -> DownloadedModel:
         """Downloads a model, continuing an earlier try. Calls `progress` with the number of bytes present.
 
         Raises: ProviderFault if no source has it, with each one's reason; NoRoomForModel; NotEnoughMemory; Conflict if another download of
@@ -50,7 +50,7 @@ class ModelDownload:
         with self._folder.held(model):
             return await self._from_any_source(model, progress)
 
-    async def _from_any_source(self, model: LocalModel, progress: Progress) -> Weights:
+    async def _from_any_source(self, model: LocalModel, progress: Progress) -> DownloadedModel:
         reasons: list[str] = []
         for source in (self._from_publisher, self._from_mirror):
             try:

@@ -32,7 +32,7 @@ class NoSuchLocalModel(NotFound):
 
 
 @value
-class Weights:
+class DownloadedModel:
     """A model that is completely downloaded."""
 
     model: LocalModel
@@ -56,8 +56,8 @@ class ModelFolder:
             raise NoSuchLocalModel(name, [model.name for model in self.all()])
         return found
 
-    def ready(self) -> list[Weights]:
-        found = [Weights(model, self.path / model.file) for model in self.all()]
+    def ready(self) -> list[DownloadedModel]:
+        found = [DownloadedModel(model, self.path / model.file) for model in self.all()]
         return [one for one in found if _size(one.path) == one.model.size_bytes]
 
     def partial(self, model: LocalModel) -> Path:
@@ -88,7 +88,7 @@ class ModelFolder:
                 raise Conflict(f"{model.title} is being fetched already. Wait for that, or end it.") from None
             yield
 
-    def keep(self, model: LocalModel) -> Weights:
+    def keep(self, model: LocalModel) -> DownloadedModel:
         """Verifies the partial file and makes it the model in one step. Raises: Invalid for a wrong hash; then the file is deleted."""
         partial = self.partial(model)
         if _size(partial) != model.size_bytes or _sha256(partial) != model.sha256:
@@ -96,7 +96,7 @@ class ModelFolder:
             raise Invalid(f"The download of {model.title} has the wrong SHA-256, so it was deleted. Try again.")
         return self._install(partial, model)
 
-    def adopt(self, source: Path, name: str | None = None) -> Weights:
+    def adopt(self, source: Path, name: str | None = None) -> DownloadedModel:
         """Copies a person's own GGUF file here; a known hash gets its catalogue name. Raises: Invalid, Conflict, NoRoomForModel."""
         try:
             with source.open("rb") as file:
@@ -129,7 +129,7 @@ class ModelFolder:
         files = sorted(self.path.glob("*.gguf")) if self.path.is_dir() else []
         return [_own(file.stem, _size(file)) for file in files if known(file.stem) is None]
 
-    def _install(self, partial: Path, model: LocalModel) -> Weights:
+    def _install(self, partial: Path, model: LocalModel) -> DownloadedModel:
         with partial.open("rb+") as file:
             os.fsync(file.fileno())
         path = partial.rename(self.path / model.file)
@@ -138,7 +138,7 @@ class ModelFolder:
             os.fsync(folder)
         finally:
             os.close(folder)
-        return Weights(model, path)
+        return DownloadedModel(model, path)
 
     def _create_folder(self) -> None:
         try:

@@ -8,7 +8,7 @@ from anycowork.domain.provider_errors import NoSuchModel, Unreachable
 from anycowork.providers.config import ProviderConfig
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.retries import Backoff
-from anycowork.providers.local.folder import Weights
+from anycowork.providers.local.folder import DownloadedModel
 from anycowork.providers.local.supervisor import ChildAddress, Supervisor
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.provider import OpenAIProvider
@@ -20,7 +20,7 @@ TIMEOUTS = Timeouts(connect=10.0, first_byte=900.0, idle=300.0)
 OPTIONS = ModelOptions(calling=ToolCallStyle.SCHEMA, brief=True, temperature=0.0, max_tokens=1_024)
 
 
-def local_config(ready: Sequence[Weights]) -> ProviderConfig:
+def local_config(ready: Sequence[DownloadedModel]) -> ProviderConfig:
     """Lists the largest first: it is the default."""
     ordered = sorted(ready, key=lambda one: -one.model.size_bytes)
     return ProviderConfig(
@@ -38,7 +38,7 @@ class LocalProvider:
     name = LOCAL
     timeouts = TIMEOUTS
 
-    def __init__(self, supervisor: Supervisor, ready: Callable[[], Sequence[Weights]], pool: HttpPool) -> None:
+    def __init__(self, supervisor: Supervisor, ready: Callable[[], Sequence[DownloadedModel]], pool: HttpPool) -> None:
         self._supervisor = supervisor
         self._ready = ready
         self._pool = pool
@@ -66,7 +66,7 @@ class LocalProvider:
         async with self._supervisor.running(self._weights(model)) as address:
             yield _upstream(address)
 
-    def _weights(self, model: str) -> Weights:
+    def _weights(self, model: str) -> DownloadedModel:
         ready = self._ready()
         found = next((one for one in ready if one.model.name == model), None)
         if found is None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from anycowork.domain.errors import Conflict
 from anycowork.domain.provider_errors import ProviderFault, Unreachable
 from anycowork.domain.values import value
-from anycowork.providers.local.folder import Weights
+from anycowork.providers.local.folder import DownloadedModel
 from anycowork.providers.local.memory import free_memory, require_memory, threads_now
 
 ENGINE = "xllamacpp"
@@ -55,7 +55,7 @@ class ChildAddress:
 
 @value
 class _Child:
-    weights: Weights
+    weights: DownloadedModel
     address: ChildAddress
     process: asyncio.subprocess.Process
 
@@ -89,7 +89,7 @@ class Supervisor:
         self._crashes: deque[float] = deque(maxlen=MOST_CRASHES)
 
     @asynccontextmanager
-    async def running(self, weights: Weights) -> AsyncIterator[ChildAddress]:
+    async def running(self, weights: DownloadedModel) -> AsyncIterator[ChildAddress]:
         """Provides the model's server while the block lasts; another model waits until this one is free.
 
         Raises: NoEngine, NotEnoughMemory, Unreachable.
@@ -135,7 +135,7 @@ class Supervisor:
 
     # --- the child
 
-    async def _started(self, weights: Weights) -> _Child:
+    async def _started(self, weights: DownloadedModel) -> _Child:
         if self._child and self._child.alive and self._child.weights == weights:
             return self._child
         if self._child and not self._child.alive:
@@ -154,7 +154,7 @@ class Supervisor:
                 f"so it is not started again for now. {self._log} says why; try a smaller model."
             )
 
-    async def _start(self, weights: Weights) -> _Child:
+    async def _start(self, weights: DownloadedModel) -> _Child:
         if self._command is CHILD and not engine_installed():
             raise NoEngine(f"The engine for local models is not installed. Run: {install_command()}")
         secret = secrets.token_urlsafe(32)

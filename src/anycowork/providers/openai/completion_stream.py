@@ -9,7 +9,7 @@ from anycowork.domain.provider_errors import BrokenStream
 from anycowork.domain.values import value
 from anycowork.providers.http.retries import TryAgain
 from anycowork.providers.http.sse import EventTooLarge, SseReader
-from anycowork.providers.openai.deltas import DONE, CompletionDelta, Unreadable, read_delta, read_whole
+from anycowork.providers.openai.deltas import DONE, CompletionDelta, UnreadableDelta, read_delta, read_whole
 from anycowork.providers.openai.native_calls import CallPieces
 from anycowork.providers.openai.upstream import Upstream
 
@@ -101,7 +101,7 @@ class CompletionStream:
                 raise self._broken(f"sent an answer of more than {MAX_WHOLE_BYTES} bytes.")
         try:
             delta = read_whole(bytes(body))
-        except Unreadable:
+        except UnreadableDelta:
             raise self._broken("sent an answer that is not JSON.") from None
         self._done = bool(delta.chunks or delta.calls)
         return delta
@@ -109,7 +109,7 @@ class CompletionStream:
     def _read(self, data: bytes) -> CompletionDelta:
         try:
             return read_delta(data)
-        except Unreadable:
+        except UnreadableDelta:
             raise self._broken("sent an event that is not JSON.") from None
 
     async def _piece(self, within: float) -> bytes:

@@ -12,7 +12,7 @@ from anycowork.domain.values import value
 DONE = b"[DONE]"
 
 
-class Unreadable(ValueError):
+class UnreadableDelta(ValueError):
     """The event is not JSON, or not an object."""
 
 
@@ -37,12 +37,12 @@ class CompletionDelta:
 
 
 def read_delta(data: bytes) -> CompletionDelta:
-    """Raises: Unreadable."""
+    """Raises: UnreadableDelta."""
     return _read(_object(data), "delta")
 
 
 def read_whole(data: bytes) -> CompletionDelta:
-    """Parses the response of a server that ignores `stream` and answers at once. Raises: Unreadable."""
+    """Parses the response of a server that ignores `stream` and answers at once. Raises: UnreadableDelta."""
     return _read(_object(data), "message")
 
 
@@ -50,7 +50,7 @@ def error_words(data: bytes) -> str:
     """Returns the server's message about an error, from any of the shapes that servers use; its bare text if it is not JSON."""
     try:
         return _words(_object(data)) or ""
-    except Unreadable:
+    except UnreadableDelta:
         return data.decode("utf-8", "replace").strip()
 
 
@@ -58,7 +58,7 @@ def error_code(data: bytes) -> str:
     """Returns the server's code for an error, if it gives one."""
     try:
         error = _object(data).get("error")
-    except Unreadable:
+    except UnreadableDelta:
         return ""
     code = error.get("code") if isinstance(error, dict) else None
     return code if isinstance(code, str) else ""
@@ -77,9 +77,9 @@ def _object(data: bytes) -> Json:
     try:
         found = json.loads(data.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
-        raise Unreadable(str(error)) from None
+        raise UnreadableDelta(str(error)) from None
     if not isinstance(found, dict):
-        raise Unreadable("not an object")
+        raise UnreadableDelta("not an object")
     return found
 
 

@@ -1,5 +1,6 @@
 """One OpenAI-compatible server: its address, its key, and the meaning of its refusals for a person."""
 
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ from anycowork.domain.provider_errors import (
 )
 from anycowork.domain.values import value
 from anycowork.providers.http.certificates import distrust, innermost
-from anycowork.providers.http.proxy_env import Target, UnusableProxy, target_of
+from anycowork.providers.http.proxy_env import HttpTarget, UnusableProxy, target_of
 from anycowork.providers.openai.deltas import error_code, error_words
 
 MAX_WORDS = 500
@@ -49,7 +50,7 @@ class Upstream:
     def url(self, path: str) -> str:
         return f"{self.base_url.rstrip('/')}/{path}"
 
-    def target(self) -> Target:
+    def target(self) -> HttpTarget:
         """Raises: RejectedRequest if the address is not usable."""
         try:
             return target_of(self.base_url, self.proxy, self.ca_file)
@@ -84,7 +85,7 @@ class Upstream:
         if why := distrust(error, self.ca_file):
             return Untrusted(f"{self.name} cannot be asked at {self.base_url}: {self.quoted(why)}.")
         way_out = "Check HTTPS_PROXY and NO_PROXY." if self.proxy else "Is it running?"
-        why = self.quoted(str(innermost(error))) or type(error).__name__
+        why = self.quoted(_in_plain_words(innermost(error))) or type(error).__name__
         return Unreachable(f"{self.name} cannot be reached at {self.base_url} ({why}). {way_out}")
 
     def fault(self, status: int, body: bytes, *, model: str) -> ProviderFault:
@@ -120,3 +121,13 @@ class Upstream:
 
 def waiting_may_help(status: int, body: bytes) -> bool:
     return (status in (408, 429) or status >= 500) and error_code(body) not in _OUT_OF_CREDIT
+
+
+def _in_plain_words(error: BaseException) -> str:
+    match error:
+        case ConnectionRefusedError():
+            return "nothing listens there"
+        case socket.gaierror():
+            return "no machine with this name is known"
+        case _:
+            return str(error)

@@ -1,6 +1,6 @@
 """Refuses the writes of a process that was stopped, or cut off, while another one took over its chats.
 
-Whoever takes a chat writes its id into the chat's row of `chat_holders`. Each write to a chat that this process holds looks there, in its
+A process that takes a chat writes its id into the chat's row of `chat_holders`. Each write to a chat that this process holds looks there, in its
 own transaction, and keeps the row until it is durable: nobody takes the chat between the look and the commit.
 """
 

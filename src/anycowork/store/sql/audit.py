@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, HeadEvent, Link, verify
+from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, ChainLink, HeadEvent, verify
 from anycowork.domain.values import value
 from anycowork.store.sql.connection import SqlConnection
 
@@ -31,20 +31,22 @@ def end_of(connection: SqlConnection, chat_id: str) -> ChainEnd | None:
     return None if row is None else ChainEnd(str(row[0]), int(row[1] or 0))
 
 
-def links_after(connection: SqlConnection, chat_id: str, seq: int, *, up_to: int = _NO_END, limit: int) -> list[Link]:
+def links_after(
+    connection: SqlConnection, chat_id: str, seq: int, *, up_to: int = _NO_END, limit: int
+) -> list[ChainLink]:
     return list(_links_after(connection, chat_id, seq, up_to=up_to, limit=limit))
 
 
 def _links_after(
     connection: SqlConnection, chat_id: str, seq: int, *, up_to: int = _NO_END, limit: int
-) -> Iterator[Link]:
+) -> Iterator[ChainLink]:
     rows = connection.execute(
         "SELECT seq, body, hash, type FROM records WHERE chat_id = ? AND message_id IS NULL AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
         (chat_id, seq, up_to, limit),
     )
     # Someone who tampers with the database may leave text where bytes were.
     for number, body, hash_, type_ in rows:
-        yield Link(number, body if isinstance(body, bytes) else str(body).encode(), str(hash_), str(type_))
+        yield ChainLink(number, body if isinstance(body, bytes) else str(body).encode(), str(hash_), str(type_))
 
 
 @value
@@ -108,7 +110,7 @@ class _PagedLinks:
         self.count = 0
         self._connection, self._chat_id, self._seq, self._on_page = connection, chat_id, seq, on_page
 
-    def __iter__(self) -> Iterator[Link]:
+    def __iter__(self) -> Iterator[ChainLink]:
         """One record is in memory at a time, where the database sends them so."""
         before = -1
         while before != self.count:

@@ -214,7 +214,7 @@ class _RowBatch:
         self.calls: list[calls.Put] = []
         self.usage: list[usage.Put] = []
         self.tasks: list[jobs.TaskPut] = []
-        self._ends: dict[str, chats.End] = {}
+        self._ends: dict[str, chats.ChatEnd] = {}
 
     def append(self, numbered: NumberedChanges, chain: str, at: str | None) -> str:
         """Adds the records and returns the new end of the chain."""
@@ -225,7 +225,7 @@ class _RowBatch:
         earlier = self._ends.get(chat_id)
         if earlier is not None:
             chain, at = earlier.before, at or earlier.at
-        self._ends[chat_id] = chats.End(numbered.next_seq, end, at, chat_id, chain)
+        self._ends[chat_id] = chats.ChatEnd(numbered.next_seq, end, at, chat_id, chain)
         return end
 
     def flush(self, connection: SqlConnection) -> None:

@@ -116,7 +116,7 @@ def chain(connection: SqlConnection, chat_id: str) -> str | None:
 
 
 @leaf_value
-class End:
+class ChatEnd:
     """A chat's new next number and chain end, and the chain end it had before. With `at` None, `updated_at` stays."""
 
     next_seq: int
@@ -126,7 +126,7 @@ class End:
     before: str
 
 
-def advance(connection: SqlConnection, ends: Collection[End]) -> None:
+def advance(connection: SqlConnection, ends: Collection[ChatEnd]) -> None:
     """Stores the new ends. Raises: Conflict if a chain ends elsewhere than expected, or a chat was deleted."""
     moved = [(end.next_seq, end.chain, end.at, end.chat_id, end.before) for end in ends if end.at is not None]
     still = [(end.next_seq, end.chain, end.chat_id, end.before) for end in ends if end.at is None]

@@ -81,7 +81,7 @@ class Importer:
             chain = self._insert(connection, batch, first=report.messages + 1, position=position, chain=chain)
             report.messages += len(batch)
             position += len(batch)
-        chats.advance(connection, [chats.End(report.messages + 1, chain, chat.updated_at, chat.id, START)])
+        chats.advance(connection, [chats.ChatEnd(report.messages + 1, chain, chat.updated_at, chat.id, START)])
         return report
 
     def _insert(

@@ -35,7 +35,7 @@ class JobTurns:
         return self._names.get(turn_id, _NO_JOB)
 
     def bound(self, change: Change) -> Change:
-        """Return the change as it is written: each message and event of a job's turn names job and task, whoever wrote it, and the
+        """Return the change as it is written: each message and event of a job's turn names job and task, and the
         chat's state is the one that the most urgent of its turns needs."""
         turns = [write for write in change.writes if type(write) is Turn and write.job_id is not None]
         for turn in turns:

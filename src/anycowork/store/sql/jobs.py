@@ -3,27 +3,49 @@
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import compress
-from typing import Any
-
-import msgspec
 
 from anycowork.domain.jobs import CommitMode, Job, JobLimits, JobStatus, JobTask, OnFailure
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget
 from anycowork.domain.task_progress import TaskStatus
-from anycowork.store.sql.columns import from_json_text, from_json_text_or_none, to_json_text, to_json_text_or_null
+from anycowork.store.sql.columns import from_json_text, to_json_text
 from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, ColumnType, RowMapper, enum_of, json_of, nullable
 
 _JOB = (
     "id, chat_id, request, message_id, principal, status, plan_id, plan, on_failure, parallel, limits, final_response, error,"
     " created_at, completed_at, commit_mode, race, workspace, replan_id, forgotten"
 )
-_TASK = (
-    "job_id, chat_id, id, ordinal, description, dependencies, status, claimed, result, error, attempt, failures, interruptions,"
-    " turn_id, created_at, started_at, completed_at, agent, workspace, conflicts"
-)
-_ALWAYS = "job_id, chat_id, id, ordinal, description, dependencies, status, claimed, attempt, failures, interruptions, created_at, seq"
+_ALWAYS = "job_id, chat_id, id, ordinal, description, dependencies, status, claimed, attempt, failures, interruptions, created_at"
 _SOMETIMES = ("result", "error", "turn_id", "started_at", "completed_at", "agent", "workspace", "conflicts")
+_TASK = ", ".join((_ALWAYS, *_SOMETIMES))
+
+_JOBS = RowMapper(
+    Job,
+    _JOB,
+    names={"commit_mode": "commit"},
+    types={
+        "status": enum_of(JobStatus),
+        "plan": nullable(JSON_OBJECT),
+        "on_failure": enum_of(OnFailure),
+        "limits": ColumnType(lambda limits: to_json_text(limits.to_json()), lambda text: _limits(from_json_text(text))),
+        "error": nullable(JSON_OBJECT),
+        "commit": enum_of(CommitMode),
+        "race": json_of(tuple[str, ...]),
+        "forgotten": BOOLEAN,
+    },
+)
+_TASKS = RowMapper(
+    JobTask,
+    _TASK,
+    types={
+        "dependencies": json_of(tuple[str, ...]),
+        "status": enum_of(TaskStatus),
+        "claimed": BOOLEAN,
+        "error": nullable(JSON_OBJECT),
+        "conflicts": nullable(JSON_OBJECT),
+    },
+)
 
 _WITHOUT_PLAN = _JOB.replace(" plan,", " NULL,")  # a plan has up to 2 MB
 
@@ -48,36 +70,12 @@ TaskPut = tuple[JobTask, int]
 
 def put_job(connection: SqlConnection, job: Job) -> None:
     """A job that was read without its plan keeps the stored one."""
-    connection.execute(
-        _PUT_JOB if job.plan is None else _PUT_PLAN,
-        (
-            job.id,
-            job.chat_id,
-            job.request,
-            job.message_id,
-            job.principal,
-            job.status.value,
-            job.plan_id,
-            to_json_text_or_null(job.plan),
-            job.on_failure.value,
-            job.parallel,
-            to_json_text(job.limits.to_json()),
-            job.final_response,
-            to_json_text_or_null(job.error),
-            job.created_at,
-            job.completed_at,
-            job.commit.value,
-            to_json_text(list(job.race)),
-            job.workspace,
-            job.replan_id,
-            int(job.forgotten),
-        ),
-    )
+    connection.execute(_PUT_JOB if job.plan is None else _PUT_PLAN, _JOBS.row(job))
 
 
 def put_tasks(connection: SqlConnection, puts: Iterable[TaskPut]) -> None:
     """Writes whole rows, all that have the same columns filled with one statement. Of a task that occurs twice, the last counts."""
-    alike: dict[tuple[bool, ...], list[tuple[str | int, ...]]] = {}
+    alike: dict[tuple[bool, ...], list[tuple[object, ...]]] = {}
     for task, seq in {(put[0].job_id, put[0].id): put for put in puts}.values():
         filled, row = _task_row(task, seq)
         alike.setdefault(filled, []).append(row)
@@ -88,7 +86,7 @@ def put_tasks(connection: SqlConnection, puts: Iterable[TaskPut]) -> None:
 @cache
 def _put_task(filled: tuple[bool, ...]) -> str:
     """The columns that are not filled are NULL in the statement: Python's SQLite binds a None ten times as slowly as a text."""
-    given = ", ".join((_ALWAYS, *compress(_SOMETIMES, filled)))
+    given = ", ".join((_ALWAYS, *compress(_SOMETIMES, filled), "seq"))
     emptied = "".join(f", {name} = NULL" for name, is_filled in zip(_SOMETIMES, filled, strict=True) if not is_filled)
     return (
         f"INSERT INTO tasks ({given}) VALUES ({_marks(given)})"
@@ -96,41 +94,18 @@ def _put_task(filled: tuple[bool, ...]) -> str:
     )
 
 
-def _task_row(task: JobTask, seq: int) -> tuple[tuple[bool, ...], tuple[str | int, ...]]:
-    """Which columns of `_SOMETIMES` are filled, and the values of `_ALWAYS` and of those."""
-    sometimes = (
-        task.result,
-        None if task.error is None else to_json_text(task.error),
-        task.turn_id,
-        task.started_at,
-        task.completed_at,
-        task.agent,
-        task.workspace,
-        None if task.conflicts is None else to_json_text(task.conflicts),
-    )
+def _task_row(task: JobTask, seq: int) -> tuple[tuple[bool, ...], tuple[object, ...]]:
+    """Which columns of `_SOMETIMES` are filled, and the values of `_ALWAYS`, of those and of `seq`."""
+    row = _TASKS.row(task)
+    always, sometimes = row[: -len(_SOMETIMES)], row[-len(_SOMETIMES) :]
     filled = tuple([each is not None for each in sometimes])
-    always = (
-        task.job_id,
-        task.chat_id,
-        task.id,
-        task.ordinal,
-        task.description,
-        to_json_text(task.dependencies),
-        str(task.status),
-        int(task.claimed),
-        task.attempt,
-        task.failures,
-        task.interruptions,
-        task.created_at,
-        seq,
-    )
-    return filled, (*always, *compress(sometimes, filled))  # type: ignore[arg-type]  # `compress` leaves no None
+    return filled, (*always, *compress(sometimes, filled), seq)
 
 
 def find(connection: SqlConnection, job_id: str, *, with_plan: bool = True) -> Job | None:
     fields = _JOB if with_plan else _WITHOUT_PLAN
     row = connection.execute(f"SELECT {fields} FROM jobs WHERE id = ?", (job_id,)).fetchone()
-    return None if row is None else _job(row)
+    return None if row is None else _JOBS.value(row)
 
 
 def page(
@@ -147,7 +122,7 @@ def page(
     rows = connection.execute(
         f"SELECT {_WITHOUT_PLAN} FROM jobs WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT ?", (*given, limit + 1)
     ).fetchall()
-    found = [_job(row) for row in rows[:limit]]
+    found = [_JOBS.value(row) for row in rows[:limit]]
     return found, found[-1].id if len(rows) > limit else None
 
 
@@ -159,7 +134,7 @@ def in_states(connection: SqlConnection, states: Sequence[JobStatus], *, chat_id
         f"SELECT {_WITHOUT_PLAN} FROM jobs WHERE status IN ({marks}){only} ORDER BY id",
         (*(s.value for s in states), *given),
     )
-    return [_job(row) for row in rows]
+    return [_JOBS.value(row) for row in rows]
 
 
 def completed_requests(connection: SqlConnection, workspace: str, *, limit: int, longest: int) -> list[tuple[str, str]]:
@@ -176,12 +151,12 @@ def completed_requests(connection: SqlConnection, workspace: str, *, limit: int,
 def tasks(connection: SqlConnection, job_id: str) -> list[JobTask]:
     """In the order of the plan."""
     rows = connection.execute(f"SELECT {_TASK} FROM tasks WHERE job_id = ? ORDER BY ordinal, id", (job_id,))
-    return [_task(row) for row in rows]
+    return [_TASKS.value(row) for row in rows]
 
 
 def task(connection: SqlConnection, job_id: str, task_id: str) -> JobTask | None:
     row = connection.execute(f"SELECT {_TASK} FROM tasks WHERE job_id = ? AND id = ?", (job_id, task_id)).fetchone()
-    return None if row is None else _task(row)
+    return None if row is None else _TASKS.value(row)
 
 
 def tasks_since(connection: SqlConnection, job_id: str, seq: int) -> tuple[list[JobTask], int]:
@@ -189,7 +164,7 @@ def tasks_since(connection: SqlConnection, job_id: str, seq: int) -> tuple[list[
     rows = connection.execute(
         f"SELECT {_TASK}, seq FROM tasks WHERE job_id = ? AND seq > ? ORDER BY seq, ordinal", (job_id, seq)
     ).fetchall()
-    return [_task(row[:-1]) for row in rows], rows[-1][-1] if rows else seq
+    return [_TASKS.value(row) for row in rows], rows[-1][-1] if rows else seq
 
 
 def tasks_page(connection: SqlConnection, job_id: str, *, after: str | None, limit: int) -> list[JobTask]:
@@ -199,7 +174,7 @@ def tasks_page(connection: SqlConnection, job_id: str, *, after: str | None, lim
     rows = connection.execute(
         f"SELECT {_TASK} FROM tasks WHERE job_id = ?{behind} ORDER BY ordinal, id LIMIT ?", (job_id, *given, limit)
     )
-    return [_task(row) for row in rows]
+    return [_TASKS.value(row) for row in rows]
 
 
 def counts(connection: SqlConnection, job_id: str) -> dict[TaskStatus, int]:
@@ -207,59 +182,5 @@ def counts(connection: SqlConnection, job_id: str) -> dict[TaskStatus, int]:
     return {TaskStatus(status): int(count) for status, count in rows}
 
 
-def _job(row: tuple[Any, ...]) -> Job:  # Any: rows have no types
-    id_, chat_id, request, message_id, principal, status, plan_id, plan, on_failure, parallel, limits, *rest = row
-    final_response, error, created_at, completed_at, commit, race, workspace, replan_id, forgotten = rest
-    return Job(
-        id=id_,
-        chat_id=chat_id,
-        request=request,
-        message_id=message_id,
-        principal=principal,
-        status=JobStatus(status),
-        plan_id=plan_id,
-        plan=from_json_text_or_none(plan),
-        on_failure=OnFailure(on_failure),
-        parallel=parallel,
-        limits=_limits(from_json_text(limits)),
-        commit=CommitMode(commit),
-        race=msgspec.json.decode(race, type=tuple[str, ...]),
-        workspace=workspace,
-        replan_id=replan_id,
-        final_response=final_response,
-        error=from_json_text_or_none(error),
-        created_at=created_at,
-        completed_at=completed_at,
-        forgotten=bool(forgotten),
-    )
-
-
 def _limits(stored: Json) -> JobLimits:
     return JobLimits(Budget.model_validate(stored.get("task") or {}), Budget.model_validate(stored.get("job") or {}))
-
-
-def _task(row: tuple[Any, ...]) -> JobTask:  # Any: rows have no types
-    job_id, chat_id, id_, ordinal, description, dependencies, status, claimed, result, error, *rest = row
-    attempt, failures, interruptions, turn_id, created_at, started_at, completed_at, agent, workspace, conflicts = rest
-    return JobTask(
-        job_id=job_id,
-        chat_id=chat_id,
-        id=id_,
-        ordinal=ordinal,
-        description=description,
-        dependencies=msgspec.json.decode(dependencies, type=tuple[str, ...]),
-        status=TaskStatus(status),
-        claimed=bool(claimed),
-        result=result,
-        error=from_json_text_or_none(error),
-        attempt=attempt,
-        failures=failures,
-        interruptions=interruptions,
-        turn_id=turn_id,
-        agent=agent,
-        workspace=workspace,
-        conflicts=from_json_text_or_none(conflicts),
-        created_at=created_at,
-        started_at=started_at,
-        completed_at=completed_at,
-    )

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import replace
 
 from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow
-from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, Link
+from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, ChainLink
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn, TurnState
 from anycowork.domain.events import Record
 from anycowork.domain.jobs import Job, JobStatus, JobTask
@@ -312,7 +312,7 @@ class SqlStore:
         """Returns the last head written to the heads file, of any chat; None if there is none yet."""
         return self._heads.newest
 
-    async def chained_after(self, chat_id: str, seq: int, *, up_to: int, limit: int) -> list[Link]:
+    async def chained_after(self, chat_id: str, seq: int, *, up_to: int, limit: int) -> list[ChainLink]:
         """Returns a page of the chat's chain, ascending."""
         return await self._reader.read(audit.links_after, chat_id, seq, up_to=up_to, limit=limit)
 

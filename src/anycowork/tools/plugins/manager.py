@@ -15,7 +15,7 @@ from anycowork.tools.plugins.discovery import Plugin, find_plugins, plain_name
 from anycowork.tools.plugins.manifest import (
     DeclaredTool,
     PluginDescription,
-    Refused,
+    ToolNotOffered,
     declared,
     describe_problems,
     without_clashes,
@@ -96,7 +96,7 @@ class PluginManager:
         for description in described.tools:
             try:
                 looked.tools.append(declared(plugin.name, plugin.entries, description))
-            except Refused as refused:
+            except ToolNotOffered as refused:
                 looked.problems.append(str(refused))
         looked.problems = describe_problems(looked.problems)
         return looked

@@ -60,12 +60,12 @@ class DeclaredTool:
     network: tuple[Destination, ...]
 
 
-class Refused(ValueError):
+class ToolNotOffered(ValueError):
     """Why a tool is not offered."""
 
 
 def declared(plugin: str, entries: Iterable[str], declaration: Mapping[str, JsonValue]) -> DeclaredTool:
-    """Raises: Refused."""
+    """Raises: ToolNotOffered."""
     try:
         read = _Declaration.model_validate(declaration)
         schema = validated(read.parameters)
@@ -73,13 +73,15 @@ def declared(plugin: str, entries: Iterable[str], declaration: Mapping[str, Json
         network = wanted_destinations(read.network)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise Refused(f"{_named(declaration)}: its '{first['loc'][0]}' does not fit: {first['msg']}") from None
+        raise ToolNotOffered(f"{_named(declaration)}: its '{first['loc'][0]}' does not fit: {first['msg']}") from None
     except (BadSchema, ValueError) as error:
-        raise Refused(f"{_named(declaration)}: {error}") from None
+        raise ToolNotOffered(f"{_named(declaration)}: {error}") from None
     if read.entry not in entries:
-        raise Refused(f"{_named(declaration)}: it says that it comes from somewhere else than its plugin")
+        raise ToolNotOffered(f"{_named(declaration)}: it says that it comes from somewhere else than its plugin")
     if read.path is not None and not _is_text(schema, read.path):
-        raise Refused(f"{_named(declaration)}: 'path' names '{read.path[:80]}', which is no text among its parameters")
+        raise ToolNotOffered(
+            f"{_named(declaration)}: 'path' names '{read.path[:80]}', which is no text among its parameters"
+        )
     spec = ToolSpec(
         name=read.name,
         category=read.category,

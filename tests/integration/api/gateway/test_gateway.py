@@ -80,7 +80,7 @@ async def post(client, body, path=COMPLETIONS, *, url=None, **headers) -> Got:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     sent = {"Content-Type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
     async with (
-        asyncio.timeout(5),
+        asyncio.timeout(30),
         aiohttp.ClientSession(auto_decompress=False) as session,
         session.post(
             (url or client.url) + path, data=BytesIO(raw), headers={"Authorization": f"Bearer {TOKEN}", **sent}
@@ -165,7 +165,7 @@ async def test_a_body_that_does_not_say_its_length_is_held_to_the_limit_too(tmp_
             yield b"a" * 50_000
 
     async with live_server(tmp_path, request_limit_bytes=100_000) as client:
-        async with asyncio.timeout(5), client.session.post(client.url + COMPLETIONS, data=pieces()) as response:
+        async with asyncio.timeout(30), client.session.post(client.url + COMPLETIONS, data=pieces()) as response:
             assert (response.status, (await response.json())["error"]["code"]) == (413, "too_large")
         assert client.model.raw == []
 
@@ -251,7 +251,7 @@ async def test_a_streamed_piece_arrives_before_the_provider_has_sent_the_next(cl
     hold = asyncio.Event()
     client.model.replies.append(Reply(chunks=["first", "second"], hold=hold))
     async with (
-        asyncio.timeout(5),
+        asyncio.timeout(30),
         client.session.post(client.url + COMPLETIONS, json={**HELLO, "stream": True}) as response,
     ):
         early = await response.content.readany()
@@ -265,7 +265,7 @@ async def test_a_streamed_piece_arrives_before_the_provider_has_sent_the_next(cl
 async def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(client):
     client.model.replies.append(BreakOff("Good d"))
     async with (
-        asyncio.timeout(5),
+        asyncio.timeout(30),
         client.session.post(client.url + COMPLETIONS, json={**HELLO, "stream": True}) as response,
     ):
         assert response.status == 200
@@ -282,7 +282,7 @@ async def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(client):
 async def test_a_stream_that_falls_silent_is_ended(tmp_path):
     async with live_server(tmp_path, replies=[Hang("Good d")], provider_timeout=0.2) as client:
         async with (
-            asyncio.timeout(5),
+            asyncio.timeout(30),
             client.session.post(client.url + COMPLETIONS, json={**HELLO, "stream": True}) as response,
         ):
             with pytest.raises(aiohttp.ClientPayloadError):
@@ -341,7 +341,7 @@ async def test_a_client_that_leaves_ends_the_providers_work(client, hang):
             begun.set()
             await response.read()
 
-    async with asyncio.timeout(5), aiohttp.ClientSession(headers=client.session.headers) as session:
+    async with asyncio.timeout(30), aiohttp.ClientSession(headers=client.session.headers) as session:
         async with asyncio.TaskGroup() as tasks:
             asking = tasks.create_task(ask(session))
             await client.model.asked(1)
@@ -453,7 +453,7 @@ async def test_a_base_url_without_its_v1_or_with_two_is_told_as_such(client, pat
 
 
 async def status_of(asking) -> int:
-    async with asyncio.timeout(5), asking as response:
+    async with asyncio.timeout(30), asking as response:
         return response.status
 
 

@@ -18,7 +18,7 @@ from anycowork.domain.model import ModelRequest, PromptMessage
 from anycowork.domain.provider_errors import NoSuchModel, Unreachable
 from anycowork.providers.config import ProviderConfig
 from anycowork.providers.http.pool import HttpPool
-from anycowork.providers.local.folder import Weights
+from anycowork.providers.local.folder import DownloadedModel
 from anycowork.providers.local.memory import NotEnoughMemory
 from anycowork.providers.local.provider import LocalProvider, local_config
 from anycowork.providers.local.supervisor import Supervisor
@@ -47,9 +47,9 @@ def tool_context() -> Hands:
 
 
 @pytest.fixture
-def weights(tmp_path: Path) -> Weights:
+def weights(tmp_path: Path) -> DownloadedModel:
     (tmp_path / "small.gguf").write_bytes(b"GGUF")
-    return Weights(small_model(), tmp_path / "small.gguf")
+    return DownloadedModel(small_model(), tmp_path / "small.gguf")
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ async def supervisor(tmp_path: Path, tool_context: Hands) -> AsyncIterator[Super
     await supervisor.aclose()
 
 
-def provider(supervisor: Supervisor, weights: Weights, pool: HttpPool) -> LocalProvider:
+def provider(supervisor: Supervisor, weights: DownloadedModel, pool: HttpPool) -> LocalProvider:
     return LocalProvider(supervisor, lambda: [weights], pool)
 
 
@@ -106,7 +106,7 @@ async def test_another_model_waits_until_the_first_is_free(supervisor, weights):
         async with supervisor.running(other):
             got_other.set()
 
-    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
         async with supervisor.running(weights):
             tasks.create_task(use_other())
             await asyncio.sleep(0)
@@ -182,7 +182,7 @@ PARENT = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv
 
 
 async def _gone(supervisor: Supervisor) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while supervisor.loaded is not None:
             await asyncio.sleep(0.01)
 

@@ -16,7 +16,7 @@ from support.spec import proves
 from support.tool_workspace import EVERYTHING, tree
 
 TOOLS = """
-    import asyncio, os, sys
+    import asyncio, os, sys, time
     from pathlib import Path
 
     @tool(path="path", category="text")
@@ -71,8 +71,7 @@ TOOLS = """
             return object()
         if how == "silent":
             os._exit(0)
-        while True:
-            pass
+        time.sleep(3600)
 
     tools = [count_words, shout, write_at, add, echo, fail]
 """
@@ -81,7 +80,7 @@ TOOLS = """
 @pytest.fixture
 async def furnished(bench: PluginBench) -> PluginBench:
     bench.write("a.txt", "one two three\n")
-    await bench.use("words", TOOLS, timeout=3.0)
+    await bench.use("words", TOOLS)
     return bench
 
 
@@ -169,11 +168,12 @@ async def test_it_removes_no_more_than_the_path_either(furnished: PluginBench) -
         ("kill", "'fail' died without an answer (signal 9)"),
         ("unfit", "It raised TypeError: Object of type object is not JSON serializable"),
         ("silent", "it ended without an answer"),
-        ("hang", "'fail' was still running after 3 seconds and was stopped"),
+        ("hang", "'fail' was still running after 5 seconds and was stopped"),
     ],
 )
-async def test_however_it_fails_there_is_a_clear_error(furnished: PluginBench, how: str, says: str) -> None:
-    result = await furnished.call("fail", how=how)
+async def test_however_it_fails_there_is_a_clear_error(bench: PluginBench, how: str, says: str) -> None:
+    await bench.use("words", TOOLS, timeout=5.0 if how == "hang" else 60.0)
+    result = await bench.call("fail", how=how)
     assert result.status is Status.ERROR and result.error is not None
     assert says in result.error.message and f"about to {how}" in result.content
     assert result.error.code == ("timed_out" if how == "hang" else "plugin_failed")

@@ -21,7 +21,7 @@ from anycowork.providers.guide.intents import (
     SearchIntent,
     phrase,
 )
-from anycowork.providers.guide.request_parser import Request, understand
+from anycowork.providers.guide.request_parser import GuideRequest, understand
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -80,7 +80,7 @@ SENTENCES: list[tuple[str, list[Intent]]] = [
 
 @pytest.mark.parametrize(("text", "requests"), SENTENCES, ids=[text for text, _ in SENTENCES])
 def test_a_sentence_is_understood(text: str, requests: list[Intent]):
-    assert understand(text) == Request(intents=tuple(requests))
+    assert understand(text) == GuideRequest(intents=tuple(requests))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_one_unclear_part_is_named_beside_the_clear_ones():
     "text", ["plan: delete a.txt", "Plan how to delete a.txt", "please make a plan to delete a.txt"]
 )
 def test_asking_for_a_plan(text: str):
-    assert understand(text) == Request(intents=(DeleteFileIntent("a.txt"),), planned=True)
+    assert understand(text) == GuideRequest(intents=(DeleteFileIntent("a.txt"),), planned=True)
 
 
 @pytest.mark.parametrize("text", ["", "help", "Hello!", "What can you do?", "who are you"])
@@ -149,12 +149,12 @@ REQUESTS = st.one_of(
 
 @given(REQUESTS)
 def test_every_request_repeated_in_words_is_the_same_request(requested: Intent):
-    assert understand(phrase(requested)) == Request(intents=(requested,))
+    assert understand(phrase(requested)) == GuideRequest(intents=(requested,))
 
 
 @given(st.lists(REQUESTS, min_size=1, max_size=4))
 def test_several_joined_requests_stay_apart(requests: list[Intent]):
-    assert understand(" then ".join(map(phrase, requests))) == Request(intents=tuple(requests))
+    assert understand(" then ".join(map(phrase, requests))) == GuideRequest(intents=tuple(requests))
 
 
 def test_the_first_folder_suggests_nothing_that_the_guide_cannot_do(tmp_path: Path):

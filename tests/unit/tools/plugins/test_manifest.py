@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from anycowork.domain.network import Destination
 from anycowork.domain.roles import Permission
-from anycowork.tools.plugins.manifest import DeclaredTool, Refused, declared, describe_problems, without_clashes
+from anycowork.tools.plugins.manifest import DeclaredTool, ToolNotOffered, declared, describe_problems, without_clashes
 from support.spec import proves
 
 ENTRY = "words:tools"
@@ -80,7 +80,7 @@ def test_one_without_permissions_has_none() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused_with_the_reason(other: dict[str, Any], says: str) -> None:
-    with pytest.raises(Refused, match=says):
+    with pytest.raises(ToolNotOffered, match=says):
         read(**other)
 
 
@@ -88,7 +88,7 @@ def test_what_does_not_fit_is_refused_with_the_reason(other: dict[str, Any], say
 def test_no_declaration_is_too_odd_to_be_answered(other: dict[str, Any]) -> None:
     try:
         spec = read(**other).spec
-    except Refused as refused:
+    except ToolNotOffered as refused:
         assert str(refused)
     else:
         assert spec.read_only or spec.requires_approval

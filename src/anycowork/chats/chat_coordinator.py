@@ -47,7 +47,7 @@ class TurnEngine(Protocol):
         """End the turn; the history is consistent when this returns."""
 
 
-class ChatWriter:
+class ChatCoordinator:
     """Serialises the requests of the services that change chats. Call `write`, `begin`, `resume` and `stop` only inside `exclusive`."""
 
     def __init__(

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from anycowork.chats.chat_writer import ChatWriter
+from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.domain.chats import Turn
 from anycowork.domain.principals import Principal, PrincipalKind
 from support.stored import SOON, add_chat, new_chat, opened
@@ -46,7 +46,7 @@ async def test_another_engine_runs_the_turns(tmp_path: Path) -> None:
     engine = NotedTurns()
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat())
-        lock = ChatWriter(journal=database.journal, store=database.store, scheduler=engine)
+        lock = ChatCoordinator(journal=database.journal, store=database.store, scheduler=engine)
         turn = Turn("t1", "c1", "actor", ANN.label(), "m1")
         async with lock.exclusive("c1") as chat:
             await lock.begin(ANN, chat, turn)
@@ -59,7 +59,7 @@ async def test_other_locks_serialise_requests_of_all_chats(tmp_path: Path) -> No
     async with opened(tmp_path) as database:
         for chat_id in ("c1", "c2"):
             await database.journal.write(add_chat(chat_id))
-        lock = ChatWriter(journal=database.journal, store=database.store, scheduler=NotedTurns(), locks=locks)
+        lock = ChatCoordinator(journal=database.journal, store=database.store, scheduler=NotedTurns(), locks=locks)
 
         async def hold(chat_id: str) -> None:
             async with lock.exclusive(chat_id) as chat:
