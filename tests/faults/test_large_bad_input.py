@@ -26,7 +26,7 @@ def bench(tmp_path: Path) -> ToolWorkspace:
     return ToolWorkspace(tmp_path / "workspace", tmp_path / "outside", command_timeout=600.0)
 
 
-@proves("TOOL-4", "OPS-4")
+@proves("TOOL-4", "OPS-4/1")
 @pytest.mark.parametrize(
     ("command", "says"),
     [
@@ -40,7 +40,7 @@ def bench(tmp_path: Path) -> ToolWorkspace:
 async def test_what_is_too_much_is_dropped_as_a_whole(
     bench: ToolWorkspace, monkeypatch: pytest.MonkeyPatch, command: str, says: str
 ) -> None:
-    monkeypatch.setattr("anycowork.sandbox.delta.MOST_PATHS", MOST_PATHS)
+    monkeypatch.setattr("anycowork.sandbox.delta_scan.MOST_PATHS", MOST_PATHS)
     bench.write("kept.txt", "as it was\n")
     with (bench.root / "huge").open("wb") as huge:
         huge.truncate(20 << 30)  # it has no blocks, and nothing reads it
@@ -58,7 +58,7 @@ async def test_a_command_that_makes_a_file_of_20_gb_is_stopped_at_the_limit(benc
     assert "still here" in result.content and (bench.root / "huge").stat().st_size == 0
 
 
-@proves("SNAP-2/1", "OPS-4")
+@proves("SNAP-2/1", "OPS-4/2")
 async def test_names_of_the_greatest_length_are_committed_and_restored(tmp_path: Path) -> None:
     async with recorded(tmp_path, few_paths=1) as server:
         folder = server.root / ("d" * LONGEST_NAME)
