@@ -38,7 +38,7 @@ MOST_CPU = (
 
 
 @pytest.mark.timeout(300 + FILES / 5)
-@proves("OPS-4", "UI-6")
+@proves("OPS-4/1", "OPS-4/2", "UI-6")
 async def test_a_command_that_changed_thousands_of_files_is_reviewed_partly_reverted_and_restored(tmp_path):
     replies = [call("execute_command", command=COMMAND), "All done."]
     files = dict.fromkeys(PATHS, "old\n")

@@ -26,7 +26,7 @@ def bench(tmp_path: Path) -> ToolWorkspace:
     return ToolWorkspace(tmp_path / "workspace", tmp_path / "outside", command_timeout=600.0)
 
 
-@proves("TOOL-4", "OPS-4")
+@proves("TOOL-4", "OPS-4/1")
 @pytest.mark.parametrize(
     ("command", "says"),
     [
@@ -58,7 +58,7 @@ async def test_a_command_that_makes_a_file_of_20_gb_is_stopped_at_the_limit(benc
     assert "still here" in result.content and (bench.root / "huge").stat().st_size == 0
 
 
-@proves("SNAP-2/1", "OPS-4")
+@proves("SNAP-2/1", "OPS-4/2")
 async def test_names_of_the_greatest_length_are_committed_and_restored(tmp_path: Path) -> None:
     async with recorded(tmp_path, few_paths=1) as server:
         folder = server.root / ("d" * LONGEST_NAME)

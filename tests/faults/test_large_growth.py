@@ -43,7 +43,7 @@ def undos(count: int) -> list[Undo]:
     return [Undo(image, image) for image in images]
 
 
-@proves("OPS-4")
+@proves("OPS-4/2")
 def test_choosing_many_of_many_paths_to_restore_grows_with_their_number_alone() -> None:
     few, many = undos(500), undos(500 * TIMES)
     took = [cpu(lambda: narrowed(all_, [undo.path for undo in all_])) for all_ in (few, many)]  # noqa: B023
@@ -57,7 +57,7 @@ def test_chosen_paths_are_those_named_and_everything_below_them() -> None:
     assert len(in_paths(undos(40), ["src"])) == 40
 
 
-@proves("OPS-4")
+@proves("OPS-4/1")
 def test_counting_by_folder_grows_with_the_number_of_paths_alone() -> None:
     few, many = ([(undo.path, "modified") for undo in undos(count)] for count in (2_000, 2_000 * TIMES))
     assert cpu(lambda: folder_counts(many)) / cpu(lambda: folder_counts(few)) < MOST
@@ -77,7 +77,7 @@ def tree(root: Path, folders: int) -> None:
         (root / f"src/{number}/file.py").touch()
 
 
-@proves("OPS-4")
+@proves("OPS-4/3")
 def test_hidden_paths_are_found_again_by_reading_only_folders_that_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,7 +140,7 @@ def workspaces(tmp_path_factory: pytest.TempPathFactory) -> tuple[ToolWorkspace,
     return made[0], made[1]
 
 
-@proves("OPS-4")
+@proves("OPS-4/3")
 @pytest.mark.parametrize(
     ("tool", "parameters"),
     [
@@ -166,7 +166,7 @@ async def test_a_call_on_one_file_costs_the_same_in_any_workspace(
     assert took[1] / took[0] < 4  # with room for a busy machine; eightfold if it looked at every folder
 
 
-@proves("OPS-4")
+@proves("OPS-4/3")
 def test_key_files_are_found_again_at_a_few_microseconds_a_folder(
     workspaces: tuple[ToolWorkspace, ToolWorkspace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,7 +180,7 @@ def test_key_files_are_found_again_at_a_few_microseconds_a_folder(
     assert took[1] / took[0] < ratio * 3
 
 
-@proves("OPS-4")
+@proves("OPS-4/3")
 async def test_a_search_grows_with_the_number_of_files_alone(workspaces: tuple[ToolWorkspace, ToolWorkspace]) -> None:
     for tool, parameters in _SEARCHES.items():
         took = []
@@ -206,7 +206,7 @@ def cpu_with_programs() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-@proves("OPS-4")
+@proves("OPS-4/3")
 def test_the_list_of_files_for_a_model_looks_at_a_bounded_number_of_them(
     workspaces: tuple[ToolWorkspace, ToolWorkspace], monkeypatch: pytest.MonkeyPatch
 ) -> None:

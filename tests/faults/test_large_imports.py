@@ -34,7 +34,7 @@ async def load(database: Database, text: bytes | mmap.mmap) -> ImportReport:
     return await Importer(database.writer, CLOCK, workspace="/w", principal="person:ann").load(text)
 
 
-@proves("OPS-4")
+@proves("OPS-4/4")
 async def test_a_long_chat_is_imported_in_bounded_memory(tmp_path: Path) -> None:
     file = tmp_path / "long.json"
     with file.open("w") as out:
@@ -61,7 +61,7 @@ def with_message(value: str) -> str:
     return f'{{"id": "bad", "messages": [{{"id": "a", "content": "first"}}, {value}]}}'
 
 
-@proves("OPS-4", "MIG-1")
+@proves("OPS-4/4", "MIG-1")
 @pytest.mark.parametrize(
     ("bad", "says"),
     [

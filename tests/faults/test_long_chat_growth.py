@@ -28,7 +28,7 @@ class AnsweringModel:
         yield ReplyFinished("stop")
 
 
-@proves("OPS-4")
+@proves("OPS-4/4")
 async def test_a_turn_in_a_chat_ten_times_as_long_calls_as_many_functions(tmp_path: Path) -> None:
     model = AnsweringModel()
     async with open_workplace(tmp_path, model) as place:

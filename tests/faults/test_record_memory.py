@@ -24,7 +24,7 @@ MOST_BYTES = 5_000_000  # the messages of the small chat alone take more
 AT_ONCE = 100
 
 
-@proves("OPS-4")
+@proves("OPS-4/4")
 async def test_exports_an_audit_check_pages_and_the_deletion_of_a_long_chat_take_bounded_memory(tmp_path: Path) -> None:
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat())

@@ -21,7 +21,7 @@ from anycowork.store.postgres.schema import migrate
 from anycowork.store.sqlite.connection import SqliteDialect, connect_to_write
 from support.postgres import PostgresCluster
 from support.spec import proves
-from support.store_statements import StoreStatement, store_statements
+from support.store_statements import StoreStatement, postgres_statements, store_statements
 from support.stored import put_fresh_database
 
 ROWS = int(os.environ.get("ANYCOWORK_LARGE_ROWS", "12000"))
@@ -76,9 +76,11 @@ def test_every_statement_of_the_store_was_found() -> None:
         if statement.place == "jobs.page"
     }
     assert len(pages) == 4 and any("chat_id = ? AND id < ?" in page for page in pages)
+    only_there = {statement.module for statement in postgres_statements()}
+    assert {"chat_fence", "dialect", "forwarded_requests", "peer_table", "peers"} <= only_there
 
 
-@proves("OPS-4")
+@proves("OPS-4/4", "OPS-4/5")
 def test_no_statement_reads_a_whole_table_in_sqlite(tmp_path: Path) -> None:
     wrong, used = {}, set()
     with closing(connect_to_write(put_fresh_database(tmp_path))) as connection:
@@ -129,6 +131,7 @@ def filled(postgres: PostgresCluster) -> Iterator[PostgresConnection]:
             names, values = ", ".join(tables[table]), ", ".join(tables[table].values())
             rows = f"SELECT {values} FROM generate_series(1, {ROWS}) AS n"
             connection.script(f"INSERT INTO {table} ({names}) {rows} ON CONFLICT DO NOTHING")
+        connection.script("INSERT INTO chat_holders (chat_id, peer_id) SELECT id, id FROM chats")
         connection.script("ANALYZE")
         yield connection
 
@@ -157,11 +160,11 @@ _VALUES = {
 }
 
 
-@proves("OPS-4")
+@proves("OPS-4/4", "OPS-4/5")
 def test_no_statement_reads_a_whole_table_in_postgresql(filled: PostgresConnection) -> None:
     wrong = {}
     filled.script("SET plan_cache_mode = force_generic_plan")
-    for number, statement in enumerate(checked(store_statements(PostgresDialect()))):
+    for number, statement in enumerate(checked([*store_statements(PostgresDialect()), *postgres_statements()])):
         sql = _numbered(statement.sql)
         given = max((int(found) for found in re.findall(r"\$(\d+)", sql)), default=0)
         filled.script(f"PREPARE s{number} AS {sql}")
@@ -176,7 +179,7 @@ def test_no_statement_reads_a_whole_table_in_postgresql(filled: PostgresConnecti
 def postgres_faults(plan: dict[str, Any], *, limited: bool) -> Iterator[str]:
     """Scans of whole tables, and of whole indexes unless a LIMIT ends them."""
     node, table = plan["Node Type"], plan.get("Relation Name", "")
-    if table and table not in SMALL:
+    if table and table not in SMALL and not table.startswith("pg_"):  # a server has few databases
         if node == "Seq Scan":
             yield f"{node} of {table}"
         if node in ("Index Scan", "Index Only Scan") and "Index Cond" not in plan and not limited:

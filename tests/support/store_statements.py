@@ -9,6 +9,7 @@ from itertools import product
 from types import ModuleType
 from typing import NamedTuple
 
+from anycowork.store import postgres
 from anycowork.store import sql as package
 from anycowork.store.sql import jobs
 from anycowork.store.sql.connection import Dialect
@@ -35,6 +36,34 @@ def store_statements(dialect: Dialect) -> list[StoreStatement]:
             for call in [node for node in ast.walk(function) if _is_execute(node)]:
                 found += [StoreStatement(name, function.name, text) for text in texts.of(call.args[0])]  # type: ignore[attr-defined]
     return sorted(set(found))
+
+
+def postgres_statements() -> list[StoreStatement]:
+    """Returns the statements of the modules for PostgreSQL: every text in them that begins like one. A move reads all tables."""
+    found = []
+    for name in sorted(module.name for module in pkgutil.iter_modules(postgres.__path__)):
+        if name in _WHOLE_DATABASE:
+            continue
+        module = importlib.import_module(f"{postgres.__name__}.{name}")
+        tree = ast.parse(getsource(module))
+        parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in parts:
+                text = eval(compile(ast.Expression(node), "", "eval"), vars(module)) if _is_statement(node) else ""
+                found += [StoreStatement(name, "", text)] if text else []
+    return sorted(set(found))
+
+
+_WHOLE_DATABASE = ("schema", "transfer", "connection")
+
+
+def _is_statement(node: ast.Constant | ast.JoinedStr) -> bool:
+    first = node.values[0] if isinstance(node, ast.JoinedStr) and node.values else node
+    text = first.value if isinstance(first, ast.Constant) else None
+    return isinstance(text, str) and text.lstrip().startswith(_DML)
+
+
+_DML = ("SELECT ", "UPDATE ", "DELETE ", "INSERT ", "WITH ")
 
 
 def _is_execute(node: ast.AST) -> bool:

@@ -27,7 +27,7 @@ from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
-from anycowork.domain.chats import Autonomy, Chat, EndReason, Limits, Turn
+from anycowork.domain.chats import Autonomy, EndReason, Limits, Turn
 from anycowork.domain.errors import MalformedReply, ModelFault, OutOfTime, RunawayReply, TooManyFaults, TooManySteps
 from anycowork.domain.ports import Clock, Journal
 from anycowork.domain.values import replace
@@ -61,9 +61,9 @@ class Agent:
         self._clock = clock
         self._limits = limits
 
-    def history_limit(self, chat: Chat, turn: Turn) -> HistoryLimit:
-        """Return what tells how much of the chat its model could be shown in this turn. Raises: NoSuchModel."""
-        return self._model_caller.history_limit(chat, turn)
+    def history_limit(self, turn: Turn, model_id: str | None) -> HistoryLimit:
+        """Return what tells how much of the chat the model could be shown in this turn."""
+        return self._model_caller.history_limit(turn, model_id)
 
     async def run(self, context: TurnContext) -> None:
         """Run the turn to its end, or until a person must decide.

@@ -9,14 +9,14 @@ from anycowork.agent.reply_stream import Reply, ReplyStream
 from anycowork.agent.small_models import excluded_forms, required_tools
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
-from anycowork.domain.chats import Chat, Turn
+from anycowork.domain.chats import Turn
 from anycowork.domain.errors import ContextFull
 from anycowork.domain.images import ImageBytes, images_of
 from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.model import ModelOptions, ModelRequest, PromptMessage, Providers, ToolCallStyle, UsageChunk
 from anycowork.domain.ports import Hidden, Journal
-from anycowork.domain.provider_errors import PromptTooLong
+from anycowork.domain.provider_errors import NoSuchModel, PromptTooLong
 from anycowork.domain.values import replace
 from anycowork.prompts.conversation import is_summary
 from anycowork.prompts.history_budget import RESULT_CAP
@@ -57,9 +57,13 @@ class ModelCaller:
         """Whether the chat's model is a small one. Raises: NoSuchModel."""
         return self._providers.options(context.chat.config.model_id).brief
 
-    def history_limit(self, chat: Chat, turn: Turn) -> HistoryLimit:
-        """Return what tells how much of the chat its model could be shown in this turn. Raises: NoSuchModel."""
-        return HistoryLimit(budget=self._prompt_budget(chat), since=turn.message_id)
+    def history_limit(self, turn: Turn, model_id: str | None) -> HistoryLimit:
+        """Return what tells how much of the chat the model could be shown in this turn: nothing if it does not exist."""
+        try:
+            budget = self._prompt_budget(model_id)
+        except NoSuchModel:  # when it is called, the turn ends with this error; steps of a workflow may not call it
+            budget = 0
+        return HistoryLimit(budget=budget, since=turn.message_id)
 
     async def ask(self, context: TurnContext, reply_stream: ReplyStream) -> Reply:
         """Call the model and stream its reply. Raises: ProviderFault, Runaway."""
@@ -115,11 +119,11 @@ class ModelCaller:
         return self._prompts.offers(context.role, self._aim(context), unlisted=context.unlisted_tools)
 
     def _aim(self, context: TurnContext) -> PromptTarget:
-        return PromptTarget.of(context.opening(), self._prompt_budget(context.chat), context.chat.id)
+        return PromptTarget.of(context.opening(), self._prompt_budget(context.chat.config.model_id), context.chat.id)
 
-    def _prompt_budget(self, chat: Chat) -> int:
-        """Return the number of tokens that the prompt may have."""
-        return int(self._providers.context_tokens(chat.config.model_id) * (1 - ANSWER_SHARE))
+    def _prompt_budget(self, model_id: str | None) -> int:
+        """Return the number of tokens that the prompt may have. Raises: NoSuchModel."""
+        return int(self._providers.context_tokens(model_id) * (1 - ANSWER_SHARE))
 
     def _schema(self, context: TurnContext, options: ModelOptions, repeated: frozenset[str]) -> Json | None:
         match options.calling:
@@ -139,7 +143,7 @@ class ModelCaller:
                 assert_never(options.calling)
 
     async def _shown(self, context: TurnContext, options: ModelOptions, *, ratio: float) -> PromptHistory:
-        prompt_budget = self._prompt_budget(context.chat)
+        prompt_budget = self._prompt_budget(context.chat.config.model_id)
         if not len(context.window):
             cap = BRIEF_RESULT if options.brief else RESULT_CAP
             context.window = Window(ratio=ratio, result_cap=cap, begins_late=bool(context.beginning))

@@ -63,4 +63,4 @@ class CompactionService:
         """Return what a model could be shown at most, without compactions that were taken back and without the work of tasks."""
         turn = await self._store.newest_turn(chat_id)
         recent = await self._store.recent_history(chat_id, since=turn.message_id if turn else "")
-        return without_undone(message for message in recent.messages if message.task_id is None)
+        return without_undone(recent.messages)

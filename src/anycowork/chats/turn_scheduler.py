@@ -12,11 +12,10 @@ from anycowork.chats.chat_coordinator import TurnEngine
 from anycowork.chats.distributed_chat_locks import ChatClaims
 from anycowork.chats.lookup import progress_of, require_chat
 from anycowork.chats.turn_recovery import TurnRecovery, Unfinished
-from anycowork.domain.chats import Chat, EndReason, Turn, TurnState
+from anycowork.domain.chats import EndReason, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, TooManyFaults
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
-from anycowork.domain.messages import Message
 from anycowork.domain.ports import Journal, RecentMessages, Store, Workspaces
 from anycowork.domain.principals import SERVER_PRINCIPAL
 from anycowork.domain.tool_ports import Toolbox
@@ -24,7 +23,6 @@ from anycowork.jobs.approved_plans import ApprovedPlans
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.compaction import without_undone
-from anycowork.prompts.history_limit import HistoryLimit
 from anycowork.prompts.tool_selection import LOOKED_AT
 from anycowork.workflows.runner import WorkflowRunner
 
@@ -155,36 +153,35 @@ class TurnScheduler:
         elif run := await self._store.run(turn.id):
             await self._workflows.go_on(run, turn, self._context)
         else:
-            await self._agent.run(await self._context(turn, self._agent.history_limit))
+            await self._agent.run(await self._context(turn))
 
-    async def _context(
-        self, turn: Turn, history_limit: Callable[[Chat, Turn], HistoryLimit] | None = None
-    ) -> TurnContext:
+    async def _context(self, turn: Turn, model_id: str | None = None) -> TurnContext:
         """Build the turn's context. Raises: BadWorkspace, also for an unregistered folder: an imported chat may name any folder.
 
-        `history_limit` is for a turn that only the chat's own model works on: then no more is read than it can be shown.
+        `model_id` is the model of an agent that works instead of the chat's own. No more is read of the chat than the model can be shown.
         """
         chat = await require_chat(self._store, turn.chat_id)
         await self._find_workspace(chat.workspace)
-        recent = await self._history(turn, history_limit(chat, turn) if history_limit else None)
+        recent = await self._history(turn, model_id or chat.config.model_id)
         return TurnContext(
             chat=chat,
             turn=turn,
             role=self._roles.stored(turn.role),
             workspace=self._workspaces.open(turn.workspace or chat.workspace),
             toolbox=self._toolbox,
-            history=without_undone(_seen_by(turn, recent.messages)),
+            history=without_undone(recent.messages),
             beginning=() if recent.complete else await self._store.first_messages(chat.id, LOOKED_AT),
             calls=await self._store.calls(turn.id),
             progress=await progress_of(self._store, self._toolbox, turn, chat.workspace, self._plans),
         )
 
-    async def _history(self, turn: Turn, limit: HistoryLimit | None) -> RecentMessages:
-        """A worker's begins with its assignment: what hundreds of other tasks said is not read for it."""
+    async def _history(self, turn: Turn, model_id: str | None) -> RecentMessages:
+        """A worker sees its own turn alone, which begins with its assignment; everybody else the chat without what workers did."""
         if turn.task_id is None:
-            until = limit.reached if limit else None
-            return await self._store.recent_history(turn.chat_id, since=turn.message_id, until=until)
-        return RecentMessages(await self._store.messages_since(turn.chat_id, turn.message_id), complete=True)
+            limit = self._agent.history_limit(turn, model_id)
+            return await self._store.recent_history(turn.chat_id, since=turn.message_id, until=limit.reached)
+        since = await self._store.messages_since(turn.chat_id, turn.message_id)
+        return RecentMessages([message for message in since if message.turn_id == turn.id], complete=True)
 
     async def _end_failed(self, turn: Turn, error: AnyCoworkError) -> None:
         """End the turn with this error, as soon as the store accepts writes."""
@@ -207,13 +204,6 @@ class TurnScheduler:
 def _line_of(turn: Turn) -> _Line:
     """Segments of one line run one after another."""
     return (turn.chat_id, turn.task_id)
-
-
-def _seen_by(turn: Turn, messages: list[Message]) -> list[Message]:
-    """A worker sees its own turn alone, everybody else the chat without what workers did."""
-    if turn.task_id is not None:
-        return [message for message in messages if message.turn_id == turn.id]
-    return [message for message in messages if message.task_id is None]
 
 
 def _goes_on(turn: Turn) -> str:

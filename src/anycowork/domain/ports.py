@@ -124,7 +124,8 @@ class Store(Protocol):
     async def recent_history(
         self, chat_id: str, *, since: str, until: Callable[[Message], bool] | None = None
     ) -> RecentMessages:
-        """Return the newest messages, ascending: as many as a model could be shown, and at least those since the message with this id.
+        """Return the newest messages outside tasks, ascending: as many as a model could be shown, and at least those since the message
+        with this id.
 
         `until` is asked about each message, newest first; the one for which it is true is the oldest that is read."""
 

@@ -26,7 +26,8 @@ from anycowork.jobs.task_commits import KEEP_TASK, KEEP_WORKSPACE, choice_key
 from anycowork.permissions.budgets import CostOf
 from anycowork.prompts.text_files import prose
 
-ContextOf = Callable[[Turn], Awaitable[TurnContext]]
+ContextOf = Callable[[Turn, str | None], Awaitable[TurnContext]]
+"""The context of a turn, with as much of the chat as this model can be shown; None: the chat's own model."""
 HISTORY_TOOL = "read_history"
 RETRY, SKIP, STOP = "retry", "skip", "stop"
 
@@ -60,7 +61,7 @@ class JobRunner:
         if job is None:
             raise NotFound("job", turn.job_id or "")
         if turn.task_id is None:
-            await self._lead(job, await context_of(turn))
+            await self._lead(job, turn, context_of)
             return
         task = await self._store.task(job.id, turn.task_id)
         if task is None:
@@ -68,11 +69,14 @@ class JobRunner:
         if task.turn_id != turn.id:
             await self._take_answer(job, task, turn)
             return
-        await self._work(job, task, await context_of(turn))
+        await self._work(job, task, await context_of(turn, None))
 
-    async def _lead(self, job: Job, context: TurnContext) -> None:
+    async def _lead(self, job: Job, turn: Turn, context_of: ContextOf) -> None:
         """The planner's turn, or the primary agent's last one."""
-        if job.status is JobStatus.PLANNING:
+        plans = job.status is JobStatus.PLANNING
+        model = (self._agents.planner() if plans else self._agents.primary(turn.role)).model
+        context = await context_of(turn, model)
+        if plans:
             self._become(context, self._agents.planner())
             context.extra_prompt = _together(prose("job_planner"), context.extra_prompt)
             context.policy = PlanningPolicy(job, self._clock.now, earlier=_notes(context))

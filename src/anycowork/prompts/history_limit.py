@@ -10,7 +10,7 @@ from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME
 
 
 class HistoryLimit:
-    """Takes the messages of a chat newest first. `since` is the message that began the running turn.
+    """Takes the messages of a chat, without those of tasks, newest first. `since` is the message that began the running turn.
 
     Only messages before the turn count, each with the fewest tokens that it can take: these alone must exceed the budget.
     """
@@ -24,8 +24,7 @@ class HistoryLimit:
 
     def reached(self, message: Message) -> bool:
         """Whether no message older than this one can be shown. Never between a call and its result."""
-        if message.task_id is None:
-            self._count(message)
+        self._count(message)
         return self._tokens_left < 0 and not self._open_results
 
     def _count(self, message: Message) -> None:

@@ -86,7 +86,7 @@ async def test_an_exported_chat_is_imported_with_the_same_messages(worked, tmp_p
         assert again.already_there == 1
 
 
-@proves("OPS-4")
+@proves("OPS-4/4")
 async def test_chat_that_is_deleted_while_it_is_exported_leaves_no_file_that_looks_whole(
     worked, tmp_path: Path
 ) -> None:

@@ -34,7 +34,7 @@ def missing(earlier: Any, now: Any, at: str = "") -> list[str]:
     return [] if earlier == now else [f"{at}: {earlier!r} became {now!r}"]
 
 
-@proves("OPS-4")
+@proves("OPS-4/7")
 async def test_data_folder_of_an_earlier_release_opens_unchanged(tmp_path: Path) -> None:
     path = data_folder_of_earlier_release(tmp_path)
     with sqlite3.connect(path) as database:

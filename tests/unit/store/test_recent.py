@@ -82,3 +82,15 @@ async def test_a_chat_is_read_back_to_the_message_that_was_asked_for(
 def _result(name: str, *, call_id: str) -> Message:
     payload = {"tool_call_id": call_id, "tool": "read_file", "status": "ok"}
     return replace(message(name), role=Speaker.TOOL, message_type=MessageType.TOOL_RESULT, payload=payload)
+
+
+async def test_what_tasks_wrote_is_left_out_and_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(message_history, "MOST_RECENT", 10)
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat())
+        own = tuple(message(f"m{number}") for number in range(COUNT))
+        tasks = tuple(replace(message(f"t{number}"), task_id="a", job_id="j") for number in range(3 * COUNT))
+        await database.journal.write(Change("c1", (*own, *tasks, message("newest"))))
+        recent = await database.store.recent_history("c1", since="newest")
+        assert [m.id for m in recent.messages] == [*(f"m{number}" for number in range(COUNT - 9, COUNT)), "newest"]
+        assert not recent.complete

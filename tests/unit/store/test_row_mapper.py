@@ -1,6 +1,9 @@
 """Values become rows of their table and are read from them again."""
 
+import sys
 from enum import Enum
+
+import pytest
 
 from anycowork.domain.values import value
 from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, RowMapper, enum_of, json_of, nullable
@@ -48,3 +51,32 @@ def test_a_value_is_read_as_it_was_written() -> None:
 def test_the_statement_has_a_mark_for_each_column() -> None:
     columns = "name, colour, before, wet, facts, layers, seq"
     assert ROWS.insert("walls", "seq") == f"INSERT INTO walls ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+
+def test_a_type_whose_fields_are_in_another_order_is_read_by_name() -> None:
+    rows = RowMapper(
+        Painted, "id, owner, layers, facts, wet, colour", types={"wet": BOOLEAN, "colour": enum_of(Colour)}
+    )
+    found = rows.value(("wall", "Ann", (), {}, 0, "red"), before=None)
+    assert found == Painted("wall", Colour.RED, None, False, {}, (), "Ann")
+
+
+def test_a_value_that_no_member_has_is_refused() -> None:
+    with pytest.raises(ValueError, match="blue"):
+        ROWS.value(("wall", "blue", None, 1, "{}", "[]"))
+
+
+def test_reading_a_row_calls_only_the_decoders_that_are_written_in_python() -> None:
+    """Rows are read at every step of a turn: an enum, a flag or an empty column costs no call of a function."""
+    row, called = ROWS.row(WALL), list[str]()
+
+    def see(frame: object, event: str, argument: object) -> None:
+        if event == "call":
+            called.append(frame.f_code.co_name)  # type: ignore[attr-defined]  # a frame
+
+    sys.setprofile(see)
+    try:
+        ROWS.value(row)
+    finally:
+        sys.setprofile(None)
+    assert called == ["value", "from_json_text"]

@@ -23,7 +23,7 @@ def many() -> Delta:
     return Delta([changed(path) for path in sorted(paths)])
 
 
-@proves("OPS-4", "SNAP-1")
+@proves("OPS-4/1", "SNAP-1")
 def test_many_changes_are_told_by_folder_and_what_steers_tools_or_looks_secret_by_name(tmp_path: Path) -> None:
     delta = many()
     drawn = delta_diff(delta, tmp_path, Jail(str(tmp_path)), most_drawn=0)
@@ -38,7 +38,7 @@ def test_many_changes_are_told_by_folder_and_what_steers_tools_or_looks_secret_b
     assert "in the first 0 files" in summary.text
 
 
-@proves("OPS-4")
+@proves("OPS-4/1")
 async def test_the_whole_list_and_the_differences_of_many_files_come_page_by_page(tmp_path: Path) -> None:
     async with recorded(tmp_path, few_paths=2) as server:
         paths = [f"{number}.txt" for number in range(7)]

@@ -14,11 +14,19 @@ from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, ColumnType, RowMapper, enum_of
 
 _UNINDEXED = "COALESCE(updated_at, '')"
+
+
+@lru_cache(maxsize=256)
+def _config_in(config: str) -> ChatConfig:
+    """Cached: read with every chat and before every call, nearly always for the same few configurations."""
+    return ChatConfig.from_stored(from_json_text(config))
+
+
 _ROWS = RowMapper(
     Chat,
     "id, title, workspace, config, state, extra, created_at, updated_at, pinned, archived",
     types={
-        "config": ColumnType(None, lambda text: ChatConfig.from_stored(from_json_text(text))),
+        "config": ColumnType(None, _config_in),
         "state": enum_of(ChatState),
         "extra": JSON_OBJECT,
         "pinned": BOOLEAN,
@@ -171,12 +179,6 @@ def find(connection: SqlConnection, chat_id: str) -> Chat | None:
 def config_of(connection: SqlConnection, chat_id: str) -> ChatConfig | None:
     row = connection.execute("SELECT config FROM chats WHERE id = ?", (chat_id,)).fetchone()
     return None if row is None else _config_in(row[0])
-
-
-@lru_cache(maxsize=256)
-def _config_in(config: str) -> ChatConfig:
-    """Cached: called before every call, nearly always for the same few configurations."""
-    return ChatConfig.from_stored(from_json_text(config))
 
 
 def imported(connection: SqlConnection, import_hash: str) -> bool:

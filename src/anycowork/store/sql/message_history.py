@@ -40,34 +40,28 @@ class MessageHistory:
     async def recent(
         self, chat_id: str, *, since: str, until: Callable[[Message], bool] | None = None
     ) -> RecentMessages:
-        """Returns recent messages. Time and memory depend on the part that is shown, not on the length of the chat."""
-        if until is not None and (read := await self._read_back(chat_id, since, until)) is not None:
-            return read
-        recent = _recent(await self._reader.read(messages.lengths, chat_id, newest=MOST_RECENT))
-        needed = await self._reader.read(messages.number_of, chat_id, since)
-        if recent and needed is not None and needed < recent[0][0]:
-            recent = [row for row in await self._reader.read(messages.lengths, chat_id) if row[0] >= needed]
-        found = await self._messages(chat_id, recent)
-        complete = not recent or recent[0][0] == await self._reader.read(messages.first_number, chat_id)
-        return RecentMessages(found if complete else _with_whole_calls(found), complete=complete)
+        """Returns recent messages outside tasks. Memory depends on the part that is shown, not on the length of the chat.
 
-    async def _read_back(self, chat_id: str, since: str, until: Callable[[Message], bool]) -> RecentMessages | None:
-        """Reads from the newest message back to the first for which `until` is true, or to the limits; None if these are before `since`."""
+        Reads back to the first message for which `until` is true, or to the limits, but never less than to `since`.
+        """
         found: list[Message] = []  # newest first
         before, size = 2**62, 0
+        may_end = await self._reader.read(messages.number_of, chat_id, since) is None
         while lengths := await self._reader.read(messages.lengths, chat_id, newest=_LENGTHS_AT_A_TIME, before=before):
             for first, last in _chunks_back(lengths):
-                if len(found) >= MOST_RECENT or size > MOST_RECENT_BYTES:
-                    needed = await self._reader.read(messages.number_of, chat_id, since)
-                    return None if needed is not None and needed < before else await self._end_of_chat(chat_id, found)
                 await asyncio.sleep(0)
-                bodies = await self._reader.read(messages.bodies_between, chat_id, first, last)
-                for body in reversed(bodies):
+                for body in reversed(await self._reader.read(messages.bodies_between, chat_id, first, last)):
                     message = recent_message_in(chat_id, body)
-                    found.append(message)
-                    if until(message):
+                    if message.task_id is not None:
+                        continue
+                    size += len(body)
+                    if may_end and found and (len(found) >= MOST_RECENT or size > MOST_RECENT_BYTES):
                         return await self._end_of_chat(chat_id, found)
-                before, size = first, size + sum(map(len, bodies))
+                    found.append(message)
+                    may_end = may_end or message.id == since
+                    if until is not None and until(message):
+                        return await self._end_of_chat(chat_id, found)
+            before = lengths[0][0]
         return RecentMessages(found[::-1], complete=True)
 
     async def _end_of_chat(self, chat_id: str, newest_first: Sequence[Message]) -> RecentMessages:
@@ -84,14 +78,6 @@ class MessageHistory:
                 await asyncio.sleep(0)
             found += await self._reader.read(messages.between, chat_id, first, last)
         return found
-
-
-def _recent(lengths: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
-    """Returns the last messages that stay within the byte limit; at least one."""
-    total, start = 0, len(lengths)
-    while start and (total := total + lengths[start - 1][1]) <= MOST_RECENT_BYTES:
-        start -= 1
-    return lengths[min(start, len(lengths) - 1) :] if lengths else ()
 
 
 def _chunks(lengths: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

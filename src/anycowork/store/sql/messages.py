@@ -105,13 +105,6 @@ def first(connection: SqlConnection, chat_id: str, limit: int) -> list[Message]:
     return [message_in(chat_id, body) for (body,) in rows]
 
 
-def first_number(connection: SqlConnection, chat_id: str) -> int | None:
-    row = connection.execute(
-        "SELECT seq FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq LIMIT 1", (chat_id,)
-    ).fetchone()
-    return None if row is None else int(row[0])
-
-
 def number_of(connection: SqlConnection, chat_id: str, message_id: str) -> int | None:
     row = connection.execute("SELECT seq FROM messages WHERE id = ? AND chat_id = ?", (message_id, chat_id)).fetchone()
     return None if row is None else int(row[0])

@@ -1,8 +1,9 @@
 """Maps a value to the columns of its table and back. A table names its columns once, and how those are stored that are not plain."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from enum import Enum
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar  # Any: a database's rows have no types
 
 import msgspec
@@ -17,6 +18,7 @@ class ColumnType(NamedTuple):
 
     encode: Callable[[Any], object] | None
     decode: Callable[[Any], object] | None
+    is_nullable: bool = False
 
 
 BOOLEAN = ColumnType(int, bool)
@@ -24,7 +26,18 @@ JSON_OBJECT = ColumnType(to_json_text, from_json_text)
 
 
 def enum_of(kind: type[Enum]) -> ColumnType:
-    return ColumnType(attrgetter("value"), kind)
+    return ColumnType(attrgetter("_value_"), _EnumMembers(kind).__getitem__)
+
+
+class _EnumMembers(dict[object, Enum]):
+    """The members by their values. A call of the enum is ten times as slow; it is left to values that no member has."""
+
+    def __init__(self, kind: type[Enum]) -> None:
+        super().__init__({member.value: member for member in kind})
+        self._kind = kind
+
+    def __missing__(self, stored: object) -> Enum:
+        return self._kind(stored)
 
 
 def json_of(kind: Any) -> ColumnType:  # Any: tuple[str, ...] is no type to mypy
@@ -32,7 +45,7 @@ def json_of(kind: Any) -> ColumnType:  # Any: tuple[str, ...] is no type to mypy
 
 
 def nullable(column: ColumnType) -> ColumnType:
-    return ColumnType(_unless_none(column.encode), _unless_none(column.decode))
+    return column._replace(is_nullable=True)
 
 
 class RowMapper(Generic[T]):
@@ -43,10 +56,15 @@ class RowMapper(Generic[T]):
     ) -> None:
         self._kind = kind
         self.columns = columns
-        self._fields = tuple((names or {}).get(name, name) for name in columns.split(", "))
-        self._values_of = attrgetter(*self._fields)
-        self._encoders = [(self._fields.index(name), it.encode) for name, it in types.items() if it.encode]
-        self._decoders = [(name, it.decode) for name, it in types.items() if it.decode]
+        own = tuple((names or {}).get(name, name) for name in columns.split(", "))
+        self._values_of = attrgetter(*own)
+        self._encoders = [(own.index(name), it.encode, it.is_nullable) for name, it in types.items() if it.encode]
+        self._decoders = [(own.index(name), it.decode, it.is_nullable) for name, it in types.items() if it.decode]
+        # The type is called with its fields in their order, which is faster than by name, as far as columns hold them.
+        ordered = _leading(kind, own)
+        self._count = len(own)
+        self._arranged = None if ordered == own else itemgetter(*map(own.index, ordered))
+        self._named = [(name, at) for at, name in enumerate(own) if name not in ordered]
 
     def insert(self, table: str, *more: str) -> str:
         """Returns the statement that adds a row of these columns, and of `more`."""
@@ -55,19 +73,25 @@ class RowMapper(Generic[T]):
 
     def row(self, value: T, *more: object) -> tuple[object, ...]:
         row = [*self._values_of(value), *more]
-        for at, encode in self._encoders:
-            row[at] = encode(row[at])
+        for at, encode, is_nullable in self._encoders:
+            if not is_nullable or row[at] is not None:
+                row[at] = encode(row[at])
         return tuple(row)
 
     def value(self, row: Sequence[Any], **others: object) -> T:
         """Reads the row. `others` are fields that its first columns do not hold."""
-        found = dict(zip(self._fields, row, strict=False))
-        for name, decode in self._decoders:
-            found[name] = decode(found[name])
-        return self._kind(**found, **others)
+        found = list(row[: self._count])
+        for at, decode, is_nullable in self._decoders:
+            if not is_nullable or found[at] is not None:
+                found[at] = decode(found[at])
+        if self._arranged is None:
+            return self._kind(*found, **others)
+        named = {name: found[at] for name, at in self._named}
+        return self._kind(*self._arranged(found), **named, **others)
 
 
-def _unless_none(convert: Callable[[Any], object] | None) -> Callable[[Any], object] | None:
-    if convert is None:
-        return None
-    return lambda given: None if given is None else convert(given)
+def _leading(kind: type[object], columns: Sequence[str]) -> tuple[str, ...]:
+    """Returns the first fields of the type, up to one that no column holds."""
+    names = [one.name for one in fields(kind)]  # type: ignore[arg-type]  # a dataclass, which its type does not tell
+    missing = next((at for at, name in enumerate(names) if name not in columns), len(names))
+    return tuple(names[:missing])
