@@ -121,7 +121,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
         <button
           type="button"
           onClick={sticking.toEnd}
-          className="rise absolute bottom-3 left-1/2 inline-flex -translate-x-1/2 items-center gap-1.5 rounded-full border border-line-strong bg-surface px-3.5 py-1.5 text-sm shadow-md hover:bg-sunken"
+          className="rise absolute bottom-3 left-1/2 inline-flex -translate-x-1/2 max-sm:right-3 max-sm:left-auto max-sm:translate-x-0 thumb:min-h-10 items-center gap-1.5 rounded-full border border-line-strong bg-surface px-3.5 py-1.5 text-sm shadow-md hover:bg-sunken"
         >
           <ArrowDown size={14} aria-hidden /> {t.latest}
         </button>
