@@ -190,7 +190,7 @@ def _watched() -> _Phases:
     for owner, name, phase in (
         (SandboxedProgram, "run", "command"),
         (Transaction, "look", "scan"),
-        (Transaction, "violation", "violation"),
+        (Transaction, "find_blocker", "blocker"),
         (Gate, "check_changes", "rules"),
         (command_changes, "delta_diff", "diff"),
         (Transaction, "intent", "seal"),

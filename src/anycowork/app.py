@@ -195,6 +195,8 @@ async def _build_server(
         turns.coordinator.wake(chat_id)
         services.queue.wake(chat_id)
 
+    if not is_worker:
+        await services.git.settle_after_crash()
     await turns.resume(on_rest)
     if not is_worker:
         await services.queue.resume_all()

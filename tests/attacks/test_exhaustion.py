@@ -95,7 +95,7 @@ async def test_no_file_tool_makes_folders_without_end(bench: ToolWorkspace) -> N
 async def test_files_that_are_nothing_but_holes_are_not_read_through(
     bench: ToolWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anycowork.sandbox.delta.MOST_BYTES", 40 << 20)
+    monkeypatch.setattr("anycowork.sandbox.delta_scan.MOST_BYTES", 40 << 20)
     result = await bench.call("execute_command", command="for i in 1 2 3; do truncate -s 15M hole$i; done")
     assert result.status is Status.ERROR and "too many to be looked at" in result.content
     assert tree(bench.root) == {}

@@ -5,6 +5,7 @@ import pytest
 from anycowork.domain.errors import NotFound
 from anycowork.domain.jobs import JobTask
 from anycowork.domain.journal import Change
+from anycowork.domain.snapshots import Kind, PathImage, Snapshot, SnapshotMoment
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
 from support.store_factories import OpenStore
@@ -77,3 +78,16 @@ async def test_a_task_is_read_as_it_was_written_last_whichever_columns_were_fill
         assert await store.store.task("j", "a") == task, (
             "of two in one change the last counts, and what is empty is emptied"
         )
+
+
+async def test_every_path_of_a_snapshot_is_read_as_it_was_written_however_many_there_are(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        await store.journal.write(add_chat())
+        for count in (0, 1, 49, 50, 51, 120):
+            images = tuple(
+                PathImage(f"{number:03}.txt", Kind.FILE, f"h{number}", 0o644, number) for number in range(count)
+            )
+            taken = Snapshot(f"s{count}", "c1", "/w", SnapshotMoment.BEFORE, f"c{count}", images, files=count)
+            await store.journal.write(Change("c1", (taken,)))
+            found = await store.store.snapshot("c1", taken.id)
+            assert found is not None and found.images == images

@@ -1,5 +1,6 @@
 """Shows a person the git repository of a chat's workspace, and commits, branches and pushes as the person's own act."""
 
+import logging
 from collections.abc import Sequence
 
 from anycowork.chats.file_service import protection_of
@@ -7,18 +8,27 @@ from anycowork.chats.lookup import require_chat
 from anycowork.chats.person_changes import PersonChangeWriter
 from anycowork.chats.record_factory import RecordFactory
 from anycowork.domain.chats import Chat
-from anycowork.domain.errors import Conflict, StateChanged, ToolFault
+from anycowork.domain.errors import BadWorkspace, Conflict, StateChanged, ToolFault
 from anycowork.domain.files import Protection, shown_name
-from anycowork.domain.git import GitFile, GitRepositories, GitState, PushOffer, PushRequest
+from anycowork.domain.git import (
+    CommitIntent,
+    CommitIntents,
+    GitFile,
+    GitRepositories,
+    GitState,
+    PushOffer,
+    PushRequest,
+)
 from anycowork.domain.journal import Change, RequireLease
-from anycowork.domain.messages import Json, Speaker
+from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.ports import Clock, Journal, Rules, Store, Workspace, Workspaces
 from anycowork.domain.principals import Principal, Scope
-from anycowork.domain.values import value
+from anycowork.domain.values import replace, value
 from anycowork.permissions.gate import admit_person
 from anycowork.permissions.policy import PolicyEvaluator
 
 LONGEST_SUBJECT = 65
+log = logging.getLogger(__name__)
 
 
 @value
@@ -59,6 +69,7 @@ class GitService:
         repositories: GitRepositories,
         writer: PersonChangeWriter,
         clock: Clock,
+        intents: CommitIntents,
     ) -> None:
         self._store = store
         self._policy = PolicyEvaluator(rules)
@@ -66,6 +77,8 @@ class GitService:
         self._workspaces = workspaces
         self._repositories = repositories
         self._writer = writer
+        self._clock = clock
+        self._intents = intents
         self._draft = RecordFactory(clock)
 
     async def state(self, principal: Principal, chat_id: str) -> ShownRepository:
@@ -93,7 +106,7 @@ class GitService:
     ) -> str:
         """Commit these paths as they are now, on top of the commit that the person saw; return the new commit's id.
 
-        The intent is recorded before, the result after: an intent without a result was cut off, and the repository shows how far it came.
+        The intent is recorded before, the result after: an intent without a result was cut off, and the next start records how far it came.
         Raises: NotFound, Conflict (nothing was committed), ToolFault, OutsideWorkspace.
         """
         by = admit_person(principal)
@@ -103,17 +116,49 @@ class GitService:
                 commit = await self._repositories.prepare_commit(workspace, message, paths, head=head)
                 what = f"{len(paths)} {'file' if len(paths) == 1 else 'files'} ({commit[:10]}): {_subject(message)}"
                 intended = {"intended_commit": commit, "parent": head}
+                intent = CommitIntent(self._clock.new_id(), chat.id, commit, head, tuple(paths), by, what)
+                await self._intents.put(intent)
                 await self._record(chat, workspace, epoch, by, f"You commit {what}", intended)
                 try:
                     await self._repositories.finish_commit(workspace, commit, paths, head=head)
                 except (StateChanged, ToolFault) as fault:
-                    words = f"The commit {commit[:10]} was not made. {fault.message}"
-                    await self._write(chat, by, words, {"commit": None, "parent": head})
+                    await self._record_result(chat, intent, fault.message)
                     raise
-                await self._write(chat, by, f"You committed {what}", {"commit": commit, "parent": head})
+                await self._record_result(chat, intent)
             except StateChanged as changed:
                 raise Conflict(changed.message) from None
         return commit
+
+    async def settle_after_crash(self) -> None:
+        """Record the results of commits that a crash cut off, as the repository shows them. What cannot be looked at now is tried again
+        at the next start."""
+        for intent in await self._intents.all():
+            chat = await self._store.chat(intent.chat_id)
+            try:
+                if chat is not None and await self._store.message(chat.id, intent.message_id) is None:
+                    await self._settle(chat, intent)
+            except (BadWorkspace, Conflict, ToolFault) as error:
+                log.warning("what became of the commit %s is not known yet: %s", intent.commit, error.message)
+                continue
+            await self._intents.remove(intent)
+
+    async def _settle(self, chat: Chat, intent: CommitIntent) -> None:
+        async with self._writer.writing(chat.workspace) as (workspace, _):
+            is_made = await self._repositories.settle_commit(workspace, intent.commit, intent.paths)
+            await self._record_result(chat, intent, None if is_made else "The server was stopped before.")
+
+    async def _record_result(self, chat: Chat, intent: CommitIntent, reason: str | None = None) -> None:
+        """`reason` says why the commit was not made."""
+        words = (
+            f"You committed {intent.what}"
+            if reason is None
+            else f"The commit {intent.commit[:10]} was not made. {reason}"
+        )
+        made = intent.commit if reason is None else None
+        message = self._message(chat, intent.by, words, {"commit": made, "parent": intent.parent})
+        change = Change(chat.id, (replace(message, id=intent.message_id),), principal=intent.by)
+        await self._journal.write(change)
+        await self._intents.remove(intent)
 
     async def create_branch(self, principal: Principal, chat_id: str, name: str) -> None:
         """Create a branch at the last commit and switch to it; no file changes. Raises: NotFound, Conflict, Invalid, ToolFault."""
@@ -160,9 +205,12 @@ class GitService:
     async def _write(
         self, chat: Chat, by: str, words: str, what: dict[str, str | None], *required: RequireLease
     ) -> None:
-        payload: Json = {"git": {**what, "by": by}}
-        message = self._draft.message(chat, Speaker.SYSTEM, words, payload=payload)
+        message = self._message(chat, by, words, what)
         await self._journal.write(Change(chat.id, (*required, message), principal=by))
+
+    def _message(self, chat: Chat, by: str, words: str, what: dict[str, str | None]) -> Message:
+        payload: Json = {"git": {**what, "by": by}}
+        return self._draft.message(chat, Speaker.SYSTEM, words, payload=payload)
 
 
 def proposed_message(title: str, files: Sequence[GitFile]) -> str:

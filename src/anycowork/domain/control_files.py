@@ -131,18 +131,19 @@ def _may_match(parts: tuple[str, ...]) -> bool:
     """Whether the path can match an entry at all. Most cannot; a folder's own names are looked at once, not for each file in it."""
     if not parts:
         return False
-    return _name_may_match(parts[-1]) or _folder_may_match(parts[:-1])
+    return name_may_be_control(parts[-1]) or folder_may_be_control(parts[:-1])
 
 
 @lru_cache(maxsize=1 << 15)
-def _name_may_match(name: str) -> bool:
-    """Cached: several steps of a commit ask for each of thousands of names."""
+def name_may_be_control(name: str) -> bool:
+    """Whether a path that ends with this name can match an entry. Cached: several steps of a commit ask for thousands of names."""
     index, last = _index(), fold_name(name)
     return last in index.last_parts or last.startswith(index.beginnings) or last.endswith(index.endings)
 
 
 @lru_cache(maxsize=1024)
-def _folder_may_match(folders: tuple[str, ...]) -> bool:
+def folder_may_be_control(folders: tuple[str, ...]) -> bool:
+    """Whether a path in this folder can match an entry because of the folder."""
     return not _index().last_parts.isdisjoint(map(fold_name, folders))
 
 

@@ -67,6 +67,29 @@ class PushRequest:
     head: str
 
 
+@value
+class CommitIntent:
+    """A commit that a person asked for, until its result is recorded, as the message with this id."""
+
+    message_id: str
+    chat_id: str
+    commit: str
+    parent: str | None
+    paths: tuple[str, ...]
+    by: str
+    what: str
+
+
+class CommitIntents(Protocol):
+    """Keeps intents across a crash."""
+
+    async def put(self, intent: CommitIntent) -> None:
+        """Durable on return. Raises: StorageFault."""
+
+    async def remove(self, intent: CommitIntent) -> None: ...
+    async def all(self) -> list[CommitIntent]: ...
+
+
 class GitRepositories(Protocol):
     """Runs git without the repository's configuration, hooks and attributes programs. `commit` and `branch` need the workspace's lease."""
 
@@ -83,6 +106,12 @@ class GitRepositories(Protocol):
 
     async def finish_commit(self, workspace: Workspace, commit: str, paths: Sequence[str], *, head: str | None) -> None:
         """Make the prepared commit the newest of the current branch. Raises: StateChanged if the branch moved; ToolFault."""
+
+    async def settle_commit(self, workspace: Workspace, commit: str, paths: Sequence[str]) -> bool:
+        """Return whether the current branch has the prepared commit, after a crash; if it is the newest, the index has its files too.
+
+        Raises: ToolFault.
+        """
 
     async def create_branch(self, workspace: Workspace, name: str) -> None:
         """Create a branch at the last commit and switch to it; no file changes. Raises: FileExists, ToolFault, Invalid."""

@@ -31,17 +31,17 @@ def is_key_file(path: str) -> bool:
 def looks_secret(path: str) -> bool:
     """Whether any part of the path looks like the name of a secret."""
     folder, _, name = path.rpartition("/")
-    return _name_looks_secret(name) or (folder != "" and _folder_looks_secret(folder))
+    return name_looks_secret(name) or (folder != "" and folder_looks_secret(folder))
 
 
 @lru_cache(maxsize=1 << 15)
-def _name_looks_secret(name: str) -> bool:
+def name_looks_secret(name: str) -> bool:
     """Cached: several steps of a commit ask for each of thousands of names."""
     return _part_looks_secret(name.casefold())
 
 
 @lru_cache(maxsize=1024)
-def _folder_looks_secret(folder: str) -> bool:
+def folder_looks_secret(folder: str) -> bool:
     """Cached: a command that changes thousands of files changes many in each folder."""
     return any(map(_part_looks_secret, folder.casefold().split("/")))
 

@@ -1,7 +1,7 @@
 """Shows many changed paths in proportion: folders with counts. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
@@ -37,7 +37,19 @@ def folder_counts(changes: Sequence[tuple[str, str]], most: int = MOST_FOLDERS) 
 
     If already the topmost folders are more, the last entry counts all that do not fit, under the name "…".
     """
-    by_folder = _by_folder(changes)
+    counted = Counter((path.rpartition("/")[0], verb) for path, verb in changes)
+    return counts_of_folders(
+        {(tuple(folder.split("/")) if folder else (), verb): count for (folder, verb), count in counted.items()}, most
+    )
+
+
+def counts_of_folders(
+    counted: Mapping[tuple[tuple[str, ...], str], int], most: int = MOST_FOLDERS
+) -> list[FolderCount]:
+    """Like `folder_counts`, for changes that are already counted: how many with this verb are directly in this folder, by its parts."""
+    by_folder: dict[tuple[str, ...], Counter[str]] = {}
+    for (parts, verb), count in counted.items():
+        by_folder.setdefault(parts, Counter())[verb] += count
     found = _grouped(by_folder, 1)
     for depth in range(2, _DEEPEST):
         deeper = _grouped(by_folder, depth)
@@ -51,16 +63,6 @@ def folder_counts(changes: Sequence[tuple[str, str]], most: int = MOST_FOLDERS) 
     if len(counts) <= most:
         return sorted(counts, key=lambda count: count.folder)
     return [*counts[: most - 1], _sum_of(counts[most - 1 :])]
-
-
-def _by_folder(changes: Iterable[tuple[str, str]]) -> dict[tuple[str, ...], Counter[str]]:
-    """Looks at every path once: there are far fewer folders than files, and only folders are grouped again and again."""
-    counted = Counter((path.rpartition("/")[0], verb) for path, verb in changes)
-    found: dict[tuple[str, ...], Counter[str]] = {}
-    for (folder, verb), count in counted.items():
-        parts = tuple(folder.split("/")) if folder else ()
-        found.setdefault(parts, Counter())[verb] += count
-    return found
 
 
 def _grouped(by_folder: Mapping[tuple[str, ...], Counter[str]], depth: int) -> dict[str, Counter[str]]:

@@ -25,6 +25,7 @@ MOST_FILES = 2_000
 _STATUS = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal", "--ignore-submodules=all")
 _DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all")
 _EMPTY_TREE = ("hash-object", "-t", "tree", "--stdin")
+_OUR_LOCK = b"anycowork\n"  # in the lock of the index, as long as the index is not written
 _WORDS = {"?": "untracked", "A": "added", "D": "deleted", "U": "conflicted"}
 
 
@@ -56,6 +57,11 @@ class LocalGitRepositories:
         folder = _folder(workspace)
         await self._hold_git_files(folder)
         await run_uncancellable(lambda: _finish(folder, commit, paths, head))
+
+    async def settle_commit(self, workspace: Workspace, commit: str, paths: Sequence[str]) -> bool:
+        folder = _folder(workspace)
+        await self._hold_git_files(folder)
+        return await run_uncancellable(lambda: _settled(folder, commit, paths))
 
     async def create_branch(self, workspace: Workspace, name: str) -> None:
         folder = _folder(workspace)
@@ -153,6 +159,51 @@ def _finish(folder: Folder, commit: str, paths: Sequence[str], expected: str | N
         write(index.read_bytes())
 
 
+def _settled(folder: Folder, commit: str, paths: Sequence[str]) -> bool:
+    place = find_repository(folder)
+    head = read_head(place)
+    _remove_our_lock(place)
+    if head.commit != commit:
+        return head.commit is not None and _is_ancestor(folder, place, commit, head.commit)
+    with _locked_index(place) as write, _with_paths_reset(folder, place, head, paths) as index:
+        write(index.read_bytes())
+    return True
+
+
+def _remove_our_lock(place: RepositoryPlace) -> None:
+    """Removes the lock of the index that a server left that died. No other one is at work here: the caller has the workspace's lease."""
+    with place.jail.folder(WorkspacePath(place.own), flags=os.O_RDONLY) as git:
+        try:
+            fd = os.open("index.lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=git)
+        except OSError:
+            return
+        with os.fdopen(fd, "rb") as lock:
+            if lock.read(len(_OUR_LOCK) + 1) == _OUR_LOCK:
+                os.unlink("index.lock", dir_fd=git)
+
+
+def _is_ancestor(folder: Folder, place: RepositoryPlace, commit: str, head: str) -> bool:
+    try:
+        words = ("merge-base", "--is-ancestor", commit, head)
+        run_git(words, folder=folder.root, environment=real_git_folder(place))
+    except CommandFailed:
+        return False
+    return True
+
+
+@contextmanager
+def _with_paths_reset(folder: Folder, place: RepositoryPlace, head: GitHead, paths: Sequence[str]) -> Iterator[Path]:
+    """Yields a copy of the index that has these paths as the newest commit has them: they may have changed since."""
+    with tempfile.TemporaryDirectory(prefix="anycowork-index-") as made:
+        index = Path(made, "index")
+        _copy_index(place, index)
+        with own_git_folder(place, head, user="", index=index) as environment:
+            given = b"".join(os.fsencode(path) + b"\0" for path in paths)
+            reset = ("reset", "-q", "--pathspec-from-file=-", "--pathspec-file-nul")
+            run_git(reset, folder=folder.root, environment=environment, given=given)
+            yield index
+
+
 @contextmanager
 def _with_paths_added(
     folder: Folder, place: RepositoryPlace, head: GitHead, paths: Sequence[str], user: str = ""
@@ -177,8 +228,11 @@ def _locked_index(place: RepositoryPlace) -> Iterator[Callable[[bytes], None]]:
             fd = os.open("index.lock", flags, 0o644, dir_fd=git)
         except FileExistsError:
             raise ToolFault("Another git is at work in this repository. Try again when it has finished.") from None
+        os.write(fd, _OUR_LOCK)
 
         def write(data: bytes) -> None:
+            os.ftruncate(fd, 0)
+            os.lseek(fd, 0, os.SEEK_SET)
             with os.fdopen(os.dup(fd), "wb") as file:
                 file.write(data)
             os.fsync(fd)
@@ -210,10 +264,14 @@ def _require_head(place: RepositoryPlace, expected: str | None) -> GitHead:
 
 
 def _copy_index(place: RepositoryPlace, target: Path) -> None:
+    """Copies it with its time: by that git knows which files may have changed within the second in which they were added."""
     try:
         with place.jail.regular_file(WorkspacePath((*place.own, "index"))) as (fd, _), target.open("wb") as copy:
             while piece := os.read(fd, 1 << 20):
                 copy.write(piece)
+            copy.flush()
+            found = os.fstat(fd)
+            os.utime(copy.fileno(), ns=(found.st_atime_ns, found.st_mtime_ns))
     except ToolFault:
         return  # a repository without a first commit has none
 

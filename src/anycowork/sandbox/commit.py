@@ -17,7 +17,8 @@ from typing import Self
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, ToolFault
 from anycowork.domain.tools import PathIntent
 from anycowork.sandbox import entries
-from anycowork.sandbox.delta import FILE, FOLDER, LINK, Delta, mark_of, names_in, tree_mark
+from anycowork.sandbox.delta import FILE, FOLDER, LINK, Delta
+from anycowork.sandbox.entry_marks import mark_of, names_in, tree_mark
 from anycowork.sandbox.manifest import TREE, changes_kind, new_folders
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.last_folder import LastFolder

@@ -9,6 +9,7 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.values import value
 from anycowork.sandbox.delta import LINK, Delta, PathChange
 from anycowork.sandbox.git_changes import GitChanges
+from anycowork.sandbox.named_changes import named_always
 from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
 
 _NEEDED = {
@@ -122,8 +123,11 @@ def _needs_approval(delta: Delta, named: Callable[[str], bool]) -> CommitBlocker
 
 def _control_files(delta: Delta) -> Iterator[WorkspacePath]:
     """Yields control files, and links that would bring one in from elsewhere."""
+    named = {id(change) for change in named_always(delta)}
     for change in delta.changes:
         is_link = change.after is not None and change.after.kind == LINK
+        if not (is_link or change.below or id(change) in named):
+            continue
         for place in (change.place, *change.below):
             leads = is_link and place is change.place and leads_to_control_file(place.parts)
             if (leads or is_control_name(place.parts)) and not is_git_control(place.parts):

@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeGuard
 
-from anycowork.domain.control_files import is_control_name
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
-from anycowork.domain.key_files import looks_secret
-from anycowork.domain.path_summary import folder_counts
+from anycowork.domain.path_summary import FolderCount, folder_counts
 from anycowork.domain.values import value
 from anycowork.domain.visible_text import UntrustedText, visible_line
 from anycowork.sandbox.delta import FILE, FOLDER, LINK, Delta, PathChange, State
+from anycowork.sandbox.named_changes import count_by_folder, is_named_always, named_always
 from anycowork.workspace.content_summary import EDGE_BYTES, summary
 from anycowork.workspace.diffs import LARGEST_DIFFED, LONGEST_DIFF, diff
 from anycowork.workspace.jail import Jail
@@ -39,9 +38,9 @@ def delta_diff(delta: Delta, upper: Path, root: Jail, *, most_drawn: int | None 
     staged = Jail(str(upper))
     pieces: list[str] = []
     length, additions, deletions, drawn = 0, 0, 0, 0
-    named = [change for change in delta.changes if is_named_always(change.place)]
+    named = named_always(delta)
     always = {id(change) for change in named}
-    ordered = [*named, *(change for change in delta.changes if id(change) not in always)]
+    ordered = [*named, *(change for change in delta.changes if id(change) not in always)] if named else delta.changes
     for change in ordered[:most_drawn]:
         if length > LONGEST_DIFF:
             break
@@ -53,22 +52,16 @@ def delta_diff(delta: Delta, upper: Path, root: Jail, *, most_drawn: int | None 
     return DeltaDiff("".join(pieces) + listed, additions, deletions, drawn)
 
 
-def is_named_always(place: WorkspacePath) -> bool:
-    """Control files, and what looks like a secret."""
-    return is_control_name(place.parts) or looks_secret(place.path)
-
-
 def _listed(changes: Sequence[PathChange], *, named: int) -> str:
     """Describes changes without a line diff: each by name, or very many by folder. The first `named` have a line in any case."""
     if len(changes) <= MOST_NAMED:
         return "".join(map(_named, changes))
-    others = [(change.place.path, change.verb) for change in changes[named:]]
-    return "".join(map(_named, changes[:named])) + _by_folder(others)
+    return "".join(map(_named, changes[:named])) + _by_folder(count_by_folder(changes[named:]), len(changes) - named)
 
 
-def _by_folder(changes: Sequence[tuple[str, str]]) -> str:
-    lines = [f"  {visible_line(UntrustedText(count.line()))}\n" for count in folder_counts(changes)]
-    return f"and {len(changes):,} more, by folder:\n{''.join(lines)}"
+def _by_folder(counts: Sequence[FolderCount], number: int) -> str:
+    lines = [f"  {visible_line(UntrustedText(count.line()))}\n" for count in counts]
+    return f"and {number:,} more, by folder:\n{''.join(lines)}"
 
 
 def _names_below(change: PathChange) -> str:
@@ -76,7 +69,8 @@ def _names_below(change: PathChange) -> str:
     if len(change.below) <= MOST_NAMED:
         return "".join(f"  {_shown(place)}\n" for place in change.below)
     named = "".join(f"  {_shown(place)}\n" for place in change.below if is_named_always(place))
-    return named + _by_folder([(place.path, "deleted") for place in change.below if not is_named_always(place)])
+    others = [(place.path, "deleted") for place in change.below if not is_named_always(place)]
+    return named + _by_folder(folder_counts(others), len(others))
 
 
 def content(jail: Jail, place: WorkspacePath, state: State | None) -> bytes | None:

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from anycowork.domain.tools import PathIntent
-from anycowork.sandbox.delta import DROPPED_ATTRIBUTES, FILE, LINK
+from anycowork.sandbox.delta import FILE, LINK
+from anycowork.sandbox.delta_scan import DROPPED_ATTRIBUTES
 from anycowork.workspace.remove_folder import remove_folder
 from anycowork.workspace.syscalls import rename_without_replacing
 

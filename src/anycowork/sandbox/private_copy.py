@@ -15,8 +15,10 @@ from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.values import value
-from anycowork.sandbox.delta import FOLDER, MOST_PATHS, Delta, Scanner, UnusableDelta, look, names_in
+from anycowork.sandbox.delta import FOLDER, Delta, UnusableDelta
+from anycowork.sandbox.delta_scan import MOST_PATHS, Scanner
 from anycowork.sandbox.entries import copy_bytes
+from anycowork.sandbox.entry_marks import look, names_in
 from anycowork.sandbox.stage import Stage, next_tick, remove_tree
 from anycowork.workspace.paths import DEEPEST, WorkspacePath, shown
 

@@ -9,6 +9,7 @@ from anycowork.domain.snapshots import ReplacedFile
 
 LARGEST_REMEMBERED = 1 << 16  # bytes of one file
 MOST_REMEMBERED = 64 << 20  # bytes of all; what does not fit is read again
+_EMPTY = sha256()
 _CLOCK_STEP = (
     50_000_000  # ns, more than the step of a file system's clock: a younger file may change without a new time
 )
@@ -39,4 +40,8 @@ def read_small(fd: int, size: int) -> tuple[str, bytes] | None:
     if size >= LARGEST_REMEMBERED:
         return None
     content = os.pread(fd, size + 1, 0)
-    return (sha256(content).hexdigest(), content) if len(content) == size else None
+    if len(content) != size:
+        return None
+    digest = _EMPTY.copy()  # cheaper than a new one
+    digest.update(content)
+    return digest.hexdigest(), content

@@ -14,8 +14,9 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tools import HeldChanges, Intent, PathIntent
 from anycowork.domain.values import replace
 from anycowork.sandbox.commit import CommitOutcome, NothingCommitted, apply, lies_elsewhere, seal
-from anycowork.sandbox.delta import FILE, FOLDER, Delta, PathChange, UnusableDelta, scan
+from anycowork.sandbox.delta import FILE, FOLDER, Delta, PathChange, UnusableDelta
 from anycowork.sandbox.delta_check import CommitBlocker, CommitBlockerKind, find_blocker
+from anycowork.sandbox.delta_scan import scan
 from anycowork.sandbox.hidden_path_index import HiddenPathIndex
 from anycowork.sandbox.key_file_index import KeyFileIndex
 from anycowork.sandbox.manifest import manifest

@@ -23,6 +23,7 @@ from anycowork.sandbox.git_identity import git_identity
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.workspace_copies import LocalWorkspaceCopier
 from anycowork.sandbox.workspaces import home_folder
+from anycowork.server.commit_intents import CommitIntentFiles
 from anycowork.server.machine import find_bubblewrap
 from anycowork.server.shared_components import SharedComponents
 from anycowork.tools.person_shell import LocalPersonShell
@@ -68,6 +69,7 @@ def build_file_services(shared: SharedComponents) -> FileServices:
         repositories=repositories,
         writer=writer,
         clock=clock,
+        intents=CommitIntentFiles(shared.settings.data_dir),
     )
     worktrees = WorktreeService(
         store=store,

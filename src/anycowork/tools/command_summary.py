@@ -1,19 +1,20 @@
 """Describes how a command ended and what happened to its changes: text for the model and facts for machines. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field, replace
+from itertools import islice
 from types import MappingProxyType
 from typing import assert_never
 
 from pydantic import JsonValue
 
 from anycowork.domain.errors import CommandFailed, ToolTimedOut
-from anycowork.domain.path_summary import folder_counts
 from anycowork.domain.tools import CallError, Status, ToolResult
 from anycowork.domain.values import value
 from anycowork.sandbox.delta import Delta, PathChange
-from anycowork.sandbox.delta_diff import DeltaDiff, is_named_always
+from anycowork.sandbox.delta_diff import DeltaDiff
+from anycowork.sandbox.named_changes import count_by_folder, named_always
 from anycowork.sandbox.proxy import NetworkReport
 from anycowork.sandbox.stage import Layer
 from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
@@ -165,7 +166,7 @@ def committed(
 ) -> CommandSummary:
     """`spoilt` maps files that no longer parse to the reason."""
     many = len(delta.changes) > _MOST_FACTS
-    named = _first_named(delta.changes) if many else delta.changes
+    named = _first_named(delta) if many else delta.changes
     files: list[JsonValue] = [{"path": change.place.path, "change": change.verb} for change in named]
     facts: dict[str, JsonValue] = {
         "files": files,
@@ -177,7 +178,7 @@ def committed(
     if len(delta.changes) > _MAX_SHOWN:
         lines.append(f"… and {len(delta.changes) - _MAX_SHOWN} more")
     if many:
-        counts = folder_counts([(change.place.path, change.verb) for change in delta.changes])
+        counts = count_by_folder(delta.changes)
         facts["folders"] = [count.to_json() for count in counts]
         lines.append(f"All {len(delta.changes):,} by folder:")
         lines += [shown(count.line()) for count in counts]
@@ -201,16 +202,11 @@ def committed(
     return CommandSummary("\n".join([*lines, sentence]), drawn.text if drawn else None, facts, error)
 
 
-def _first_named(changes: Sequence[PathChange]) -> list[PathChange]:
+def _first_named(delta: Delta) -> list[PathChange]:
     """Returns the first few of very many changes, and every control file and everything that looks like a secret, these first."""
-    named: list[PathChange] = []
-    others: list[PathChange] = []
-    for change in changes:
-        if is_named_always(change.place):
-            named.append(change)
-        elif len(others) < _FIRST_OF_MANY:
-            others.append(change)
-    return [*named, *others]
+    named = named_always(delta)
+    always = {id(change) for change in named}
+    return [*named, *islice((change for change in delta.changes if id(change) not in always), _FIRST_OF_MANY)]
 
 
 def _named(paths: list[str]) -> str:

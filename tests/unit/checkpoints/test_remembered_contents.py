@@ -13,7 +13,8 @@ from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.domain.snapshots import PathImage, Restore, Undo, absent
 from anycowork.sandbox import replaced_files
 from anycowork.sandbox.commit import CommitOutcome, apply
-from anycowork.sandbox.delta import Delta, scan
+from anycowork.sandbox.delta import Delta
+from anycowork.sandbox.delta_scan import scan
 from anycowork.sandbox.manifest import manifest
 from anycowork.workspace.folder import Folder
 from support.checkpoints import CHAT, recorded

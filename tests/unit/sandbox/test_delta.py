@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anycowork.sandbox.commit import apply, seal
-from anycowork.sandbox.delta import UnusableDelta, scan
+from anycowork.sandbox.delta import UnusableDelta
 from anycowork.sandbox.delta_check import CommitBlockerKind, find_blocker
+from anycowork.sandbox.delta_scan import scan
 from anycowork.sandbox.manifest import manifest
 from anycowork.sandbox.path_class import PathClass, class_of
 from anycowork.workspace.jail import Jail
@@ -111,7 +112,7 @@ def test_a_name_taken_at_the_last_moment_is_not_overwritten(stage: Path, root: P
 
 
 def test_too_many_changes_are_refused(stage: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anycowork.sandbox.delta.MOST_PATHS", 10)
+    monkeypatch.setattr("anycowork.sandbox.delta_scan.MOST_PATHS", 10)
     for number in range(11):
         put(stage / "upper", str(number))
     with pytest.raises(UnusableDelta, match="more than 10 paths"):

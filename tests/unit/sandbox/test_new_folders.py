@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from anycowork.domain.tools import PathIntent
 from anycowork.sandbox import commit
 from anycowork.sandbox.commit import apply
-from anycowork.sandbox.delta import FOLDER, scan
+from anycowork.sandbox.delta import FOLDER
+from anycowork.sandbox.delta_scan import scan
 from anycowork.sandbox.manifest import manifest, new_folders
 from anycowork.workspace.jail import Jail
 from support.tool_workspace import tree

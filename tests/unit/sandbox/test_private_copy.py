@@ -14,7 +14,8 @@ from anycowork.domain.tools import ToolResult
 from anycowork.sandbox import volatile_layers
 from anycowork.sandbox.bubblewrap import Descriptors, SandboxView, bubblewrap_arguments
 from anycowork.sandbox.commit import apply
-from anycowork.sandbox.delta import Delta, scan
+from anycowork.sandbox.delta import Delta
+from anycowork.sandbox.delta_scan import scan
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.manifest import manifest
 from anycowork.sandbox.private_copy import CannotCopy, CopyManifest, as_layer, copy_workspace, scan_copy

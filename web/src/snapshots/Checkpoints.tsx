@@ -19,6 +19,9 @@ import { RestoreProgress } from "./RestoreProgress";
 
 const MANY = 4; // changes of a turn that stand in one line
 
+/** The only path, with what lies below it, that a restore concerns; without it, all of them. */
+type Narrowed = { paths?: [string] };
+
 interface Props {
   chatId: string;
   messages: readonly Message[];
@@ -31,16 +34,16 @@ interface Props {
 
 export default function Checkpoints({ chatId, messages, open, idle, moment, restoring, onClose }: Props) {
   const { snapshots, isPending, hasNextPage, fetchNextPage, isFetchingNextPage } = useSnapshots(chatId, open, moment);
-  const [tried, setTried] = useState<{ id: string; would: Restored } | null>(null);
-  const tryOut = (id: string) =>
-    attempt(restore(chatId, id, { dry_run: true }).then((would) => setTried({ id, would })));
+  const [tried, setTried] = useState<{ id: string; would: Restored; within: Narrowed } | null>(null);
+  const tryOut = (id: string, within: Narrowed = {}) =>
+    attempt(restore(chatId, id, { dry_run: true, ...within }).then((would) => setTried({ id, would, within })));
   const [busy, setBusy] = useState(false);
   const goBack = async (overwrite: string[]) => {
-    const id = tried!.id;
+    const { id, within } = tried!;
     setTried(null);
     setBusy(true);
     await attempt(
-      restore(chatId, id, { overwrite }).then(({ undo_snapshot: undo, left }) =>
+      restore(chatId, id, { overwrite, ...within }).then(({ undo_snapshot: undo, left }) =>
         say(
           left > 0 ? t.restoreStopped(left) : t.theFilesAreAsThey,
           "info",
@@ -73,7 +76,10 @@ export default function Checkpoints({ chatId, messages, open, idle, moment, rest
         <RestoreProgress chatId={chatId} restoring={restoring} />
       ) : tried ? (
         <RestorePreview
+          key={tried.within.paths?.[0] ?? ""}
           would={tried.would}
+          within={tried.within.paths?.[0] ?? ""}
+          onNarrow={(path) => void tryOut(tried.id, path ? { paths: [path] } : {})}
           onConfirm={(overwrite) => void goBack(overwrite)}
           onCancel={() => setTried(null)}
         />

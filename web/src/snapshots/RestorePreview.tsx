@@ -3,25 +3,41 @@ import { useState } from "react";
 import { DiffView } from "../content/DiffView";
 import { t } from "../texts/checkpoints";
 import { Button } from "../ui/Button";
+import { Form, TextField } from "../ui/Form";
 import type { Restored } from "./acts";
 import { ConflictList } from "./ConflictList";
 
 /** What going back would do, before it is done. What someone else changed meanwhile is lost only if a person says so, file by file. */
 export function RestorePreview({
   would,
+  within,
+  onNarrow,
   onConfirm,
   onCancel,
 }: {
   would: Restored;
+  /** The only folder or file that is shown and would change; "" for all. */
+  within: string;
+  onNarrow: (path: string) => void;
   onConfirm: (overwrite: string[]) => void;
   onCancel: () => void;
 }) {
+  const [wanted, setWanted] = useState(within);
   const [overwrite, setOverwrite] = useState<ReadonlySet<string>>(new Set());
-  const nothing = would.restored.length + would.deleted.length === 0;
+  const count = would.counts.restored + would.counts.deleted;
+  const nothing = count === 0;
   const ready = would.conflicts.every((path) => overwrite.has(path));
   return (
     <div>
-      <p className="mb-2 text-sm text-ink-2">{nothing ? t.theFilesAreAlreadyAs : t.theseFilesWouldChangeIt}</p>
+      <p className="mb-2 text-sm text-ink-2">{nothing ? t.theFilesAreAlreadyAs : t.filesWillChange(count)}</p>
+      <Form className="mb-3 flex flex-wrap items-end gap-2" onSubmit={() => onNarrow(wanted.trim())}>
+        <div className="min-w-0 flex-1 basis-60">
+          <TextField label={t.onlyIn} hint={t.emptyForAll} value={wanted} onChange={setWanted} />
+        </div>
+        <Button type="submit" disabled={wanted.trim() === within}>
+          {t.showOnlyThis}
+        </Button>
+      </Form>
       {would.conflicts.length > 0 && (
         <fieldset className="mb-3 rounded-xl bg-warn-soft px-4 py-3 text-sm">
           <legend className="sr-only">{t.changedBySomeoneElse}</legend>

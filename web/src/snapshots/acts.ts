@@ -31,7 +31,7 @@ export async function differenceOf(chatId: string, snapshotId: string): Promise<
 export async function restore(
   chatId: string,
   snapshotId: string,
-  wish: { dry_run?: boolean; overwrite?: string[] },
+  wish: { dry_run?: boolean; overwrite?: string[]; paths?: string[] },
 ): Promise<Restored> {
   const params = { path: { chat_id: chatId, snapshot_id: snapshotId } };
   return given(api.POST("/context/{chat_id}/snapshots/{snapshot_id}/restore", { params, body: wish as never }));

@@ -46,6 +46,26 @@ it("puts the changes of one turn together, and what is not known by itself", () 
   ]);
 });
 
+const ALL = { within: "", onNarrow: () => {}, onCancel: () => {} };
+
+it("narrows a restore to one folder before it is confirmed", async () => {
+  const onNarrow = vi.fn();
+  const would = {
+    restored: ["a/b"],
+    deleted: [],
+    conflicts: [],
+    unkept: [],
+    diff: null,
+    counts: { restored: 20000, deleted: 0 },
+  };
+  show(<RestorePreview {...ALL} would={would as never} onNarrow={onNarrow} onConfirm={() => {}} />);
+  expect(screen.getByText("20,000 files will change. You can undo it.")).toBeTruthy();
+  expect(screen.getByRole("button", { name: "Show" })).toHaveProperty("disabled", true);
+  await userEvent.type(screen.getByLabelText(/Only this folder or file/), " src/000 ");
+  await userEvent.click(screen.getByRole("button", { name: "Show" }));
+  expect(onNarrow).toHaveBeenCalledWith("src/000");
+});
+
 it("overwrites what someone else changed only when a person says so", async () => {
   const onConfirm = vi.fn();
   const would = {
@@ -61,7 +81,7 @@ it("overwrites what someone else changed only when a person says so", async () =
     unkept: [],
     counts: { restored: 1, deleted: 0, kept: 0, unkept: 0 },
   } as Restored;
-  const { container } = show(<RestorePreview would={would} onConfirm={onConfirm} onCancel={() => {}} />);
+  const { container } = show(<RestorePreview {...ALL} would={would} onConfirm={onConfirm} />);
   await expectAccessible(container);
   expect(screen.getByRole("button", { name: "Go back" })).toHaveProperty("disabled", true);
   await userEvent.click(screen.getByRole("checkbox"));
@@ -85,7 +105,7 @@ it("lists thousands of conflicts without drawing them all, and overwrites all wi
     files: [],
     counts: { restored: 1000, deleted: 0, kept: 0, unkept: 2 },
   } as Restored;
-  const { container } = show(<RestorePreview would={would} onConfirm={onConfirm} onCancel={() => {}} />);
+  const { container } = show(<RestorePreview {...ALL} would={would} onConfirm={onConfirm} />);
   expect(container.querySelectorAll("label").length).toBeLessThan(100);
   expect(screen.getByText(/2 files in folders that git ignores will stay/)).toBeTruthy();
   await userEvent.click(screen.getByRole("checkbox", { name: "Overwrite all 1,000" }));

@@ -20,7 +20,11 @@ export const en = {
   whatChanged: "What changed",
   linesNotCounted: (files: number) => `${files.toLocaleString("en")} files, lines not counted`,
   theFilesAreAlreadyAs: "The files are already in that state.",
-  theseFilesWouldChangeIt: "These files will change. You can undo it.",
+  filesWillChange: (count: number) =>
+    `${count === 1 ? "1 file" : `${count.toLocaleString("en")} files`} will change. You can undo it.`,
+  onlyIn: "Only this folder or file",
+  emptyForAll: "Empty for all.",
+  showOnlyThis: "Show",
   changedBySomeoneElse: "Changed by someone else",
   changedBySomeoneElseMeanwhile: "Changed by someone else meanwhile",
   overwrite: "Overwrite",

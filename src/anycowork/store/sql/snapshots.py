@@ -1,6 +1,7 @@
 """The snapshots tables: the paths that a change touched, their state, and the contents that are still needed."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from anycowork.domain.snapshots import Kind, PathImage, RecordedChange, Snapshot, SnapshotMoment
@@ -17,7 +18,10 @@ _ROWS = RowMapper(
 _ADD = _ROWS.insert("snapshots")
 # A commit has thousands of paths: their rows are written and read without a mapper.
 _PATH = "path, kind, hash, mode, size, mtime, additions, deletions, kept"
-_ADD_PATH = f"INSERT INTO snapshot_paths (snapshot_id, {_PATH}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_VALUES = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ADD_PATH = f"INSERT INTO snapshot_paths (snapshot_id, {_PATH}) VALUES {_VALUES}"
+_AT_ONCE = 50  # rows of one statement: a quarter less CPU for each than one by one, and more rows save no more
+_ADD_PATHS = f"{_ADD_PATH}{f', {_VALUES}' * (_AT_ONCE - 1)}"
 # A restore needs the state before, and the state it meant to bring back; the state after is only compared.
 _RECORD_BYTES = 128  # bytes that a path takes in the tables, as measured
 _NEEDED = "moment IN ('before', 'meant')"
@@ -25,7 +29,12 @@ _NEEDED = "moment IN ('before', 'meant')"
 
 def add(connection: SqlConnection, snapshot: Snapshot) -> None:
     connection.execute(_ADD, _ROWS.row(snapshot))
-    connection.executemany(_ADD_PATH, (_row(snapshot.id, image) for image in snapshot.images))
+    images = snapshot.images
+    alone = len(images) % _AT_ONCE
+    connection.executemany(_ADD_PATH, [_row(snapshot.id, image) for image in images[:alone]])
+    for at in range(alone, len(images), _AT_ONCE):
+        rows = [_row(snapshot.id, image) for image in images[at : at + _AT_ONCE]]
+        connection.execute(_ADD_PATHS, tuple(chain.from_iterable(rows)))
 
 
 def find(connection: SqlConnection, chat_id: str, snapshot_id: str) -> Snapshot | None:
@@ -194,7 +203,7 @@ def _row(snapshot_id: str, image: PathImage) -> tuple[object, ...]:
     return (
         snapshot_id,
         path,
-        image.kind.value,
+        image.kind._value_,  # `value` is a slow descriptor, and there are thousands of rows
         image.hash,
         image.mode,
         image.size,

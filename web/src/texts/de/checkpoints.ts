@@ -21,7 +21,11 @@ export const checkpoints: Texts = {
   whatChanged: "Was geändert wurde",
   linesNotCounted: (files: number) => `${files.toLocaleString("de")} Dateien, Zeilen nicht gezählt`,
   theFilesAreAlreadyAs: "Die Dateien sind schon in diesem Zustand.",
-  theseFilesWouldChangeIt: "Diese Dateien werden geändert. Sie können es rückgängig machen.",
+  filesWillChange: (count: number) =>
+    `${count === 1 ? "1 Datei wird" : `${count.toLocaleString("de")} Dateien werden`} geändert. Sie können es rückgängig machen.`,
+  onlyIn: "Nur dieser Ordner oder diese Datei",
+  emptyForAll: "Leer für alle.",
+  showOnlyThis: "Anzeigen",
   changedBySomeoneElse: "Von jemand anderem geändert",
   changedBySomeoneElseMeanwhile: "Inzwischen von jemand anderem geändert",
   overwrite: "Überschreiben",

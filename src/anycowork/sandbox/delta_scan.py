@@ -1,0 +1,342 @@
+"""Finds what a command changed: compares the overlay's upper layer with the workspace beneath it. Reads only, follows no link.
+
+The result is relative to the current workspace, so that opaque folders, whiteouts and replaced folders are the same thing: a path with a
+state before and another one after.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from anycowork.domain.values import replace
+from anycowork.sandbox.delta import FILE, FOLDER, LINK, Delta, PathChange, State, UnusableDelta
+from anycowork.sandbox.entry_marks import (
+    TO_FOLDER,
+    TO_READ,
+    entries_below,
+    hash_of,
+    listing_mark,
+    look,
+    mark_of,
+    names_in,
+)
+from anycowork.sandbox.replaced_files import read_small
+from anycowork.workspace.paths import DEEPEST, LONGEST_PATH, WorkspacePath, shown
+
+MOST_PATHS = 100_000
+MOST_BYTES = 16 << 30  # apparent size: a sparse file is read like any other
+DROPPED_ATTRIBUTES = (
+    "user.overlay.",
+    "trusted.overlay.",
+    "security.capability",
+)  # of staged files, before they are committed
+_OPAQUE = ("user.overlay.opaque", "trusted.overlay.opaque")
+
+
+def scan(upper: str, root: str) -> Delta:
+    """Raises: UnusableDelta if it holds too much, or names that cannot be recorded."""
+    return Scanner().scanned(upper, root)
+
+
+class Scanner:
+    """Reads an overlay's upper layer. Other kinds of layers override how removed and untouched paths are found."""
+
+    def __init__(self) -> None:
+        self.delta = Delta()
+        self._seen = 0
+        self._bytes = 0
+
+    def scanned(self, upper: str, root: str) -> Delta:
+        """Raises: UnusableDelta."""
+        try:
+            with _opened(upper) as above, _opened(root) as below:
+                self.folder(above, below, WorkspacePath(()), opaque=False)
+        except OSError as error:
+            raise UnusableDelta(
+                f"What the command changed could not be read ({error.strerror}: '{shown(str(error.filename))}'); none of it was kept."
+            ) from None
+        return self.delta
+
+    def folder(self, above: int, below: int | None, place: WorkspacePath, *, opaque: bool) -> None:
+        if len(place.parts) > DEEPEST:
+            raise UnusableDelta(f"The command made folders more than {DEEPEST} deep; none of its changes was kept.")
+        names = names_in(above)
+        if below is not None:
+            for name in self.vanished(place, names, below, opaque=opaque):
+                self._removed(name, below, place.child(name))
+        parts = place.parts
+        for name in names:
+            self.entry(name, above, below, WorkspacePath((*parts, name)), opaque=opaque)
+
+    def vanished(self, place: WorkspacePath, names: list[str], below: int, *, opaque: bool) -> list[str]:
+        """Returns entries of the workspace's folder that the layer no longer shows, besides those with a whiteout."""
+        return sorted(set(names_in(below)) - set(names)) if opaque else []
+
+    def entry(self, name: str, above: int, below: int | None, place: WorkspacePath, *, opaque: bool) -> None:
+        path = place.path
+        self._count(path)
+        if below is not None and self._file_on_both_sides(name, above, below, place, path):
+            return
+        found = os.stat(name, dir_fd=above, follow_symlinks=False)
+        lower = None if below is None else look(name, below)
+        if _is_whiteout(found):
+            if lower is not None and below is not None:
+                self._removed(name, below, place)
+        elif stat.S_ISDIR(found.st_mode):
+            self.folder_entry(name, above, below, place, found, lower, opaque=opaque)
+        elif stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
+            self._file_entry(name, above, below, place, found, lower)
+        else:
+            self.delta.skipped.append(place)
+
+    def _file_on_both_sides(self, name: str, above: int, below: int, place: WorkspacePath, path: str) -> bool:
+        """Compares two regular files, each opened once: what a command changes by the thousand. Returns False for everything else."""
+        try:
+            beneath = os.stat(name, dir_fd=below, follow_symlinks=False)
+            if not stat.S_ISREG(beneath.st_mode):
+                return False  # opening a pipe or a device of the workspace would have effects
+            staged = os.open(name, TO_READ, dir_fd=above)
+        except OSError:
+            return False
+        try:
+            lower = os.open(name, TO_READ, dir_fd=below)
+        except OSError:
+            os.close(staged)
+            return False
+        try:
+            return self._compared(os.fstat(staged), beneath, staged, lower, place, path)
+        finally:
+            os.close(staged)
+            os.close(lower)
+
+    def _compared(
+        self, found: os.stat_result, beneath: os.stat_result, staged: int, lower: int, place: WorkspacePath, path: str
+    ) -> bool:
+        if not stat.S_ISREG(found.st_mode):
+            return False
+        size, old_size, mode, old_mode = found.st_size, beneath.st_size, found.st_mode & 0o777, beneath.st_mode & 0o777
+        self._add_bytes(size if old_size == size else size + old_size)
+        plain = _drop_attributes(staged) and mode == found.st_mode & 0o7777
+        new_mark = hash_of(staged, size)
+        mark, content = read_small(lower, old_size) or (hash_of(lower, old_size), None)
+        if mark == new_mark and old_mode == mode:
+            return True  # copied up without being changed
+        self.delta.replaced.add(path, beneath, mark, content)
+        changed, links = beneath.st_ctime_ns, beneath.st_nlink
+        before = State(FILE, old_mode, old_size, mark, beneath.st_ino, changed, links)
+        after = State(FILE, mode, size, new_mark, 0, 0, found.st_nlink, plain)
+        self._replaced(place, PathChange(place, before, after, (), changed))
+        return True
+
+    def folder_entry(
+        self,
+        name: str,
+        above: int,
+        below: int | None,
+        place: WorkspacePath,
+        found: os.stat_result,
+        lower: os.stat_result | None,
+        *,
+        opaque: bool,
+    ) -> None:
+        with _opened(name, above, ours=True) as inner:
+            if lower is None or below is None or not stat.S_ISDIR(lower.st_mode):
+                plain = not _has_dropped_attributes(inner)
+                self._changed(name, below, place, lower, State(FOLDER, _mode(found), plain=plain))
+                self.folder(inner, None, place, opaque=False)
+                return
+            if _mode(lower) != _mode(found):
+                before = State(FOLDER, _mode(lower), inode=lower.st_ino, ctime=lower.st_ctime_ns)
+                change = PathChange(place, before, State(FOLDER, _mode(found)), newest=lower.st_ctime_ns)
+                self.delta.changes.append(change)
+            with _opened(name, below) as under:
+                self.folder(inner, under, place, opaque=opaque or _is_opaque(inner))
+
+    def _file_entry(
+        self,
+        name: str,
+        above: int,
+        below: int | None,
+        place: WorkspacePath,
+        found: os.stat_result,
+        lower: os.stat_result | None,
+    ) -> None:
+        self._add_size(found)
+        after = _staged_state(name, above, found)
+        if lower is None or below is None or stat.S_IFMT(lower.st_mode) != stat.S_IFMT(found.st_mode):
+            self._changed(name, below, place, lower, after)
+            return
+        if lower.st_size != found.st_size:
+            self._add_size(lower)
+        mark, content = _lower_content(name, below, lower)
+        if mark == after.mark and (after.kind == LINK or _mode(lower) == after.mode):
+            return  # copied up without being changed
+        self.delta.replaced.add(place.path, lower, mark, content)
+        self._replaced(place, PathChange(place, _lower_state(lower, mark), after, newest=lower.st_ctime_ns))
+
+    def _changed(
+        self, name: str, below: int | None, place: WorkspacePath, lower: os.stat_result | None, after: State
+    ) -> None:
+        if lower is None or below is None:
+            # Something created or removed beside it meanwhile may have been at this same path.
+            newest = 0 if below is None else os.fstat(below).st_mtime_ns
+            self.delta.changes.append(PathChange(place, None, after, newest=newest))
+            return
+        self._replaced(place, replace(self._removal(name, below, place, lower), after=after))
+
+    def _replaced(self, place: WorkspacePath, change: PathChange) -> None:
+        if change.before is not None and change.before.kind == FILE and change.before.links > 1:
+            self.delta.split.append(place)
+        self.delta.changes.append(change)
+
+    def _removed(self, name: str, below: int, place: WorkspacePath) -> None:
+        self._count(place.path)
+        lower = os.stat(name, dir_fd=below, follow_symlinks=False)
+        self.delta.changes.append(self._removal(name, below, place, lower))
+
+    def _removal(self, name: str, below: int, place: WorkspacePath, lower: os.stat_result) -> PathChange:
+        if not stat.S_ISDIR(lower.st_mode):
+            self._add_size(lower)
+            readable = stat.S_ISREG(lower.st_mode) or stat.S_ISLNK(lower.st_mode)
+            mark, content = _lower_content(name, below, lower) if readable else ("", None)
+            self.delta.replaced.add(place.path, lower, mark, content)
+            return PathChange(place, _lower_state(lower, mark), None, newest=lower.st_ctime_ns)
+        listing = []
+        for inner, found in entries_below(name, below, place):
+            self._count(inner.path)
+            listing.append((inner, found))
+        mark = listing_mark(listing, depth=len(place.parts))
+        newest = max([lower.st_ctime_ns, *(found.st_ctime_ns for _, found in listing)])
+        return PathChange(place, _lower_state(lower, mark), None, tuple(inner for inner, _ in listing), newest)
+
+    def _add_size(self, found: os.stat_result) -> None:
+        """Counts its size before it is read."""
+        self._add_bytes(found.st_size if stat.S_ISREG(found.st_mode) else 0)
+
+    def _add_bytes(self, size: int) -> None:
+        self._bytes += size
+        if self._bytes > MOST_BYTES:
+            raise UnusableDelta(
+                f"What the command changed has more than {MOST_BYTES:,} bytes, too many to be looked at; none of its changes was kept. "
+                "Let it do less at a time."
+            )
+
+    def _count(self, path: str) -> None:
+        self._seen += 1
+        if self._seen > MOST_PATHS:
+            raise UnusableDelta(
+                f"The command changed more than {MOST_PATHS:,} paths; none of its changes was kept. Let it do less at a time."
+            )
+        try:
+            size = len(path) if path.isascii() else len(path.encode())
+        except UnicodeEncodeError:
+            raise UnusableDelta(
+                f"The command made the name '{shown(path)}', which is not valid UTF-8 and cannot be recorded; "
+                "none of its changes was kept."
+            ) from None
+        if size > LONGEST_PATH:
+            raise UnusableDelta(
+                f"The command made a path of more than {LONGEST_PATH} bytes ('{shown(path, 60)}'); "
+                "none of its changes was kept."
+            )
+
+
+# --- reading, always from an open folder, never through a link
+
+
+@contextmanager
+def _opened(name: str, folder: int | None = None, *, ours: bool = False) -> Iterator[int]:
+    try:
+        fd = os.open(name, TO_FOLDER, dir_fd=folder)
+    except PermissionError:
+        # A command may remove its owner's access to a folder; we may reopen those of the upper layer.
+        if not ours:
+            raise
+        os.chmod(name, 0o700, dir_fd=folder)
+        fd = os.open(name, TO_FOLDER, dir_fd=folder)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _staged_state(name: str, folder: int, found: os.stat_result) -> State:
+    """Reads a file or link of the upper layer. Makes a file readable that the command closed; the state keeps its intended mode.
+
+    Removes the overlay's own attributes from it: nothing mounts the layer again.
+    """
+    if stat.S_ISLNK(found.st_mode):
+        return State(LINK, _mode(found), found.st_size, mark_of(name, folder, found), links=found.st_nlink, plain=True)
+    closed = not found.st_mode & stat.S_IRUSR and os.geteuid() != 0
+    if closed:
+        os.chmod(name, stat.S_IMODE(found.st_mode) | stat.S_IRUSR, dir_fd=folder)
+    fd = os.open(name, TO_READ, dir_fd=folder)
+    try:
+        mode, mark = _mode(found), hash_of(fd, found.st_size)
+        plain = not closed and mode == stat.S_IMODE(found.st_mode) and _drop_attributes(fd)
+    finally:
+        os.close(fd)
+    return State(FILE, mode, found.st_size, mark, links=found.st_nlink, plain=plain)
+
+
+def _lower_content(name: str, folder: int, found: os.stat_result) -> tuple[str, bytes | None]:
+    """Returns what identifies the content of a file or link of the workspace, and the content itself if the file is small."""
+    if not stat.S_ISREG(found.st_mode):
+        return mark_of(name, folder, found), None
+    fd = os.open(name, TO_READ, dir_fd=folder)
+    try:
+        return read_small(fd, found.st_size) or (hash_of(fd, found.st_size), None)
+    finally:
+        os.close(fd)
+
+
+def _lower_state(found: os.stat_result, mark: str) -> State:
+    return State(
+        _kind(found.st_mode),
+        _mode(found),
+        found.st_size,
+        mark,
+        inode=found.st_ino,
+        ctime=found.st_ctime_ns,
+        links=found.st_nlink,
+    )
+
+
+def _has_dropped_attributes(fd: int) -> bool:
+    return any(name.startswith(DROPPED_ATTRIBUTES) for name in os.listxattr(fd))
+
+
+def _drop_attributes(fd: int) -> bool:
+    """Removes what a commit would remove, while the file is open anyway. Returns whether nothing of it is left."""
+    try:
+        for name in os.listxattr(fd):
+            if name.startswith(DROPPED_ATTRIBUTES):
+                os.removexattr(fd, name)
+    except OSError:
+        return False
+    return True
+
+
+def _is_whiteout(found: os.stat_result) -> bool:
+    return stat.S_ISCHR(found.st_mode) and found.st_rdev == 0
+
+
+def _is_opaque(folder: int) -> bool:
+    for name in _OPAQUE:
+        try:
+            if os.getxattr(folder, name) == b"y":
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _kind(mode: int) -> str:
+    return FOLDER if stat.S_ISDIR(mode) else LINK if stat.S_ISLNK(mode) else FILE
+
+
+def _mode(found: os.stat_result) -> int:
+    """Drops the bits that would let a program run as its owner; on folders only the group's bit means something else."""
+    kept = 0o3777 if stat.S_ISDIR(found.st_mode) else 0o777
+    return stat.S_IMODE(found.st_mode) & kept
