@@ -4,13 +4,15 @@
 """
 
 import asyncio
+import json
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any  # answers are JSON
 from urllib.request import Request, urlopen
 
 from anycowork.domain.model import Chunk, ModelRequest, ReplyFinished, TextChunk, UsageChunk
@@ -23,6 +25,7 @@ QUESTION = "CPU and memory of a start, sidebar, open, scroll, search, audit and 
 RECORDS, SMALLEST, MESSAGES_OF_A_CHAT = 1_000_000, 1_000, 100
 TIMEOUT = 600.0
 REQUESTS, TURNS = 20, 12
+SENTENCES_OF_A_FULL_CONTEXT = 12  # in each of 100 messages: then they fill the context of the model as a long chat does
 _VERIFY = """import resource, runpy, sys
 sys.argv = ["anycowork", "audit", "verify", *sys.argv[2:], "--data-dir", sys.argv[1]]
 try:
@@ -48,6 +51,7 @@ def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
             (chat_id,) = asyncio.run(fill_data_folder(folder, chats=1, messages=count))
             found[f"chat_{count}"] = partial(_chat, folder, chat_id)
             found[f"turn_{count}"] = partial(_turn, ground, count)
+        found["turn_100_full"] = partial(_turn, ground, 100, SENTENCES_OF_A_FULL_CONTEXT)
         yield found
 
 
@@ -64,20 +68,20 @@ def _records(folder: Path) -> dict[str, float]:
         found["start_cpu_s"] = cpu_seconds_of(process.pid)
         time.sleep(IDLE_SECONDS)
         found["idle_mb"] = pss_megabytes_of(process.pid)
-        ask = _Asker(folder, url, process.pid)
+        ask = Asker(folder, url, (process.pid,))
         found["sidebar_cpu_ms"] = ask.cpu_ms("/context?limit=50")
         found["search_cpu_ms"] = ask.cpu_ms("/search?q=station+report&limit=20")
         found["peak_mb"] = ask.peak_mb()
-    found |= {f"verify_first_{unit}": value for unit, value in _verify(folder).items()}
-    found |= {f"verify_again_{unit}": value for unit, value in _verify(folder).items()}
-    return found | {f"verify_full_{unit}": value for unit, value in _verify(folder, "--full").items()}
+    found |= {f"verify_first_{unit}": value for unit, value in verify_audit(folder).items()}
+    found |= {f"verify_again_{unit}": value for unit, value in verify_audit(folder).items()}
+    return found | {f"verify_full_{unit}": value for unit, value in verify_audit(folder, "--full").items()}
 
 
 def _chat(folder: Path, chat_id: str) -> dict[str, float]:
     """A server with one chat: its newest page, pages far back, and its exports."""
     found: dict[str, float] = {}
     with served(folder) as (process, url):
-        ask = _Asker(folder, url, process.pid)
+        ask = Asker(folder, url, (process.pid,))
         path = f"/context/{chat_id}"
         found["open_cpu_ms"] = ask.cpu_ms(f"{path}/messages?limit=50")
         found["scroll_cpu_ms"] = ask.cpu_ms(f"{path}/messages?limit=50&before=60")
@@ -88,40 +92,57 @@ def _chat(folder: Path, chat_id: str) -> dict[str, float]:
     return found
 
 
-class _Asker:
-    """Sends requests to a server, and tells what they cost it."""
+class Asker:
+    """Sends requests to a server, and tells what they cost it and the processes that work for it; `pids` begins with the server's."""
 
-    def __init__(self, folder: Path, url: str, pid: int) -> None:
+    def __init__(self, folder: Path, url: str, pids: Sequence[int]) -> None:
         self._headers = {"Authorization": f"Bearer {(folder / 'data' / 'token').read_text().strip()}"}
-        self._url, self._pid = url, pid
+        self._url, self._pids = url, pids
+
+    def json(self, path: str) -> Any:
+        with urlopen(Request(self._url + path, headers=self._headers), timeout=TIMEOUT) as answer:
+            return json.load(answer)
 
     def cpu_ms(self, path: str, times: int = REQUESTS) -> float:
-        before = cpu_seconds_of(self._pid)
+        before = self._cpu_seconds()
         for _ in range(times):
             with urlopen(Request(self._url + path, headers=self._headers), timeout=TIMEOUT) as answer:
                 while answer.read(1 << 20):
                     pass
-        return (cpu_seconds_of(self._pid) - before) / times * 1000
+        return (self._cpu_seconds() - before) / times * 1000
+
+    def _cpu_seconds(self) -> float:
+        return sum(map(cpu_seconds_of, self._pids[:1])) + sum(map(_cpu_seconds_of_family, self._pids[1:]))
 
     def peak_mb(self) -> float:
-        lines = Path(f"/proc/{self._pid}/status").read_text().splitlines()
+        lines = Path(f"/proc/{self._pids[0]}/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 
 
-def _verify(folder: Path, *flags: str) -> dict[str, float]:
+def _cpu_seconds_of_family(pid: int) -> float:
+    """CPU seconds of a process and of the children that live."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return cpu_seconds_of(pid) + sum(_cpu_seconds_of_family(int(child)) for child in children)
+
+
+def verify_audit(folder: Path, *flags: str, **environment: str) -> dict[str, float]:
+    """CPU and peak memory of `anycowork audit verify`, in a process of its own."""
     words = [sys.executable, "-c", _VERIFY, str(folder / "data"), *flags]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT, env=environment_of_ours())
+    env = environment_of_ours() | environment
+    done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT, env=env)
     if done.returncode != 0:
         raise NotMeasured(f"audit verify {' '.join(flags)} failed: {done.stderr[-200:]}")
     spent, peak = done.stderr.split()[-2:]
     return {"cpu_s": float(spent), "mb": float(peak)}
 
 
-def _turn(ground: Ground, messages: int) -> dict[str, float]:
+def _turn(ground: Ground, messages: int, sentences: int = 4) -> dict[str, float]:
     """The least CPU of a turn with three calls, in a chat of this length."""
 
     async def measured(folder: Path) -> float:
-        (chat_id,) = await fill_data_folder(folder, chats=1, messages=messages, database="anycowork.db")
+        (chat_id,) = await fill_data_folder(
+            folder, chats=1, messages=messages, database="anycowork.db", sentences=sentences
+        )
         async with open_workplace(folder, _ThreeCalls()) as place:
             await place.turn(await place.open_chat())  # the first turn of a server loads what later ones use
             chat = await place.database.store.chat(chat_id)

@@ -32,6 +32,7 @@ BENCHMARKS = (
     "large_work",
     "many_chats",
     "many_records",
+    "database_records",
     "long_chat",
 )
 
@@ -113,7 +114,7 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--size",
         type=int,
-        help="files of large_work [20,000], chats of many_chats [10,000], records of many_records [1,000,000]",
+        help="files of large_work [20,000], chats of many_chats [10,000], records of many_records and database_records [1,000,000]",
     )
     parser.add_argument("--on", type=Path, default=BENCH_FOLDER, metavar="FOLDER", help="where the files lie [.bench]")
     parser.add_argument("--save", metavar="NAME", help="keep the result as results/NAME.json [latest.local]")

@@ -41,7 +41,7 @@ command -v setpriv > /dev/null || give_up "'setpriv' (util-linux) is missing."
 if ! as_user test -r "$here/pyproject.toml" -a -x "$packages"; then
   # The project lies where only root may go.
   mkdir "$home/project" "$home/project/bin"
-  cp -r pyproject.toml src tests benchmarks scripts docs "$home/project"
+  cp -rp pyproject.toml src tests benchmarks scripts docs "$home/project"  # with their times: compiled modules stay valid
   [ ! -e .venv/bin/rg ] || cp .venv/bin/rg "$home/project/bin"
   chmod -R a+rX "$home/project"
   # Links cost nothing; only the folders are new, so only their modes are touched.
@@ -56,7 +56,7 @@ copy_of_python() {
   mkdir -p "$home/python/bin" "$home/python/lib"
   cp "$base/bin/$version" "$home/python/bin/"
   cp -P "$base"/lib/libpython*.so* "$home/python/lib/" 2> /dev/null || true
-  tar -C "$base/lib" --exclude=site-packages --exclude=test --exclude=__pycache__ --exclude='config-*' -cf - "$version" | tar -C "$home/python/lib" -xf -
+  tar -C "$base/lib" --exclude=site-packages --exclude=test --exclude='config-*' -cf - "$version" | tar -C "$home/python/lib" -xf -
   chmod -R a+rX "$home/python"
   libraries=$home/python/lib
 }

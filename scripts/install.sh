@@ -34,4 +34,5 @@ say "Installing $packages pinned packages; the first time they are all loaded, l
 .venv/bin/uv pip install --quiet --python .venv/bin/python --offline --no-deps --no-build-isolation -e .
 # What a start loads is compiled now, so that the first one need not; a start in an environment that keeps nothing never would.
 env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -c 'import anycowork.cli.serve'
+env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m pytest --help > /dev/null  # the same for what every test run loads
 say "Ready: .venv/bin/anycowork"

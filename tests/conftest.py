@@ -2,6 +2,7 @@
 of a run that had some."""
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 
@@ -11,6 +12,10 @@ from hypothesis import settings
 from support.attempts import HELD, NOT_HELD
 from support.file_order import ordered_files
 from support.shared_etc import shared_etc
+
+# Each worker, and each server that a test starts, would otherwise compile the same modules again where the environment says to keep none.
+# Only this process keeps them: what it starts finds them, and behaves as that environment says.
+sys.dont_write_bytecode = False
 
 # `make test` tries the same examples each time, so that a failure belongs to the change that was made;
 # `make fuzz` looks for new ones.

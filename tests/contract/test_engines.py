@@ -16,7 +16,7 @@ from support.postgres import PostgresCluster, run_sql
 from support.spec import proves
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 Body = Callable[[RunSegment], Awaitable[Json | Park]]
 
 

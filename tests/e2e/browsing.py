@@ -20,7 +20,7 @@ from support.scripted_model import Script
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
-TIMEOUT_MS = 30_000  # until something that should happen did not: says nothing of how fast it is
+TIMEOUT_MS = 60_000  # until something that should happen did not: says nothing of how fast it is
 DESKTOP, PHONE = {"width": 1280, "height": 820}, {"width": 390, "height": 844}
 
 expect.set_options(timeout=TIMEOUT_MS)

@@ -12,7 +12,7 @@ from support.server import ChildServer, child_server
 from support.spec import proves
 
 LINES, END = 6, "(end)"
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 
 
 def next_line(body: Body) -> str:

@@ -22,7 +22,7 @@ from support.stored import opened
 
 CHATS, ROUNDS = 5, 20
 UNDISTURBED, KILLED_AGAIN = 4, 3  # every how many rounds one is let through, and the server killed while it recovers
-TIMEOUT = 20.0  # for a whole recovery
+TIMEOUT = 60.0  # for a whole recovery
 GONE = (aiohttp.ClientError, ConnectionError)  # to be met while the server ends
 DELTAS = ("text-delta", "reasoning-delta")
 END = "(the end)\n"

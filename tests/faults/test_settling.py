@@ -22,7 +22,7 @@ from support.stored import opened
 from support.syncwatch import HeldCall
 from support.syscall_gate import Gate, rename_to, sync_of, syscall_gate, to_log
 
-TIMEOUT = 5.0
+TIMEOUT = 60.0
 EDIT = call("update_file", path="a.txt", edits=[{"find": "(the end)", "replace": "one more line\n(the end)"}])
 BEFORE, AFTER = "(the end)\n", "one more line\n(the end)\n"
 QUESTION = {

@@ -15,7 +15,7 @@ from urllib.request import Request, urlopen
 import anycowork
 
 SOURCE = Path(anycowork.__file__).parents[1]
-TIMEOUT = 20.0  # until something that should happen did not: says nothing of how fast it is
+TIMEOUT = 60.0  # until something that should happen did not: says nothing of how fast it is
 WHOLE_PROCESS = 60.0  # starting an interpreter with the whole server on a busy machine
 _OURS = ("ANYCOWORK_", "OPENAI_", "ANTHROPIC_")
 

@@ -10,7 +10,7 @@ from typing import Any
 from support.live_server import LiveChat, LiveServer
 from support.scripted_model import Answer, Body, Reply, call
 
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 Json = dict[str, Any]
 Answers = dict[str, list[Answer | Callable[[], Answer]]]
 

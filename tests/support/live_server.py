@@ -21,7 +21,7 @@ from support.scripted_model import Script, ScriptedModel
 from support.stored import put_fresh_database
 
 TOKEN = "a-token-for-tests"
-TIMEOUT = 20.0  # until something that should happen did not: says nothing of how fast it is
+TIMEOUT = 60.0  # until something that should happen did not: says nothing of how fast it is
 Json = dict[str, Any]
 
 

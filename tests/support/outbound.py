@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 CERTIFICATE = Path(__file__).parent / "tls" / "server.pem"  # for localhost, 127.0.0.1 and provider.example; until 2126
 KEY = CERTIFICATE.with_suffix(".key")
-TIMEOUT = 5.0
+TIMEOUT = 60.0
 
 
 @dataclass

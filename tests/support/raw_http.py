@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-TIMEOUT = 5.0
+TIMEOUT = 60.0
 Headers = list[tuple[str, str]]
 
 

@@ -18,7 +18,7 @@ from aiohttp import web
 from support.openai_wire import NativeCall, call_deltas, embeddings, response, response_events, whole_calls
 
 Body = dict[str, Any]
-TIMEOUT = 30.0  # until something that should happen did not
+TIMEOUT = 60.0  # until something that should happen did not
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from support.syncwatch import RENAMES, SYNCS, HeldCall, SyncWatch, hand_over
 
-TIMEOUT = 5.0
+TIMEOUT = 60.0
 _LOOK = 0.05  # seconds between two looks whether the test is over
 
 

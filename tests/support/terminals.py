@@ -20,7 +20,7 @@ from anycowork.tui.screen import ChatScreen
 from support.live_server import TOKEN, LiveChat, LiveServer, live_server
 from support.scripted_model import Script
 
-TIMEOUT = 10.0
+TIMEOUT = 60.0
 SIZE = (100, 40)
 
 

@@ -69,7 +69,7 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
         id: `role-${name}`,
         words: t.switchTo(title),
         icon: <Icon size={SIZE} aria-hidden />,
-        note: "role",
+        note: t.role,
         run: () => void attempt(acts.switchRole(chatId!, name, false)),
       });
     }
@@ -88,7 +88,7 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
         id: chat.id,
         words: chat.title,
         icon: <MessageSquare size={SIZE} aria-hidden />,
-        note: "chat",
+        note: t.chat,
         run: go(`#/chat/${chat.id}`),
       });
     }

@@ -92,7 +92,7 @@ function Step({ step, at, numbers, grants, onShown }: StepProps) {
 }
 
 const NAMES: Partial<Record<DisclosedItem["kind"], string>> = {
-  tool: "with",
+  tool: t.withTool,
   path: t.mayChange,
   command: t.mayRun,
   check: t.provedBy,

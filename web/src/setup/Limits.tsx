@@ -50,9 +50,9 @@ function Knob({ name, label, unit, value }: { name: string; label: string; unit:
           onChange={({ target }) => setTyped(target.value)}
           onBlur={() => void keep()}
           onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()}
-          className="min-h-9 thumb:min-h-11 w-24 rounded-lg border border-line-strong bg-paper px-3 text-right text-ink tabular-nums"
+          className="min-h-9 thumb:min-h-11 w-20 rounded-lg border border-line-strong bg-paper px-3 text-right text-ink tabular-nums"
         />
-        <span className="w-14">{unit}</span>
+        <span className="w-18">{unit}</span>
       </dd>
     </div>
   );

@@ -2,6 +2,8 @@
 import { translated } from "./language";
 
 export const en = {
+  role: "role",
+  chat: "chat",
   noChatWaitsForYou: "No chat is waiting for you.",
   skipTheListOfChats: "Skip the list of chats",
   closeTheListOfChats: "Close the list of chats",

@@ -32,6 +32,11 @@ export function day(date: Date): string {
   return date.toLocaleDateString(language === "en" ? undefined : language);
 }
 
+/** A time of day as people of this language write it. */
+export function timeOfDay(date: Date): string {
+  return date.toLocaleTimeString(language === "en" ? undefined : language, { hour: "2-digit", minute: "2-digit" });
+}
+
 /** A size on the disk as people of this language write it. */
 export function bytesText(bytes: number): string {
   const [unit, divisor] = bytes >= 1e9 ? ["GB", 1e9] : bytes >= 1e6 ? ["MB", 1e6] : ["kB", 1e3];

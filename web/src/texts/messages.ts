@@ -85,6 +85,7 @@ export const en = {
   after: (after: string | number) => `after ${after}`,
   mayChange: "may change",
   mayRun: "may run",
+  withTool: "with",
   provedBy: "proved by",
   controlFile: "control file",
   question: "Question",

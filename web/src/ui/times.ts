@@ -1,4 +1,5 @@
 // Times as people say them. Pure: t.now is given.
+import { timeOfDay } from "../texts/language";
 import { t } from "../texts/ui";
 
 export function seconds(value: number): string {
@@ -10,7 +11,7 @@ export function seconds(value: number): string {
 
 export function clock(iso: string): string {
   const at = new Date(iso);
-  return Number.isNaN(at.getTime()) ? "" : at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  return Number.isNaN(at.getTime()) ? "" : timeOfDay(at);
 }
 
 export function ago(iso: string, now: number): string {

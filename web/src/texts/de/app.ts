@@ -2,6 +2,8 @@
 import type { Texts } from "../app";
 
 export const app: Texts = {
+  role: "Rolle",
+  chat: "Chat",
   noChatWaitsForYou: "Kein Chat wartet auf Sie.",
   skipTheListOfChats: "Liste der Chats überspringen",
   closeTheListOfChats: "Liste der Chats schließen",

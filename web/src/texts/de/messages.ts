@@ -86,6 +86,7 @@ export const messages: Texts = {
   after: (after: string | number) => `nach ${after}`,
   mayChange: "darf ändern",
   mayRun: "darf ausführen",
+  withTool: "mit",
   provedBy: "belegt durch",
   controlFile: "Steuerdatei",
   question: "Frage",
