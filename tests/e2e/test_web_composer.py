@@ -89,7 +89,7 @@ async def test_commands_and_mentions_are_completed_by_keyboard_alone(
         await expect(page.locator("article code", has_text=name).first).to_be_visible()
 
     await page.keyboard.type("/")
-    await expect(page.get_by_role("option", name="/compact")).to_be_visible()
+    await expect(page.get_by_role("option", name="/compact Shorten")).to_be_visible()
     assert await violations(page) == []
     await page.set_viewport_size(PHONE)
     assert await violations(page) == []

@@ -24,9 +24,10 @@ _numbers = count(1)
 
 
 class PostgresCluster:
-    """One running server. Its URLs name a socket in a temporary folder."""
+    """One running server. Its URLs name a socket in a temporary folder; `programs` has pg_dump and the others of its version."""
 
-    def __init__(self, folder: Path, base: str) -> None:
+    def __init__(self, folder: Path, base: str, programs: Path) -> None:
+        self.programs = programs
         self._folder = folder
         self._base = base
         self._idle: list[str] = []
@@ -97,7 +98,7 @@ def postgres() -> Iterator[PostgresCluster]:
         with (folder / "data" / "postgresql.conf").open("a") as settings:
             settings.write("\n".join(("", *_QUICK, "")))
         server.ensure_postgres_running()
-        yield PostgresCluster(folder, str(server.get_postmaster_info().socket_dir))
+        yield PostgresCluster(folder, str(server.get_postmaster_info().socket_dir), server.bin_path)
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
