@@ -57,13 +57,14 @@ async def test_a_cursor_that_is_none_is_named(open_store: OpenStore) -> None:
 
 async def test_chats_come_newest_updated_first_page_by_page(open_store: OpenStore) -> None:
     async with open_store() as database:
+        assert await database.store.chats_page(limit=3) == ([], None)
         for n in range(5):
             await database.journal.write(add_chat(f"c{n}"))
         await database.journal.write(said("m", chat_id="c1"))
         first, cursor = await database.store.chats_page(limit=3)
         rest, end = await database.store.chats_page(limit=3, cursor=cursor)
         assert [chat.id for chat in first + rest] == ["c1", "c4", "c3", "c2", "c0"] and end is None
-        assert first[0].last_seq == 2
+        assert [chat.last_seq for chat in first + rest] == [2, 0, 0, 0, 0]
 
 
 async def test_a_chat_moves_up_with_every_word_of_a_person_and_by_the_second_while_its_agent_works(

@@ -1,5 +1,7 @@
 """Any store: idempotency keys, system prompts, registered roots and tasks of jobs."""
 
+import sys
+
 import pytest
 
 from anycowork.domain.errors import NotFound
@@ -91,3 +93,26 @@ async def test_every_path_of_a_snapshot_is_read_as_it_was_written_however_many_t
             await store.journal.write(Change("c1", (taken,)))
             found = await store.store.snapshot("c1", taken.id)
             assert found is not None and found.images == images
+
+
+async def test_a_large_change_is_read_beside_the_event_loop(open_store: OpenStore) -> None:
+    """A restore of thousands of files reads a row for each: meanwhile the server answers others."""
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    images = tuple(PathImage(f"{number:04}.txt", Kind.FILE, "h", 0o644, 1) for number in range(2_000))
+    taken = Snapshot("s1", "c1", "/w", SnapshotMoment.BEFORE, "k1", images, files=len(images))
+    async with open_store() as store:
+        await store.journal.write(add_chat())
+        await store.journal.write(Change("c1", (taken,)))
+        sys.setprofile(count)  # of this thread, which is the event loop's
+        try:
+            found = await store.store.snapshot("c1", "s1")
+            changes = await store.store.changes_since(taken)
+        finally:
+            sys.setprofile(None)
+    assert found is not None and len(found.images) == 2_000 and len(changes) == 1
+    assert calls < 500

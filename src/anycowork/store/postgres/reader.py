@@ -31,6 +31,12 @@ class PostgresReader:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._read, _bound(work, *args, **kwargs))
 
+    async def read_large(
+        self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Raises: StorageFault if the database stays away."""
+        return await self.read(work, *args, **kwargs)
+
     def read_now(self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return self._threads.submit(self._read, _bound(work, *args, **kwargs)).result()
 

@@ -75,5 +75,10 @@ class SqlReader(Protocol):
     """Runs reads, each on a connection that writes nothing."""
 
     async def read(self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T: ...
+    async def read_large(
+        self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Read what grows with a chat or a change. The event loop goes on meanwhile."""
+
     def read_now(self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Read while the caller waits. Only where a caller cannot await."""

@@ -109,16 +109,17 @@ def last_position(connection: SqlConnection) -> int:
 
 def ends(connection: SqlConnection, chat_ids: Sequence[str]) -> list[tuple[int, int | None]]:
     """Returns the number of each chat's last record, and of the first delta whose message is still missing."""
-    return [_ends(connection, chat_id) for chat_id in chat_ids]
-
-
-def _ends(connection: SqlConnection, chat_id: str) -> tuple[int, int | None]:
-    row = connection.execute(
-        "SELECT (SELECT MAX(seq) FROM records WHERE chat_id = ?),"
-        " (SELECT MIN(+seq) FROM records WHERE chat_id = ? AND message_id IS NOT NULL)",
-        (chat_id, chat_id),
-    ).fetchone()
-    return row[0] or 0, row[1]
+    if not chat_ids:
+        return []
+    marks = ", ".join("?" for _ in chat_ids)
+    rows = connection.execute(
+        "SELECT id, (SELECT MAX(seq) FROM records WHERE chat_id = chats.id),"
+        " (SELECT MIN(+seq) FROM records WHERE chat_id = chats.id AND message_id IS NOT NULL)"
+        f" FROM chats WHERE id IN ({marks})",
+        tuple(chat_ids),
+    )
+    found = {row[0]: (row[1] or 0, row[2]) for row in rows}
+    return [found.get(chat_id, (0, None)) for chat_id in chat_ids]
 
 
 def deltas(connection: SqlConnection, chat_id: str) -> list[Record]:

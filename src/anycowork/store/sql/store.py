@@ -1,4 +1,4 @@
-"""Reads stored data. A read takes well under a millisecond, so it runs on the event loop, on a separate connection."""
+"""Reads stored data, on connections that write nothing. What grows with a chat or a change is read off the event loop."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import replace
@@ -122,7 +122,7 @@ class SqlStore:
         self, query: str, *, limit: int, before: str | None = None
     ) -> tuple[list[SearchResult], str | None]:
         """Newest first, and the cursor for the page beyond. Raises: Invalid for a cursor that is none."""
-        return await self._reader.read(message_search.search, query, limit=limit, before=before)
+        return await self._reader.read_large(message_search.search, query, limit=limit, before=before)
 
     # --- turns and what they wait for
 
@@ -247,12 +247,12 @@ class SqlStore:
     # --- snapshots
 
     async def snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot | None:
-        return await self._reader.read(snapshots.find, chat_id, snapshot_id)
+        return await self._reader.read_large(snapshots.find, chat_id, snapshot_id)
 
     async def snapshot_after_message(self, chat_id: str, message_id: str) -> str | None:
         """Returns the chat's first snapshot that was taken before a change later than this message."""
         seq = await self._reader.read(messages.number_of, chat_id, message_id)
-        return None if seq is None else await self._reader.read(snapshots.first_after, chat_id, seq)
+        return None if seq is None else await self._reader.read_large(snapshots.first_after, chat_id, seq)
 
     async def snapshots_page(
         self, chat_id: str, *, before: int | None = None, limit: int
@@ -260,23 +260,23 @@ class SqlStore:
         return await self._reader.read(snapshots.page, chat_id, before=before, limit=limit)
 
     async def changes_since(self, snapshot: Snapshot) -> list[RecordedChange]:
-        return await self._reader.read(snapshots.changes_since, snapshot)
+        return await self._reader.read_large(snapshots.changes_since, snapshot)
 
     async def changes_in(self, workspace: str) -> list[RecordedChange]:
-        return await self._reader.read(snapshots.changes_in, workspace)
+        return await self._reader.read_large(snapshots.changes_in, workspace)
 
     async def changes_of_turns(self, turn_ids: Sequence[str], workspace: str) -> list[RecordedChange]:
-        return await self._reader.read(snapshots.changes_of_turns, turn_ids, workspace)
+        return await self._reader.read_large(snapshots.changes_of_turns, turn_ids, workspace)
 
     async def change_of(self, snapshot: Snapshot) -> RecordedChange | None:
-        return await self._reader.read(snapshots.change, snapshot.change_id)
+        return await self._reader.read_large(snapshots.change, snapshot.change_id)
 
     async def before_of_call(self, call_id: str) -> Snapshot | None:
-        change = await self._reader.read(snapshots.change, call_id)
+        change = await self._reader.read_large(snapshots.change, call_id)
         return None if change is None else change.before
 
     async def unfinished_restores(self) -> list[tuple[Snapshot, Snapshot]]:
-        return await self._reader.read(snapshots.unfinished_restores)
+        return await self._reader.read_large(snapshots.unfinished_restores)
 
     # --- records
 
@@ -318,7 +318,7 @@ class SqlStore:
 
     async def verify_chain(self, chat_id: str) -> BrokenChain | None:
         """Returns None if every record of the chat is present and unchanged."""
-        return await self._reader.read(audit.verify_chat, chat_id)
+        return await self._reader.read_large(audit.verify_chat, chat_id)
 
     async def _last_seq(self, chat_id: str) -> int:
         """Returns where a reader of the history must continue: the last number shown, but before any text whose message is still missing."""

@@ -1,7 +1,9 @@
 """Opens SQLite connections with the promised durability. Knows no tables."""
 
+import asyncio
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar, Concatenate, ParamSpec, TypeVar
 
@@ -106,16 +108,34 @@ class SqliteConnection(sqlite3.Connection):
 
 
 class SqliteReader:
-    """Reads on the event loop: a read takes well under a millisecond."""
+    """Reads on the event loop: a read takes well under a millisecond. What may be large is read on a thread of its own, on a connection
+    that `connect` opens there."""
 
-    def __init__(self, connection: SqliteConnection) -> None:
+    def __init__(self, connection: SqliteConnection, connect: Callable[[], SqliteConnection]) -> None:
         self._connection = connection
+        self._connect = connect
+        self._thread = ThreadPoolExecutor(1, "store-reader")
+        self._of_thread: SqliteConnection | None = None
 
     async def read(self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return work(self._connection, *args, **kwargs)
+
+    async def read_large(
+        self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, lambda: work(self._connection_of_thread(), *args, **kwargs))
 
     def read_now(self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return work(self._connection, *args, **kwargs)
 
     def close(self) -> None:
-        self._connection.close()
+        self._thread.shutdown()
+        for connection in (self._connection, self._of_thread):
+            if connection is not None:
+                connection.close()
+
+    def _connection_of_thread(self) -> SqliteConnection:
+        if self._of_thread is None:
+            self._of_thread = self._connect()
+        return self._of_thread

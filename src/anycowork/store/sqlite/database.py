@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 
 from anycowork.domain.errors import DatabaseDamaged, StorageFault
@@ -35,10 +36,11 @@ def open_store(
     try:
         migrate(path)
         with ExitStack() as undo:
+            connect = partial(connect_to_read, path, busy_seconds=busy_seconds)
             connection = undo.enter_context(closing(connect_to_write(path, busy_seconds=busy_seconds)))
             ended_cleanly = mark_open(connection, clock.now())
             compact(connection, path)
-            reader = undo.enter_context(closing(connect_to_read(path, busy_seconds=busy_seconds)))
+            reader = SqliteReader(undo.enter_context(closing(connect())), connect)
             undo.pop_all()  # opened: from now on the Database closes them
     except sqlite3.Error as error:
         if is_damaged(error):
@@ -49,4 +51,4 @@ def open_store(
             f"The database '{path}' cannot be opened ({error}). Check that it belongs to AnyCowork and that no other program locks it."
         ) from error
     heads = AuditHeads(heads_path(path), connection, clock)
-    return assemble(connection, SqliteReader(reader), clock, publish, chats_changed, heads, ended_cleanly=ended_cleanly)
+    return assemble(connection, reader, clock, publish, chats_changed, heads, ended_cleanly=ended_cleanly)
