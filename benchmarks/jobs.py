@@ -2,14 +2,16 @@
 
 Without workers and models. `completions`: graph and journal, each completion durable, up to 64 side by side. `tasks`: the starts are
 durable too. `coordinator`: all that the coordinator does, with assignments, turns and events, over workers that report at once.
+`plain_sqlite`: one program writes the rows of `completions`, known before, with plain statements in as large groups.
 """
 
 import asyncio
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from anycowork.domain.task_progress import TaskProgress, TaskStatus
 from anycowork.domain.tasks import TaskGraph
 from anycowork.domain.values import replace
 from anycowork.server.clock import SystemClock
+from anycowork.server.uvicorn_server import tune_gc
 from anycowork.store.sql.database import Database
 from anycowork.store.sqlite.database import open_store
 from measuring import REPOSITORY, Ground, Leg, NotMeasured, Spent, peer_python, spending
@@ -43,8 +46,10 @@ def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
         for name in ("completions", "tasks")
         for count in (1_000, 10_000)
     }
+    tune_gc()  # as the server runs
     yield {
         **ours,
+        "plain_sqlite_1000": partial(_plain_sqlite, ground, 1_000),
         "coordinator_1000": partial(_coordinator, ground, 1_000),
         "coordinator_10000": partial(_coordinator, ground, 10_000),
         "langgraph_1000": partial(_langgraph, ground, 1_000),
@@ -124,6 +129,52 @@ async def _coordinate(folder: Path, count: int) -> Spent:
 
 def _per_task(spent: Spent, count: int) -> dict[str, float]:
     return {"cpu_us": spent.cpu * 1e6 / count, "wall_us": spent.wall * 1e6 / count}
+
+
+# --- plain SQLite
+
+_TASK = (
+    "job_id, chat_id, id, ordinal, description, dependencies, status, claimed, attempt, failures, interruptions,"
+    " created_at, seq"
+)
+_RECORD = "position, chat_id, seq, type, hash, body"
+_PUT_TASK = (
+    f"INSERT INTO tasks ({_TASK}) VALUES ({', '.join('?' * 13)}) ON CONFLICT (job_id, id) DO UPDATE SET"
+    " ordinal = excluded.ordinal, description = excluded.description, dependencies = excluded.dependencies,"
+    " status = excluded.status, claimed = excluded.claimed, attempt = excluded.attempt, failures = excluded.failures,"
+    " interruptions = excluded.interruptions, created_at = excluded.created_at, seq = excluded.seq"
+)
+_ADD_RECORD = f"INSERT INTO records ({_RECORD}) VALUES (?, ?, ?, ?, ?, ?)"
+
+
+def _plain_sqlite(ground: Ground, count: int) -> dict[str, float]:
+    with ground.fresh("plain") as folder:
+        with asyncio.Runner(loop_factory=uvloop.Loop) as runner:
+            runner.run(_schedule(folder, count, starts=False))
+        with closing(sqlite3.connect(folder / "anycowork.db", isolation_level=None)) as database:
+            database.execute("PRAGMA synchronous = FULL")
+            return _per_task(_write_again(database, count), count)
+
+
+def _write_again(database: sqlite3.Connection, count: int) -> Spent:
+    """Takes the completions back, then writes the same rows once more."""
+    tasks = database.execute(f"SELECT {_TASK} FROM tasks ORDER BY seq").fetchall()
+    records = database.execute(f"SELECT {_RECORD} FROM records WHERE type = 'task-completed' ORDER BY seq").fetchall()
+    if not len(tasks) == len(records) == count:
+        raise AssertionError("not every task has its record")
+    database.execute("UPDATE tasks SET status = 'pending', seq = 1")
+    database.execute("DELETE FROM records WHERE type = 'task-completed'")
+    database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with spending() as spent:
+        for start in range(0, count, SIDE_BY_SIDE):
+            group = slice(start, start + SIDE_BY_SIDE)
+            _, chat_id, seq, _, chain, _ = records[group][-1]
+            database.execute("BEGIN IMMEDIATE")
+            database.executemany(_PUT_TASK, tasks[group])
+            database.executemany(_ADD_RECORD, records[group])
+            database.execute("UPDATE chats SET next_seq = ?, chain = ? WHERE id = ?", (seq + 1, chain, chat_id))
+            database.execute("COMMIT")
+    return spent
 
 
 # --- the peer
