@@ -35,6 +35,13 @@ WATCH = """() => {
   };
   look();
 }"""
+# A page of a hundred rows is about 10,000 px high. A second one is read ahead, a moment after the first.
+READ_AHEAD = "() => document.querySelector('[role=log] > div').scrollHeight > 15_000"
+# Further than rows are drawn ahead, at one go: what comes into the window has not found its height.
+HOP = """async (by) => {
+  document.querySelector("[role=log] > div").scrollTop -= by;
+  for (let frame = 0; frame < 10; frame += 1) await new Promise(requestAnimationFrame);
+}"""
 COUNT = 1_000
 
 
@@ -42,7 +49,7 @@ COUNT = 1_000
 async def test_scrolling_up_brings_older_messages_and_what_is_read_stays_where_it_is(tmp_path):
     async with at_a_long_chat(tmp_path, count=400) as (page, ids, _):
         await expect(page.get_by_text("Number 399:")).to_be_visible()
-        await page.wait_for_timeout(1_000)  # what is read ahead comes a moment after the page
+        await page.wait_for_function(READ_AHEAD)
         seen: set[str] = set()
         for _ in range(400):
             seen |= set(await rows(page))
@@ -79,8 +86,17 @@ async def test_who_scrolls_up_through_many_pages_never_sees_a_row_jump_back_or_a
         await expect(page.get_by_text(f"Number {COUNT - 1}:")).to_be_visible()
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url) if "before=" in request.url else None)
+        await wheel(page, -300)
+        await expect(
+            page.get_by_role("button", name="Latest")
+        ).to_be_visible()  # the page no longer holds on to the end
+        await page.wait_for_function(AT_REST)
         await page.evaluate(WATCH)
-        await page.mouse.move(700, 400)
+        for by in range(620, 780, 10):
+            await page.evaluate(HOP, by)
+            await page.wait_for_function(AT_REST)
+        hopped = await page.evaluate("watched.splice(0)")
+        assert min(moved for moved in hopped if moved != "blank") >= -2
         for _ in range(200):
             await page.mouse.wheel(0, -150)  # without a rest: the next turn comes while rows still find their height
             await page.evaluate("new Promise(requestAnimationFrame)")

@@ -6,7 +6,7 @@ import re
 from playwright.async_api import expect
 
 from anycowork.config.settings import PriceEntry, ProviderEntry
-from e2e.browsing import PHONE, at_the_page, start_chat, violations
+from e2e.browsing import DESKTOP, PHONE, at_the_page, start_chat, violations
 from support.scripted_model import Reply, ScriptedModel, call
 from support.spec import proves
 
@@ -65,7 +65,11 @@ async def test_a_budget_is_set_on_the_plan_and_asks_when_it_is_spent(tmp_path):
         await plan.get_by_role("button", name="Edit").click()
         await plan.get_by_label("Changes and commands").fill("1")
         assert await violations(page) == []
-        await plan.get_by_role("button", name="Execute edited plan").click()
+        execute = plan.get_by_role("button", name="Execute edited plan")
+        for viewport in (PHONE, DESKTOP):
+            await page.set_viewport_size(viewport)
+            await expect(execute).to_be_in_viewport(ratio=1)
+        await execute.click()
         asked = page.get_by_label("Approvals")
         await expect(asked).to_contain_text("The budget of the approved plan is spent (1 of 1 calls).")
         await expect(asked).to_contain_text("two.txt")

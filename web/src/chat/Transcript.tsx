@@ -7,6 +7,7 @@ import { VList, type VListHandle } from "virtua";
 import { type Row, rowHolding } from "../state/rows";
 import { t } from "../texts/chat";
 import { Folds } from "../ui/Fold";
+import { useHeldPlace } from "./heldPlace";
 import { Printed } from "./Printed";
 
 interface Props {
@@ -35,6 +36,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
   const [away, setAway] = useState(false);
   const [folds] = useState(() => new Map<string, boolean>()); // a row that is scrolled out of the page is no longer there to know
   const sticking = useSticking(target === null, rows, tail);
+  const place = useHeldPlace(list, sticking.box, rows, TYPICAL);
   const shift = useShift(first);
   const aimed = target ? rowHolding(rows, target) : -1;
   useAim(list, target, aimed, sticking.release);
@@ -51,6 +53,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
     if (!handle) return;
     const end = handle.scrollSize - handle.viewportSize - offset < NEAR_END;
     setAway(!sticking.scrolled(offset, end));
+    place.note();
     more();
   };
   const onWheel = ({ deltaY }: { deltaY: number }) => {
@@ -60,7 +63,11 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
   const onKeyDown = ({ key }: { key: string }) => {
     if (UPWARD.has(key)) sticking.hand();
   };
-  const { hand, press, clicked } = sticking;
+  const onClick = () => {
+    sticking.clicked();
+    place.forget();
+  };
+  const { hand, press } = sticking;
   return (
     <div
       ref={sticking.box}
@@ -78,11 +85,12 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
           bufferSize={AHEAD}
           shift={shift}
           onScroll={onScroll}
+          onResize={place.keep}
           onWheel={onWheel}
           onTouchMove={hand}
           onPointerDown={press}
           onKeyDown={onKeyDown}
-          onClick={clicked}
+          onClick={onClick}
           tabIndex={0}
           className="h-full outline-offset-[-2px] [&>*]:pointer-events-auto!"
         >

@@ -9,7 +9,7 @@ export function Announcer({ view }: { view: ChatView | null }) {
   const [words, setWords] = useState("");
   const before = useRef<ChatView | null>(null);
   useEffect(() => {
-    const told = view && before.current?.id === view.id ? boundary(before.current, view) : null;
+    const told = view && (before.current?.id === view.id ? boundary(before.current, view) : waiting(view));
     before.current = view;
     if (told) setWords(told);
   }, [view]);
@@ -31,14 +31,7 @@ const ENDINGS: Partial<Record<EndReason, string>> = {
 
 export function boundary(before: ChatView, now: ChatView): string | null {
   if (now.role !== before.role) return t.theRoleIsNow(now.role);
-  if (now.approvals.length > before.approvals.length) {
-    const [approval] = now.approvals.slice(-1);
-    return t.approvalNeededWaiting(
-      approval?.tool.replaceAll("_", " ") ?? "",
-      approval?.resource ?? "",
-      now.approvals.length,
-    );
-  }
+  if (now.approvals.length > before.approvals.length) return approvalNeeded(now);
   if (now.approvals.length > 0 && now.approvals.length < before.approvals.length)
     return t.stillWaiting(now.approvals.length);
   const run = now.state.startsWith("awaiting") ? null : runBoundary(before, now);
@@ -58,6 +51,17 @@ export function boundary(before: ChatView, now: ChatView): string | null {
       return unreachable;
     }
   }
+}
+
+/** What a chat waits for when it is opened: a quick model asks before its chat is on the page. */
+function waiting(view: ChatView): string | null {
+  if (view.approvals.length > 0) return approvalNeeded(view);
+  return view.state === "awaiting_answer" ? t.theAgentHasAQuestion : null;
+}
+
+function approvalNeeded({ approvals }: ChatView): string {
+  const [approval] = approvals.slice(-1);
+  return t.approvalNeededWaiting(approval?.tool.replaceAll("_", " ") ?? "", approval?.resource ?? "", approvals.length);
 }
 
 /** A step's beginning, and the end of the run. */

@@ -1,4 +1,4 @@
-import { act, fireEvent, screen, within } from "@testing-library/react";
+import { act, fireEvent, render, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useState } from "react";
 import { expect, it, vi } from "vitest";
@@ -6,7 +6,7 @@ import { opened, reduceAll } from "../state/reduce";
 import { approval, event, expectAccessible, show } from "../testing/render";
 import { Refusal } from "../wire/client";
 import type { OpenChat } from "../wire/nouns";
-import { boundary } from "./Announcer";
+import { Announcer, boundary } from "./Announcer";
 import { Banner } from "./Banner";
 import { Copy } from "./Copy";
 import { Dialog } from "./Dialog";
@@ -44,6 +44,15 @@ it("announces boundaries and no streamed word", () => {
     "A plan is ready.",
     "The agent was interrupted. You can continue.",
   ]);
+});
+
+it("announces what a chat waits for when it is opened, and nothing where it waits for nothing", () => {
+  const asking = reduceAll(VIEW, [event("permission-request", 1, { approval: approval() })]);
+  const { container, rerender } = render(<Announcer view={null} />);
+  rerender(<Announcer view={VIEW} />);
+  expect(container.textContent).toBe("");
+  rerender(<Announcer view={{ ...asking, id: "another" }} />);
+  expect(container.textContent).toContain("Approval needed: create file hello.txt");
 });
 
 it("finds commands by all their words, and runs them by keyboard", async () => {
