@@ -39,6 +39,7 @@ export function timeOfDay(date: Date): string {
 
 /** A size on the disk as people of this language write it. */
 export function bytesText(bytes: number): string {
-  const [unit, divisor] = bytes >= 1e9 ? ["GB", 1e9] : bytes >= 1e6 ? ["MB", 1e6] : ["kB", 1e3];
+  const [unit, divisor] =
+    bytes >= 1e9 ? ["GB", 1e9] : bytes >= 1e6 ? ["MB", 1e6] : bytes >= 1e3 ? ["kB", 1e3] : ["B", 1];
   return `${(bytes / Number(divisor)).toLocaleString(language, { maximumFractionDigits: 1 })} ${unit}`;
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { texts as german } from "./de";
-import { chosen } from "./language";
+import { bytesText, chosen } from "./language";
 
 const SOURCE = join(import.meta.dirname, "..");
 const areas = readdirSync(import.meta.dirname)
@@ -82,3 +82,7 @@ function sources(folder: string): string[] {
 function parsed(file: string): ts.SourceFile {
   return ts.createSourceFile(file, readFileSync(file, "utf8"), ts.ScriptTarget.Latest, true, ts.ScriptKind.TSX);
 }
+
+it("says the size of a small file in bytes", () => {
+  expect([0, 25, 1_500, 2_000_000].map(bytesText)).toEqual(["0 B", "25 B", "1.5 kB", "2 MB"]);
+});
