@@ -109,7 +109,7 @@ def test_the_description_shows_state_and_way_out_and_no_secret():
         "hint": "Not used yet. Test it, or choose one of its models as acme/<model>.",
     }
     assert (home["default"], guide["default"], guide["base_url"]) == (False, False, None)
-    assert "OPENAI_API_KEY" in str(guide["hint"])
+    assert "paste a key" in str(guide["hint"])
     assert SECRET not in str(server.describe()) and SECRET not in repr(server.upstreams())
 
 
