@@ -4,13 +4,16 @@ import asyncio
 import json
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Any  # rows have no types
 
 from anycowork.domain.errors import AnyCoworkError, Conflict, StorageFault
 from anycowork.domain.layer_changes import LayerChange, LayerChangeKind
+from anycowork.store.postgres.connection import OUTAGE_SECONDS
 from anycowork.store.postgres.peer_table import Fetch, holder_of
 
 POLL_SECONDS = 0.05
+AWAY_SECONDS = 0.2
 GONE_SECONDS = 5.0  # a process that only lost its session has joined again by then
 _OLD = "1 day"  # nobody waits so long
 _ANNOUNCE = """
@@ -21,7 +24,7 @@ _PEERS_ON = """
 SELECT DISTINCT peer_id FROM layer_folders WHERE peer_id <> $1
 AND (folder = $2 OR starts_with(folder, $2 || '/') OR starts_with($2, folder || '/'))
 """
-_ASK = "INSERT INTO layer_requests (id, peer_id, change) VALUES ($1, $2, $3)"
+_ASK = "INSERT INTO layer_requests (id, peer_id, change) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 _STATE = f"""
 SELECT r.answer, EXISTS (SELECT 1 FROM {holder_of("'anycowork server ' || r.peer_id")}),
   EXISTS (SELECT 1 FROM layer_folders f WHERE f.peer_id = r.peer_id)
@@ -40,11 +43,22 @@ class LayerRequests:
     """Implements the `PeerLayers` port. `fetch` runs a statement. Nothing is polled while no layer of this process lies on any folder."""
 
     def __init__(self, fetch: Fetch, peer_id: str) -> None:
-        self._fetch = fetch
+        self._fetch_once = fetch
         self._id = peer_id
         self._folders: list[str] = []
         self._has_folders = asyncio.Event()
         self._at_work: set[str] = set()
+
+    async def _fetch(self, sql: str, *values: object) -> Sequence[Any]:
+        """Waits for a database that is away, as every write does. Raises: StorageFault if it stays away."""
+        until = asyncio.get_running_loop().time() + OUTAGE_SECONDS
+        while True:
+            try:
+                return await self._fetch_once(sql, *values)
+            except StorageFault:
+                if asyncio.get_running_loop().time() >= until:
+                    raise
+            await asyncio.sleep(AWAY_SECONDS)
 
     # --- a process that changes something
 
