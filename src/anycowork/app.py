@@ -37,7 +37,7 @@ from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_
 from anycowork.server.database_setup import open_database
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
-from anycowork.server.peer_setup import server_watches, worker_watches
+from anycowork.server.peer_setup import PeerRuntime, server_watches, worker_watches
 from anycowork.server.provider_keys import ProviderKeys
 from anycowork.server.service_setup import build_models, build_services
 from anycowork.server.shared_components import (
@@ -205,9 +205,22 @@ async def _build_server(
     lost, stopping = asyncio.Event(), services.server.stopping
     watches: tuple[Coroutine[None, None, None], ...] = ()
     if turns.locks is not None and turns.job_engine is not None:
-        known = (database, hub, turns.locks, turns.recovery, turns.turns, on_rest, turns.takes, turns.coordinator)
-        among = (*known, turns.job_engine, lost, shared.workspaces)
-        watches = worker_watches(*among, partial(answer_here, app)) if is_worker else server_watches(*among, stopping)
+        assert database.peers is not None
+        runtime = PeerRuntime(
+            database=database,
+            peers=database.peers,
+            hub=hub,
+            locks=turns.locks,
+            recovery=turns.recovery,
+            turns=turns.turns,
+            on_rest=on_rest,
+            takes=turns.takes,
+            coordinator=turns.coordinator,
+            engine=turns.job_engine,
+            lost=lost,
+            workspaces=shared.workspaces,
+        )
+        watches = worker_watches(runtime, partial(answer_here, app)) if is_worker else server_watches(runtime, stopping)
     return RunningServer(
         settings=shared.live_settings,
         database=database,

@@ -12,6 +12,7 @@ from anycowork.domain.chats import Turn
 from anycowork.domain.engine import RunSegment
 from anycowork.domain.forwarded_requests import ForwardedAnswer, ForwardedRequest
 from anycowork.domain.messages import Json
+from anycowork.domain.values import value
 from anycowork.engine.dbos_engine import DbosEngine
 from anycowork.events.hub import Hub
 from anycowork.jobs.coordinator import JobCoordinator
@@ -77,68 +78,67 @@ def rest_later(tasks: asyncio.TaskGroup, locks: DistributedChatLocks, chat_id: s
     tasks.create_task(locks.rest(chat_id))
 
 
-def server_watches(
-    database: Database,
-    hub: Hub,
-    locks: DistributedChatLocks,
-    recovery: TurnRecovery,
-    turns: TaskTurns,
-    on_rest: Callable[[str], None],
-    takes: Takes,
-    coordinator: JobCoordinator,
-    engine: DbosEngine,
-    lost: asyncio.Event,
-    workspaces: LocalWorkspaces,
-    stopping: asyncio.Event,
-) -> tuple[Coroutine[None, None, None], ...]:
+@value
+class PeerRuntime:
+    """What a process needs to work beside others on its database. `on_rest` is told the chats whose turns were settled."""
+
+    database: Database
+    peers: Peers
+    hub: Hub
+    locks: DistributedChatLocks
+    recovery: TurnRecovery
+    turns: TaskTurns
+    on_rest: Callable[[str], None]
+    takes: Takes
+    coordinator: JobCoordinator
+    engine: DbosEngine
+    lost: asyncio.Event
+    workspaces: LocalWorkspaces
+
+    async def settle(self, chat_id: str | None = None) -> None:
+        """Ends what dead processes left, in the chat if one is named. Raises: StorageFault."""
+        await settle_dead(
+            self.database, self.peers, self.locks, self.recovery, self.turns, self.on_rest, self.takes, chat_id
+        )
+
+
+def server_watches(runtime: PeerRuntime, stopping: asyncio.Event) -> tuple[Coroutine[None, None, None], ...]:
     """Returns what a server runs besides the requests as long as it shares a database."""
-    peers = database.peers
-    assert peers is not None
+    peers, coordinator = runtime.peers, runtime.coordinator
     return (
-        watch_session(database, peers, hub, lost),
-        _stop_when_lost(lost, stopping),
-        take_over(database, peers, locks, recovery, turns, on_rest, takes),
-        sweep_jobs(peers, coordinator.wake, coordinator.offer, JobRuns(engine)),
+        watch_session(runtime.database, peers, runtime.hub, runtime.lost),
+        _stop_when_lost(runtime.lost, stopping),
+        take_over(peers, runtime.settle),
+        sweep_jobs(peers, coordinator.wake, coordinator.offer, JobRuns(runtime.engine)),
         end_hung_peers(peers),
-        answer_layer_changes(peers, workspaces),
+        answer_layer_changes(peers, runtime.workspaces),
     )
 
 
 def worker_watches(
-    database: Database,
-    hub: Hub,
-    locks: DistributedChatLocks,
-    recovery: TurnRecovery,
-    turns: TaskTurns,
-    on_rest: Callable[[str], None],
-    takes: Takes,
-    coordinator: JobCoordinator,
-    engine: DbosEngine,
-    lost: asyncio.Event,
-    workspaces: LocalWorkspaces,
-    answer: Callable[[ForwardedRequest], Awaitable[ForwardedAnswer]],
+    runtime: PeerRuntime, answer: Callable[[ForwardedRequest], Awaitable[ForwardedAnswer]]
 ) -> tuple[Coroutine[None, None, None], ...]:
     """Returns what a worker runs. `answer` handles a request that a server forwards to it."""
-    peers, placement = database.peers, turns.placement
-    assert peers is not None and placement is not None
+    peers, placement, engine = runtime.peers, runtime.turns.placement, runtime.engine
+    assert placement is not None
     runs = JobRuns(engine)
     segments = JobSegments(
         runs=runs,
-        store=database.store,
+        store=runtime.database.store,
         peers=peers,
         placement=placement,
-        coordinator=coordinator,
-        turns=turns,
-        settle=lambda chat_id: settle_dead(database, peers, locks, recovery, turns, on_rest, takes, chat_id),
+        coordinator=runtime.coordinator,
+        turns=runtime.turns,
+        settle=runtime.settle,
     )
-    locks.on_given_back = segments.give_back
+    runtime.locks.on_given_back = segments.give_back
     engine.register(KIND, segments.run_segment)
     return (
-        watch_session(database, peers, hub, lost),
+        watch_session(runtime.database, peers, runtime.hub, runtime.lost),
         _take_jobs(engine, sweep_jobs(peers, None, segments.offer, runs)),
         answer_requests(peers, answer),
         end_hung_peers(peers),
-        answer_layer_changes(peers, workspaces),
+        answer_layer_changes(peers, runtime.workspaces),
     )
 
 

@@ -81,22 +81,14 @@ async def follow_peers(database: Database, peers: Peers, hub: Hub) -> None:
     await peers.keep(pass_on)
 
 
-async def take_over(
-    database: Database,
-    peers: Peers,
-    locks: DistributedChatLocks,
-    recovery: TurnRecovery,
-    turns: TaskTurns,
-    on_rest: Callable[[str], None],
-    takes: Callable[[Turn], Awaitable[bool]],
-) -> None:
+async def take_over(peers: Peers, settle: Callable[[], Awaitable[None]]) -> None:
     """Ends what servers left that died while this one runs, until it is cancelled."""
     while True:
         await asyncio.sleep(TAKEOVER_SECONDS)
         if peers.joined_lately():
             continue
         try:
-            await settle_dead(database, peers, locks, recovery, turns, on_rest, takes)
+            await settle()
         except AnyCoworkError as error:
             log.warning("what another server left cannot be taken over yet: %s", error.message)
 
