@@ -12,7 +12,6 @@ MOST_LINES = 400
 
 # Longer files, each with the reason why it is not split.
 EXCEPTIONS = {
-    "src/anycowork/checkpoints/pack.py": "one class over one file format; its recovery reads with its writing",
     "src/anycowork/sandbox/delta.py": "one walk over a layer, which each kind of entry is a case of",
     "src/anycowork/sandbox/stage.py": "one class: the layers of a command from mount to commit",
     "tests/attacks/test_commands.py": "attacks on one tool; most lines are the commands",

@@ -9,13 +9,12 @@ import hashlib
 import logging
 import os
 import threading
-import weakref
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 from anycowork.checkpoints.other_packs import OtherPacks
+from anycowork.checkpoints.pack_index import AppendFile, PackIndex, close_all, require_named
 from anycowork.workspace.packfile import (
     CHUNK,
     HEADER_BYTES,
@@ -33,7 +32,6 @@ from anycowork.workspace.packfile import (
 SEGMENT_BYTES = 16 << 20
 OWN_FILE_BYTES = 4 << 20  # contents from this size on get a separate file, written without blocking others
 _PACK, _OWN = ".pack", ".blob"
-_NO_END = 1 << 63
 _TRIES = 3  # to open a content's file that a sweep moves meanwhile
 
 log = logging.getLogger(__name__)
@@ -41,52 +39,6 @@ log = logging.getLogger(__name__)
 
 class Damaged(Exception):
     """The content is missing, or was altered."""
-
-
-@dataclass(slots=True)
-class _State:
-    """What is known of the files; loaded on first use."""
-
-    index: dict[str, PackEntry] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
-    current: str | None = None
-    unsynced: dict[str, int] = field(default_factory=dict)  # file: from which byte on
-
-    def is_unsynced(self, digest: str | None) -> bool:
-        entry = self.index.get(digest or "")
-        return entry is not None and entry.offset >= self.unsynced.get(entry.file, _NO_END)
-
-
-class _AppendFile:
-    """Keeps the file that is appended to open between contents."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._held: dict[str, int] = {}
-        weakref.finalize(self, _close_all, self._held)
-
-    def on(self, file: str) -> int:
-        if file not in self._held:
-            self.close()
-            self._held[file] = os.open(self._folder / file, os.O_WRONLY | os.O_CLOEXEC)
-        return self._held[file]
-
-    def close(self) -> None:
-        _close_all(self._held)
-
-
-def _require_named(fd: int, file: str) -> None:
-    """Checks that the file still has a name: if somebody removed the folder, written data would vanish with the descriptor.
-
-    Raises: OSError.
-    """
-    if os.fstat(fd).st_nlink == 0:
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file)
-
-
-def _close_all(held: dict[str, int]) -> None:
-    while held:
-        os.close(held.popitem()[1])
 
 
 class Pack:
@@ -106,10 +58,10 @@ class Pack:
         self._segment_bytes = segment_bytes
         self.own_file_bytes = own_file_bytes
         self._lock = threading.RLock()
-        self._known: _State | None = None
+        self._known: PackIndex | None = None
         self._fresh: dict[str, set[str]] = {}
         self._recorded: set[str] = set()
-        self._pen = _AppendFile(folder)
+        self._pen = AppendFile(folder)
 
     @property
     def size(self) -> int:
@@ -189,14 +141,14 @@ class Pack:
             for file in sorted(state.unsynced):
                 fd = self._pen.on(file)
                 try:
-                    _require_named(fd, file)
+                    require_named(fd, file)
                     os.fdatasync(fd)
                 except OSError:
                     self._forget_unsynced(state, file, fd)
                     raise
                 del state.unsynced[file]
 
-    def _forget_unsynced(self, state: _State, file: str, fd: int) -> None:
+    def _forget_unsynced(self, state: PackIndex, file: str, fd: int) -> None:
         """Drops unsynced entries: a second sync would report success although the kernel has given those bytes up."""
         start = state.unsynced.pop(file)
         state.index = {d: entry for d, entry in state.index.items() if entry.file != file or entry.offset < start}
@@ -270,7 +222,7 @@ class Pack:
                 if used[file] * 2 <= state.sizes[file] or (total > most and used[file] < state.sizes[file]):
                     self._move_out(state, file, kept[file])
 
-    def _move_out(self, state: _State, file: str, entries: dict[str, PackEntry]) -> None:
+    def _move_out(self, state: PackIndex, file: str, entries: dict[str, PackEntry]) -> None:
         gone = [digest for digest, entry in state.index.items() if entry.file == file]
         for digest, entry in entries.items():
             with opened(self._folder / file, os.O_RDONLY) as fd:
@@ -286,10 +238,10 @@ class Pack:
 
     # --- files
 
-    def _append(self, state: _State, digest: str, data: bytes) -> None:
+    def _append(self, state: PackIndex, digest: str, data: bytes) -> None:
         self._append_all(state, {digest: data})
 
-    def _append_all(self, state: _State, contents: dict[str, bytes]) -> None:
+    def _append_all(self, state: PackIndex, contents: dict[str, bytes]) -> None:
         """Appends all with one write, or none."""
         file = self._writable_file(state, sum(map(len, contents.values())))
         offset = end = state.sizes[file]
@@ -309,7 +261,7 @@ class Pack:
         state.index.update(places)
         state.unsynced.setdefault(file, offset)
 
-    def _writable_file(self, state: _State, size: int) -> str:
+    def _writable_file(self, state: PackIndex, size: int) -> str:
         if state.current is not None and state.sizes[state.current] + size <= self._segment_bytes:
             return state.current
         self.sync()  # so that only the newest file can hold entries torn by a crash
@@ -334,13 +286,13 @@ class Pack:
             state.sizes[file] = HEADER_BYTES + size
             state.index[digest] = PackEntry(file, HEADER_BYTES, size)
 
-    def _state(self) -> _State:
+    def _state(self) -> PackIndex:
         if self._known is None:
             self._known = self._opened_state()
         return self._known
 
-    def _opened_state(self) -> _State:
-        state = _State()
+    def _opened_state(self) -> PackIndex:
+        state = PackIndex()
         for leftover in self._folder.glob("*.tmp"):
             leftover.unlink(missing_ok=True)
         files = sorted(path.name for path in self._folder.glob(f"*{_PACK}"))
@@ -350,7 +302,7 @@ class Pack:
             self._load_file(state, path.name, newest=False)
         return state
 
-    def _load_file(self, state: _State, file: str, *, newest: bool) -> None:
+    def _load_file(self, state: PackIndex, file: str, *, newest: bool) -> None:
         with opened(self._folder / file, os.O_RDWR) as fd:
             total, end = os.fstat(fd).st_size, 0
             for digest, entry in entries_in(fd, file, total):
@@ -383,7 +335,7 @@ class PackReader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _close_all(self._held)
+        close_all(self._held)
 
     def chunks(self, digest: str) -> Iterator[bytes]:
         """Yields the content in pieces. Raises: Damaged, at the end if the content read differs from the content put."""
@@ -420,7 +372,7 @@ class PackReader:
         entry = self._pack.find(digest)
         if entry.file in self._held:
             return self._held[entry.file], entry
-        _close_all(self._held)
+        close_all(self._held)
         for _ in range(_TRIES):
             try:
                 self._held[entry.file] = self._pack.open_file(entry.file)
