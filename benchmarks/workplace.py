@@ -22,7 +22,7 @@ from anycowork.domain.model import Chunk, ModelOptions, ModelRequest, Provider, 
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Prepared, Tool, ToolContext
-from anycowork.domain.tools import Parameters, Status, ToolResult, ToolSpec
+from anycowork.domain.tools import CallStatus, Parameters, ToolResult, ToolSpec
 from anycowork.events.hub import Hub
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.approved_plans import ApprovedPlans
@@ -117,7 +117,7 @@ class LookUp:
         return Prepared(LOOK_UP, parameters, resource=str(parameters["word"]))
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
-        return ToolResult(Status.OK, looked_up(prepared.resource))
+        return ToolResult(CallStatus.OK, looked_up(prepared.resource))
 
 
 def looked_up(word: str) -> str:

@@ -13,7 +13,6 @@ MOST_LINES = 400
 # Longer files, each with the reason why it is not split.
 EXCEPTIONS = {
     "src/anycowork/sandbox/delta.py": "one walk over a layer, which each kind of entry is a case of",
-    "src/anycowork/sandbox/stage.py": "one class: the layers of a command from mount to commit",
     "tests/attacks/test_commands.py": "attacks on one tool; most lines are the commands",
     "tests/attacks/test_mechanisms.py": "one attack for each mechanism of the sandbox, on one sandbox",
     "tests/attacks/test_network.py": "attacks on one proxy, on one sandbox",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anycowork.domain.errors import Invalid, ToolFault
 from anycowork.domain.rules import Effect, Rule, RuleScope
-from anycowork.domain.tools import Status
+from anycowork.domain.tools import CallStatus
 from anycowork.permissions.patterns import path_matches, require_path_pattern
 from anycowork.permissions.rule_matcher import RuleMatcher
 from anycowork.sandbox.limits import CommandLimits
@@ -50,7 +50,7 @@ async def test_folders_deeper_than_any_path_are_dropped_and_nothing_of_them_is_l
 ) -> None:
     digging = f"import os\nfor _ in range({DEEP}):\n    os.mkdir('d'); os.chdir('d')"
     result = await bench.call("execute_command", command=f'python3 -c "{digging}"', timeout=30)
-    assert result.status is Status.ERROR and "more than 200 deep" in result.content
+    assert result.status is CallStatus.ERROR and "more than 200 deep" in result.content
     assert tree(bench.root) == {} and list(stages.iterdir()) == []
 
 
@@ -71,7 +71,7 @@ async def test_a_workspace_that_is_too_deep_is_told_and_stays_as_it_is(bench: To
     dig(bench.root, 1_200)  # more than Python's stack, and not so many that removing them takes long
     try:
         result = await bench.call("execute_command", command="rm -rf d", timeout=30)
-        assert result.status is Status.ERROR and "more than 200 deep" in result.content
+        assert result.status is CallStatus.ERROR and "more than 200 deep" in result.content
     except ToolFault as fault:
         assert layer is Layer.COPY and "more than 200 deep" in fault.message
     assert (bench.root / "d/d/d").is_dir()
@@ -97,7 +97,7 @@ async def test_files_that_are_nothing_but_holes_are_not_read_through(
 ) -> None:
     monkeypatch.setattr("anycowork.sandbox.delta_scan.MOST_BYTES", 40 << 20)
     result = await bench.call("execute_command", command="for i in 1 2 3; do truncate -s 15M hole$i; done")
-    assert result.status is Status.ERROR and "too many to be looked at" in result.content
+    assert result.status is CallStatus.ERROR and "too many to be looked at" in result.content
     assert tree(bench.root) == {}
 
 
@@ -201,7 +201,7 @@ def test_no_pattern_for_a_foreign_resource_takes_long() -> None:
     ],
 )
 async def test_no_command_fills_the_disk_through_its_cache(bench: ToolWorkspace, filling: str) -> None:
-    assert (await bench.call("execute_command", command=filling)).status is Status.OK
+    assert (await bench.call("execute_command", command=filling)).status is CallStatus.OK
     seen = await bench.call("execute_command", command="du -sk ~/.cache")
     assert int(seen.content.split()[0]) * 1024 <= MOST_CACHED
 
@@ -210,6 +210,6 @@ async def test_no_command_fills_the_disk_through_its_cache(bench: ToolWorkspace,
 async def test_a_cache_that_points_elsewhere_takes_nothing_with_it(bench: ToolWorkspace) -> None:
     (bench.outside / "large").write_bytes(b"x" * (MOST_CACHED + 1))
     planted = f"cd ~/.cache && ln -s {bench.outside} out && ln -s / all && head -c 9000000 /dev/urandom > x"
-    assert (await bench.call("execute_command", command=planted)).status is Status.OK
+    assert (await bench.call("execute_command", command=planted)).status is CallStatus.OK
     assert (bench.outside / "large").stat().st_size == MOST_CACHED + 1
     assert Path("/usr/bin").is_dir()

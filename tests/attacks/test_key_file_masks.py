@@ -9,7 +9,7 @@ from typing import Any  # a test's own words
 
 import pytest
 
-from anycowork.domain.ports import Hidden
+from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.permissions.rules import RuleIndex
 from anycowork.sandbox.key_file_index import KeyFileIndex
@@ -59,7 +59,7 @@ READS = {
 }
 
 
-def withheld(*rules: Any) -> Hidden:
+def withheld(*rules: Any) -> HiddenPathRules:
     return RuleIndex(rules).hidden_from(replace(SPECS["execute_command"], contained=True))
 
 

@@ -11,10 +11,10 @@ from typing import Any  # a test's own words
 import pytest
 
 from anycowork.domain.errors import DeniedByRule
-from anycowork.domain.ports import Hidden
+from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.domain.tool_ports import ToolContext
-from anycowork.domain.tools import Status, ToolResult
+from anycowork.domain.tools import CallStatus, ToolResult
 from anycowork.permissions.rules import RuleIndex
 from anycowork.sandbox import hidden_path_index
 from anycowork.sandbox.delta import UnusableDelta
@@ -39,7 +39,7 @@ FILES = {
 DENIED = ("/secrets/**", "**/*.key")
 
 
-def hidden(*patterns: str) -> Hidden:
+def hidden(*patterns: str) -> HiddenPathRules:
     rules = [Rule(str(at), "read_file", pattern, Effect.DENY, RuleScope.GLOBAL) for at, pattern in enumerate(patterns)]
     return RuleIndex(rules).hidden_from(SPECS["execute_command"])
 
@@ -160,7 +160,7 @@ async def test_what_came_too_late_to_be_covered_is_not_taken_away(tmp_path: Path
 
 async def test_what_may_not_be_read_may_be_made(filled: ToolWorkspace) -> None:
     result = await run(filled, "echo mine > new.key; mkdir secrets2; echo mine > secrets2/x")
-    assert result.status is Status.OK
+    assert result.status is CallStatus.OK
     assert (filled.root / "new.key").read_text() == "mine\n"
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from anycowork.domain.roles import Permission
 from anycowork.sandbox.package_caches import PackageCache, PackageCaches, find_package_caches, mount_packages
-from anycowork.sandbox.stage import Layer, Stage, runner_for
+from anycowork.sandbox.stage import Layer, Stage
+from anycowork.sandbox.staging_folders import runner_for
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree
 

@@ -13,7 +13,7 @@ import pytest
 from pydantic import JsonValue
 
 from anycowork.domain.errors import AnyCoworkError, OutsideWorkspace
-from anycowork.domain.tools import Status
+from anycowork.domain.tools import CallStatus
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree
 
@@ -331,7 +331,7 @@ async def test_a_regular_expression_bomb_is_bounded(prey: ToolWorkspace, pattern
     prey.write("a.txt", "a" * 200_000 + "\n")
     await attempt_it(prey, Attempt("bomb", "grep", {"pattern": pattern}))
     result = await prey.call("grep", pattern="own", path="own.txt")
-    assert result.status is Status.OK and result.facts["matches"] == 1
+    assert result.status is CallStatus.OK and result.facts["matches"] == 1
 
 
 @proves("TOOL-3")

@@ -12,9 +12,9 @@ from typing import Any  # a test's own words
 
 import pytest
 
-from anycowork.domain.ports import Hidden
+from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import Status, ToolResult
+from anycowork.domain.tools import CallStatus, ToolResult
 from anycowork.sandbox.stage import Layer
 from support.distributions import PluginBench, install
 from support.live_server import live_server
@@ -152,7 +152,7 @@ async def test_a_plugin_learns_nothing_of_the_servers(prey: PluginBench, tool: s
 
 async def test_one_that_needs_nothing_does_not_see_the_workspace(prey: PluginBench) -> None:
     result = await attempt(prey, "think", "print(os.path.exists(root), os.getcwd(), open(root + '/a.txt').read())")
-    assert result.status is Status.OK and "old" not in result.content and "False" not in result.content
+    assert result.status is CallStatus.OK and "old" not in result.content and "False" not in result.content
     assert "FileNotFoundError" in result.content
 
 
@@ -256,7 +256,7 @@ print(Path('docs/one.md').read_text())
 async def test_what_may_not_be_read_is_not_read(prey: PluginBench, tool: str, code: str) -> None:
     (prey.root / "docs" / "one.md").write_text(SECRET)
     (prey.root / "led").symlink_to("docs/one.md")
-    hidden = Hidden(("/docs/one.md",), lambda path: path == "docs/one.md")
+    hidden = HiddenPathRules(("/docs/one.md",), lambda path: path == "docs/one.md")
     result = await attempt(prey, tool, code, hidden=hidden)
     assert SECRET not in str(result)
     assert SECRET not in str({path: what for path, what in tree(prey.root).items() if path != "docs/one.md"})
@@ -271,10 +271,10 @@ async def test_a_pipe_that_may_not_be_read_is_not_listened_to(prey: PluginBench,
     try:
         os.write(held, SECRET.encode())
         listen = "print(os.read(os.open('pipe', os.O_RDONLY | os.O_NONBLOCK), 100))"
-        hidden = Hidden(("/pipe",), lambda path: path == "pipe")
+        hidden = HiddenPathRules(("/pipe",), lambda path: path == "pipe")
         assert SECRET not in str(await attempt(prey, tool, listen, hidden=hidden))
         assert os.read(held, 100) == SECRET.encode(), "nobody has taken it out"
-        assert (await attempt(prey, tool, "Path('a.txt').read_text()", hidden=hidden)).status is Status.OK
+        assert (await attempt(prey, tool, "Path('a.txt').read_text()", hidden=hidden)).status is CallStatus.OK
     finally:
         os.close(held)
 
@@ -325,7 +325,7 @@ for url in ("http://127.0.0.1:{services["port"]}/", "http://localhost:{services[
     except OSError as error: print(error)
 """
     result = await attempt(prey, "surf", code)
-    assert result.status is Status.OK and "GOT" not in result.content
+    assert result.status is CallStatus.OK and "GOT" not in result.content
     with pytest.raises(BlockingIOError):
         services["listening"][0].accept()
 
@@ -421,7 +421,7 @@ for fd in range(3, 32):
 os._exit(0)
 """
     result = await attempt(prey, "look", code)
-    assert result.status is Status.ERROR and result.error is not None and result.error.code == "plugin_failed"
+    assert result.status is CallStatus.ERROR and result.error is not None and result.error.code == "plugin_failed"
     assert result.facts.keys() == {"plugin", "seconds"} and result.diff is None
 
 
@@ -435,7 +435,7 @@ for fd in range(3, 32):
 os._exit(0)
 """
     result = await attempt(prey, "look", code)
-    assert (result.status, result.content) == (Status.OK, "mine")
+    assert (result.status, result.content) == (CallStatus.OK, "mine")
     assert result.facts.keys() == {"plugin", "seconds"}
 
 

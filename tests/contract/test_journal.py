@@ -35,7 +35,7 @@ from anycowork.domain.journal import (
 )
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import Call, CallState, Intent, PathIntent, Provenance, Status, ToolResult
+from anycowork.domain.tools import Call, CallState, CallStatus, Intent, PathIntent, Provenance, ToolResult
 from anycowork.domain.usage import ModelUsage
 from support.spec import proves
 from support.store_factories import OpenStore
@@ -179,7 +179,7 @@ async def test_calls_come_back_in_the_order_of_issue_with_the_authority_they_wer
         plan_step="1",
         state=CallState.SETTLED,
         intent=Intent((PathIntent("a", "old", None),), "ls"),
-        result=ToolResult(Status.OK, "done", None, "+a", {"exit": 0}),
+        result=ToolResult(CallStatus.OK, "done", None, "+a", {"exit": 0}),
     )
     async with open_store() as database:
         await database.journal.write(add_chat("c1", issued))

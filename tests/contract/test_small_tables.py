@@ -7,7 +7,7 @@ import pytest
 from anycowork.domain.errors import NotFound
 from anycowork.domain.jobs import JobTask
 from anycowork.domain.journal import Change
-from anycowork.domain.snapshots import Kind, PathImage, Snapshot, SnapshotMoment
+from anycowork.domain.snapshots import PathImage, PathKind, Snapshot, SnapshotMoment
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
 from support.store_factories import OpenStore
@@ -87,7 +87,7 @@ async def test_every_path_of_a_snapshot_is_read_as_it_was_written_however_many_t
         await store.journal.write(add_chat())
         for count in (0, 1, 49, 50, 51, 120):
             images = tuple(
-                PathImage(f"{number:03}.txt", Kind.FILE, f"h{number}", 0o644, number) for number in range(count)
+                PathImage(f"{number:03}.txt", PathKind.FILE, f"h{number}", 0o644, number) for number in range(count)
             )
             taken = Snapshot(f"s{count}", "c1", "/w", SnapshotMoment.BEFORE, f"c{count}", images, files=count)
             await store.journal.write(Change("c1", (taken,)))
@@ -103,7 +103,7 @@ async def test_a_large_change_is_read_beside_the_event_loop(open_store: OpenStor
         nonlocal calls
         calls += event == "call"
 
-    images = tuple(PathImage(f"{number:04}.txt", Kind.FILE, "h", 0o644, 1) for number in range(2_000))
+    images = tuple(PathImage(f"{number:04}.txt", PathKind.FILE, "h", 0o644, 1) for number in range(2_000))
     taken = Snapshot("s1", "c1", "/w", SnapshotMoment.BEFORE, "k1", images, files=len(images))
     async with open_store() as store:
         await store.journal.write(add_chat())

@@ -16,7 +16,8 @@ from anycowork.config.settings import Settings
 from anycowork.domain.ports import RolledForward
 from anycowork.domain.tools import Intent, PathIntent
 from anycowork.sandbox import entries
-from anycowork.sandbox.stage import Staging, runner_for
+from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.staging_folders import runner_for
 from anycowork.sandbox.transaction import CommitFailed, Transaction, finish
 from anycowork.workspace.jail import Jail
 from support.live_server import live_server

@@ -32,7 +32,7 @@ from anycowork.workflows.sections import BadDefinition
 from anycowork.workspace.diffs import diff
 from anycowork.workspace.ignores import read_patterns
 from anycowork.workspace.supplied_files import with_the_unseen_written_out
-from anycowork.workspace.text import Text
+from anycowork.workspace.text import TextFile
 
 FACTOR = 25  # a tenfold text; the square would be a hundredfold
 SHORTEST = 0.004  # seconds: what takes less is not measured
@@ -71,7 +71,7 @@ def _assert_linear(prepared: Work, sizes: tuple[int, ...]) -> None:
 
 
 def _edit(body: str, find: str) -> Callable[[], object]:
-    return lambda: apply_edits(Text(body), [TextEdit(find, "x")], "a.txt")
+    return lambda: apply_edits(TextFile(body), [TextEdit(find, "x")], "a.txt")
 
 
 def _planted(text: str, **parameters: str) -> Callable[[], object]:
@@ -227,5 +227,5 @@ def test_what_a_parser_cannot_do_in_time_is_given_up_by_a_process_of_its_own(nam
 def test_an_edit_that_fits_nowhere_says_so_where_blank_lines_carry_blanks() -> None:
     with pytest.raises(NoMatch):
         apply_edits(
-            Text("first\n" + BLANK_LINES * 40 + "end\n"), [TextEdit("first\n" + "\n" * 40 + "wrong", "x")], "a.txt"
+            TextFile("first\n" + BLANK_LINES * 40 + "end\n"), [TextEdit("first\n" + "\n" * 40 + "wrong", "x")], "a.txt"
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.domain.tools import Status
+from anycowork.domain.tools import CallStatus
 from anycowork.workspace.paths import LONGEST_NAME
 from support.checkpoints import recorded, whole
 from support.spec import proves
@@ -45,7 +45,7 @@ async def test_what_is_too_much_is_dropped_as_a_whole(
     with (bench.root / "huge").open("wb") as huge:
         huge.truncate(20 << 30)  # it has no blocks, and nothing reads it
     result = await bench.call("execute_command", command=command)
-    assert result.status is Status.ERROR and says in result.content
+    assert result.status is CallStatus.ERROR and says in result.content
     assert (bench.root / "huge").stat().st_size == 20 << 30
     (bench.root / "huge").unlink()
     assert result.error is not None and result.error.code == "changes_dropped"
@@ -82,6 +82,6 @@ async def test_a_person_who_edits_while_a_command_runs_loses_nothing(bench: Tool
 
     command = "for f in src/*; do echo new >> $f; done; echo done"
     result = await bench.call("execute_command", bench.tool_context(progress=edits), command=command)
-    assert result.status is Status.ERROR and "src/7.txt" in result.content
+    assert result.status is CallStatus.ERROR and "src/7.txt" in result.content
     found = tree(bench.root)
     assert found.pop("src/7.txt") == b"a person's own\n" and set(found.values()) == {"folder", b"old\n"}

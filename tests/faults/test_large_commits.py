@@ -19,7 +19,8 @@ from anycowork.domain.ports import RolledForward
 from anycowork.domain.snapshots import PathImage, Undo
 from anycowork.domain.tools import Intent
 from anycowork.sandbox import entries
-from anycowork.sandbox.stage import Staging, runner_for
+from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.staging_folders import runner_for
 from anycowork.sandbox.transaction import Transaction, finish
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail

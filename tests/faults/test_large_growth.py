@@ -13,8 +13,8 @@ from pydantic import JsonValue
 
 from anycowork.chats.rollback import narrowed
 from anycowork.domain.path_summary import folder_counts
-from anycowork.domain.ports import Hidden
-from anycowork.domain.snapshots import Kind, PathImage, Undo, in_paths
+from anycowork.domain.ports import HiddenPathRules
+from anycowork.domain.snapshots import PathImage, PathKind, Undo, in_paths
 from anycowork.permissions.patterns import path_matches
 from anycowork.sandbox import folder_index
 from anycowork.sandbox.hidden_path_index import HiddenPathIndex
@@ -39,7 +39,7 @@ def cpu(work: Callable[[], object]) -> float:
 
 
 def undos(count: int) -> list[Undo]:
-    images = [PathImage(f"src/{number // 20}/{number}.py", Kind.FILE, "a" * 64) for number in range(count)]
+    images = [PathImage(f"src/{number // 20}/{number}.py", PathKind.FILE, "a" * 64) for number in range(count)]
     return [Undo(image, image) for image in images]
 
 
@@ -91,7 +91,7 @@ def test_hidden_paths_are_found_again_by_reading_only_folders_that_changed(
         read.append(folder)
         return real(folder)
 
-    def masks(rules: Hidden) -> list[str]:
+    def masks(rules: HiddenPathRules) -> list[str]:
         read.clear()
         return sorted(mask.place.path for mask in index.masks(jail, rules))
 
@@ -112,8 +112,8 @@ def test_hidden_paths_are_found_again_by_reading_only_folders_that_changed(
     assert masks(hidden) == ["private"]
 
 
-def hiding(*patterns: str) -> Hidden:
-    return Hidden(patterns, lambda path: any(path_matches(pattern, f"/{path}") for pattern in patterns))
+def hiding(*patterns: str) -> HiddenPathRules:
+    return HiddenPathRules(patterns, lambda path: any(path_matches(pattern, f"/{path}") for pattern in patterns))
 
 
 # --- workspaces with many files: `make test-large` takes 200,000 of them

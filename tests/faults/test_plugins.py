@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.domain.tools import Status
+from anycowork.domain.tools import CallStatus
 from anycowork.sandbox.stage import Layer
 from support.cli_process import CommandLine
 from support.distributions import PluginBench, install
@@ -66,7 +66,7 @@ async def test_a_worker_killed_in_the_middle_of_its_call_changes_nothing(tmp_pat
         await until(lambda: running(f"sleep\0{marker}"))
         os.kill(worker_of(bench.folder), signal.SIGKILL)
     result = calling.result()
-    assert result.status is Status.ERROR and "died without an answer (signal 9)" in result.content
+    assert result.status is CallStatus.ERROR and "died without an answer (signal 9)" in result.content
     assert running(marker) == [] and tree(root) == {"a.txt": b"old"} and bench.intended == []
     assert (await bench.call("quick")).content == "old"
 

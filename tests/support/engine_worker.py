@@ -10,7 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
-from anycowork.domain.engine import Park, RunSegment
+from anycowork.domain.engine import ParkUntil, RunSegment
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.messages import Json
 from support.engine_sessions import engine_session
@@ -25,7 +25,7 @@ class LoggedSteps:
         self._folder = folder
         self._name = name
 
-    async def run(self, segment: RunSegment) -> Json | Park:
+    async def run(self, segment: RunSegment) -> Json | ParkUntil:
         steps = int(str(segment.payload["steps"]))
         for step in range(steps):
             done = self._folder / f"done-{segment.run_id}-{step}"

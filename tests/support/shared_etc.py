@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from anycowork.sandbox import stage
-from anycowork.sandbox.stage import Runner
+from anycowork.sandbox.staging_folders import Runner
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Prepared, Tool, ToolContext
-from anycowork.domain.tools import Parameters, Status, ToolResult, ToolSpec
+from anycowork.domain.tools import CallStatus, Parameters, ToolResult, ToolSpec
 
 
 class FixedSource:
@@ -40,4 +40,4 @@ class OutsideTool:
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
         self.begun.set()
-        return ToolResult(Status.OK, "done elsewhere")
+        return ToolResult(CallStatus.OK, "done elsewhere")

@@ -1,7 +1,7 @@
 """Says what a checkpoint changed, for a message that names it."""
 
 from anycowork.domain.snapshot_ports import SnapshotRows
-from anycowork.domain.snapshots import Kind, PathImage, Snapshot, SnapshotMoment, shown_path
+from anycowork.domain.snapshots import PathImage, PathKind, Snapshot, SnapshotMoment, shown_path
 from anycowork.domain.visible_text import UntrustedText, visible_line
 
 SHORTEST_NAME = 8
@@ -42,6 +42,6 @@ def _files(snapshot: Snapshot) -> str:
 
 
 def _state(image: PathImage) -> str:
-    if image.kind is Kind.ABSENT:
+    if image.kind is PathKind.ABSENT:
         return " (not there at that moment)"
     return f" (+{image.additions} -{image.deletions} lines)" if image.additions or image.deletions else ""

@@ -7,7 +7,7 @@ from anycowork.agent.reply_parser import FoundCall
 from anycowork.domain.attached_files import attached_files_of
 from anycowork.domain.errors import FileExists, StepNotReady
 from anycowork.domain.messages import Message, MessageType
-from anycowork.domain.tools import Status
+from anycowork.domain.tools import CallStatus
 from anycowork.prompts.history_budget import shown_result
 
 
@@ -34,7 +34,7 @@ def _is_server_message(message: Message) -> bool:
     """Whether the result was written by the server, not by a file or program: a refusal, an objection, a hint that a file exists or
     that another step comes first. Such texts name calls, but nobody could have planted them."""
     match message.payload:
-        case {"status": Status.REFUSED | Status.DENIED} | {"tool_call_id": None}:
+        case {"status": CallStatus.REFUSED | CallStatus.DENIED} | {"tool_call_id": None}:
             return True
         case {"error": {"code": FileExists.code | StepNotReady.code}}:
             return True

@@ -15,7 +15,7 @@ from anycowork.domain.images import ImageBytes, images_of
 from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.model import ModelOptions, ModelRequest, PromptMessage, Providers, ToolCallStyle, UsageChunk
-from anycowork.domain.ports import Hidden, Journal
+from anycowork.domain.ports import HiddenPathRules, Journal
 from anycowork.domain.provider_errors import NoSuchModel, PromptTooLong
 from anycowork.domain.values import replace
 from anycowork.prompts.conversation import is_summary
@@ -43,7 +43,7 @@ class ModelCaller:
         journal: Journal,
         providers: Providers,
         prompts: PromptService,
-        hidden: Callable[[str, str], Awaitable[Hidden]],
+        hidden: Callable[[str, str], Awaitable[HiddenPathRules]],
         image_bytes: ImageBytes,
     ) -> None:
         self._journal = journal

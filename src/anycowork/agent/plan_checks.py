@@ -9,7 +9,7 @@ from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain.errors import StepsOpen
 from anycowork.domain.messages import Json, is_continuation
 from anycowork.domain.plan import PlanStep
-from anycowork.domain.tools import Parameters, Provenance, Status
+from anycowork.domain.tools import CallStatus, Parameters, Provenance
 
 CHECK_WITH = "execute_command"
 _MOST_SHOWN = 300
@@ -62,7 +62,7 @@ class PlanChecker:
             if isinstance(parked := await self._toolrunner.run(context), CallsParked):
                 return parked
             call = context.call(call.id)
-            if call.result and call.result.status is not Status.OK:
+            if call.result and call.result.status is not CallStatus.OK:
                 failed.append(f"Step {step.id}, `{step.check}`: {call.result.content[-_MOST_SHOWN:].strip()}")
         return failed
 
@@ -104,10 +104,10 @@ def _unproved(context: TurnContext) -> list[PlanStep]:
     """Return the steps with a check that has not run since the last change."""
     ran = set()
     for call in reversed(context.calls):
-        if call.result is None or call.result.status is Status.INTERRUPTED:
+        if call.result is None or call.result.status is CallStatus.INTERRUPTED:
             continue
         if call.tool == CHECK_WITH:
             ran.add(call.parameters.get("command"))
-        if call.intent and call.intent.paths and call.result.status is Status.OK:
+        if call.intent and call.intent.paths and call.result.status is CallStatus.OK:
             break
     return [step for step in (context.plan.steps if context.plan else ()) if step.check and step.check not in ran]

@@ -11,13 +11,13 @@ from anycowork.domain.errors import StepNotReady
 from anycowork.domain.events import NewEvent
 from anycowork.domain.plan import Plan, PlanStep
 from anycowork.domain.plan_status import StepStatus, StepStatuses, plan_status
-from anycowork.domain.tools import Call, Status, ToolSpec
+from anycowork.domain.tools import Call, CallStatus, ToolSpec
 from anycowork.domain.values import replace
 from anycowork.permissions.plan_steps import StepMatcher
 
 _ENDED_WELL = (EndReason.ANSWERED, EndReason.TERMINATED)
 _FINISHED = tuple(status for status in StepStatus if status.finished)
-_NOT_TRIED = (Status.REFUSED, Status.DENIED)
+_NOT_TRIED = (CallStatus.REFUSED, CallStatus.DENIED)
 
 
 class PlanProgress:
@@ -142,7 +142,7 @@ class PlanProgress:
         """Whether to match the call now: earlier releases recorded the step only if it granted the call, not for reads or failures."""
         if call.plan_step is not None or call.provenance.reference:
             return False
-        took_effect = call.intent is not None and (call.result is None or call.result.status is Status.INTERRUPTED)
+        took_effect = call.intent is not None and (call.result is None or call.result.status is CallStatus.INTERRUPTED)
         return not self._matcher.changes(call) or not (took_effect or _ok(call))
 
     # --- what waits for what
@@ -266,4 +266,4 @@ def was_deferred(call: Call) -> bool:
 
 
 def _ok(call: Call) -> bool:
-    return call.result is not None and call.result.status is Status.OK
+    return call.result is not None and call.result.status is CallStatus.OK

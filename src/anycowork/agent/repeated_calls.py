@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from anycowork.domain.errors import RepeatedCall
-from anycowork.domain.tools import Call, Status
+from anycowork.domain.tools import Call, CallStatus
 
 _CIRCLE = 12  # calls: a model that repeats one of the last so many is going in circles
 
@@ -27,7 +27,7 @@ def was_a_repeat(call: Call) -> bool:
 
 
 def succeeded(call: Call) -> bool:
-    return call.result is not None and call.result.status is Status.OK
+    return call.result is not None and call.result.status is CallStatus.OK
 
 
 def _is_repeated(calls: list[Call]) -> bool:

@@ -30,7 +30,7 @@ from anycowork.domain.question import Question
 from anycowork.domain.snapshot_ports import Snapshots
 from anycowork.domain.snapshots import ReplacedFile, Snapshot, shown_path
 from anycowork.domain.tool_ports import Intend, Toolbox
-from anycowork.domain.tools import Call, CallState, Intent, PathIntent, Status, ToolResult
+from anycowork.domain.tools import Call, CallState, CallStatus, Intent, PathIntent, ToolResult
 from anycowork.domain.values import replace, value
 from anycowork.permissions.budgets import CostOf
 from anycowork.permissions.gate import Admitted, Gate, MustAsk
@@ -353,7 +353,7 @@ def _tools_changed() -> StateChanged:
 
 def _terminates(call: Call) -> bool:
     """Whether the call ends the turn: only a successful call can."""
-    return call.terminate and call.result is not None and call.result.status is Status.OK
+    return call.terminate and call.result is not None and call.result.status is CallStatus.OK
 
 
 def _is_fault(call: Call) -> bool:

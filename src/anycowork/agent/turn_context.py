@@ -19,10 +19,10 @@ from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import Reserve, Write
 from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.plan import Plan
-from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Workspace, names_nothing
+from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules, Workspace, names_nothing
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.tool_ports import Intend, Toolbox, ToolContext
-from anycowork.domain.tools import Call, CallState, Status
+from anycowork.domain.tools import Call, CallState, CallStatus
 from anycowork.prompts.conversation import results_before_summary
 from anycowork.prompts.tool_selection import opening_request
 from anycowork.prompts.window import Window
@@ -156,7 +156,7 @@ class TurnContext:
     def last_failure(self) -> Call | None:
         """Return the newest settled call of the turn, if it failed."""
         last = next((call for call in reversed(self.calls) if call.state is CallState.SETTLED), None)
-        failed = last is not None and last.result is not None and last.result.status is Status.ERROR
+        failed = last is not None and last.result is not None and last.result.status is CallStatus.ERROR
         return last if failed else None
 
     def update_call(self, call: Call) -> None:
@@ -177,7 +177,7 @@ class TurnContext:
         *,
         intend: Intend | None = None,
         named: Callable[[str], bool] = names_nothing,
-        hidden: Hidden = NOTHING_HIDDEN,
+        hidden: HiddenPathRules = NOTHING_HIDDEN,
     ) -> ToolContext:
         """Return the context for a tool: the files read in this turn with their hashes, and the user's text. `permissions` defaults to
         the role's."""
@@ -197,15 +197,15 @@ class TurnContext:
         """Remember which files a settled call read or wrote, and whether it was refused."""
         if call.result is None:
             return
-        if call.result.status in (Status.REFUSED, Status.DENIED) and not was_a_repeat(call):
+        if call.result.status in (CallStatus.REFUSED, CallStatus.DENIED) and not was_a_repeat(call):
             self._refused.append(call)
-        if call.result.status is Status.OK and call.result.facts and call.id not in self._no_longer_shown:
+        if call.result.status is CallStatus.OK and call.result.facts and call.id not in self._no_longer_shown:
             self._learn_file(call.result.facts)
 
     @property
     def was_denied(self) -> bool:
         """Whether a person denied a call of this turn."""
-        return any(call.result is not None and call.result.status is Status.DENIED for call in self._refused)
+        return any(call.result is not None and call.result.status is CallStatus.DENIED for call in self._refused)
 
     def _learn_file(self, facts: Json) -> None:
         path, seen, after = facts.get("path"), facts.get("sha256"), facts.get("after")
@@ -230,9 +230,9 @@ class TurnContext:
                 continue
             same = earlier.tool == call.tool and earlier.parameters == call.parameters
             status = earlier.result.status
-            if same and status in (Status.REFUSED, Status.DENIED, Status.ERROR):
+            if same and status in (CallStatus.REFUSED, CallStatus.DENIED, CallStatus.ERROR):
                 return None if earlier.result.was_model_fault else earlier
-            if status is Status.OK:
+            if status is CallStatus.OK:
                 return self._refused_before(call)
         return None
 

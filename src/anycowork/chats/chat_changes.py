@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from anycowork.domain.files import ChangedBy
-from anycowork.domain.snapshots import Kind, PathImage, RecordedChange, absent
+from anycowork.domain.snapshots import PathImage, PathKind, RecordedChange, absent
 from anycowork.domain.values import value
 
 
@@ -64,7 +64,7 @@ def who_changed(
         recorded = None if changed is None else changed.changed_by
         return recorded or (ChangedBy.YOU if modified > chat_began and not ignored else None)
     left = changed.left
-    as_left = left.kind is Kind.FILE and (not left.mtime or (left.mtime, left.size) == (modified, size))
+    as_left = left.kind is PathKind.FILE and (not left.mtime or (left.mtime, left.size) == (modified, size))
     if as_left:
         return changed.changed_by if is_changed(changed) else None
     return _joined(changed.changed_by, ChangedBy.YOU)

@@ -16,8 +16,8 @@ from anycowork.domain.ports import Rules, Store, Workspace, Workspaces
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.snapshot_ports import Snapshots
 from anycowork.domain.snapshots import (
-    Kind,
     PathImage,
+    PathKind,
     RecordedChange,
     RestorePreview,
     Snapshot,
@@ -54,7 +54,7 @@ class NetChange:
     diff: str | None = None
 
     def to_json(self) -> Json:
-        both = (self.base.kind is not Kind.ABSENT, self.now.kind is not Kind.ABSENT)
+        both = (self.base.kind is not PathKind.ABSENT, self.now.kind is not PathKind.ABSENT)
         return {
             "path": self.now.path,
             "shown": shown_name(self.now.path),
@@ -211,8 +211,8 @@ def _by(changed: ChangedPath, now: PathImage | None) -> ChangedBy:
 
 def _is_file(changed: ChangedPath) -> bool:
     sides = (changed.base, changed.left or changed.base)
-    return all(side.kind is not Kind.FOLDER for side in sides) and (
-        is_changed(changed) or changed.base.kind is not Kind.ABSENT
+    return all(side.kind is not PathKind.FOLDER for side in sides) and (
+        is_changed(changed) or changed.base.kind is not PathKind.ABSENT
     )
 
 

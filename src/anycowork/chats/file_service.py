@@ -20,7 +20,7 @@ from anycowork.domain.files import (
 )
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import Hidden, Rules, Store, Workspace, Workspaces
+from anycowork.domain.ports import HiddenPathRules, Rules, Store, Workspace, Workspaces
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.times import written_time
 from anycowork.domain.values import value
@@ -152,14 +152,14 @@ class FileService:
         )
         return ShownFile(content, by, protection, withheld=protection is not None and not reveal)
 
-    async def _open(self, principal: Principal, chat_id: str) -> tuple[Chat, Workspace, Hidden]:
+    async def _open(self, principal: Principal, chat_id: str) -> tuple[Chat, Workspace, HiddenPathRules]:
         principal.require(Scope.DECIDE)
         chat = await require_chat(self._store, chat_id)
         workspace = self._workspaces.open(chat.workspace)
         return chat, workspace, await self._policy.hidden(chat_id, workspace.origin)
 
 
-def protection_of(path: str, hidden: Hidden) -> Protection | None:
+def protection_of(path: str, hidden: HiddenPathRules) -> Protection | None:
     """Return why the content of this path is shown only after a click; None for every ordinary file."""
     if hidden.hides(path):
         return Protection.RULE

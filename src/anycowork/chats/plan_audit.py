@@ -15,7 +15,7 @@ from anycowork.domain.plan import Budget, PlanStep
 from anycowork.domain.plan_status import StepStatus, plan_status
 from anycowork.domain.ports import Store
 from anycowork.domain.tool_ports import Toolbox
-from anycowork.domain.tools import Call, Status
+from anycowork.domain.tools import Call, CallStatus
 from anycowork.domain.values import value
 from anycowork.permissions.budgets import CostOf, spent_by
 from anycowork.permissions.patterns import is_literal, plain
@@ -156,7 +156,7 @@ def _last(calls: list[Call], command: str | None) -> Call | None:
 
 
 def _ok(call: Call) -> bool:
-    return call.result is not None and call.result.status is Status.OK
+    return call.result is not None and call.result.status is CallStatus.OK
 
 
 async def read_spans(store: Store, chat_id: str) -> dict[str, CallSpan]:

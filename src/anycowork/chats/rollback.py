@@ -6,7 +6,7 @@ from anycowork.domain.errors import Invalid, RestoreConflict, SnapshotPruned
 from anycowork.domain.messages import Json
 from anycowork.domain.snapshots import (
     FileDifference,
-    Kind,
+    PathKind,
     Restored,
     RestorePreview,
     Snapshot,
@@ -105,8 +105,8 @@ def require_no_conflicts(preview: RestorePreview, overwrite: Sequence[str]) -> N
 
 
 def expected_result(preview: RestorePreview) -> Restored:
-    gone = tuple(undo.path for undo in preview.undos if undo.target.kind is Kind.ABSENT)
-    back = tuple(undo.path for undo in preview.undos if undo.target.kind is not Kind.ABSENT)
+    gone = tuple(undo.path for undo in preview.undos if undo.target.kind is PathKind.ABSENT)
+    back = tuple(undo.path for undo in preview.undos if undo.target.kind is not PathKind.ABSENT)
     return Restored(back, gone, conflicts=preview.conflicts, unkept=preview.unkept)
 
 
@@ -116,7 +116,7 @@ def file_differences(before: Snapshot, after: Snapshot) -> list[FileDifference]:
     found = []
     for path in sorted({**was, **now}):
         old, new = was.get(path), now.get(path)
-        there = [image.kind is not Kind.ABSENT if image else False for image in (old, new)]
+        there = [image.kind is not PathKind.ABSENT if image else False for image in (old, new)]
         if not any(there) or (old and new and old.same_as(new)):
             continue
         status = "modified" if all(there) else "added" if there[1] else "deleted"

@@ -4,7 +4,7 @@ import asyncio
 
 from anycowork.chats.turn_scheduler import TurnScheduler
 from anycowork.domain.chats import Turn, TurnState
-from anycowork.domain.engine import Engine, Park, RunOver, RunSegment
+from anycowork.domain.engine import Engine, ParkUntil, RunOver, RunSegment
 from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock, Store
@@ -83,7 +83,7 @@ class TaskTurns:
                 key = self._continued[turn.id] = f"{turn.id}:{self._clock.new_id()}"
         await self._engine.submit(KIND, {"turn_id": turn.id}, key=key)
 
-    async def run_segment(self, segment: RunSegment) -> Json | Park:
+    async def run_segment(self, segment: RunSegment) -> Json | ParkUntil:
         """The engine calls it. A turn that still waits for a person parks again, whatever woke it."""
         turn_id = str(segment.payload["turn_id"])
         turn = await self._store.turn(turn_id)
@@ -92,6 +92,6 @@ class TaskTurns:
             await self._scheduler.run(turn)
             turn = await self._store.turn(turn_id)
         if turn is not None and turn.state is not TurnState.ENDED:
-            return Park(DECIDED)
+            return ParkUntil(DECIDED)
         self._continued.pop(turn_id, None)
         return {"reason": turn.reason.value if turn is not None and turn.reason else None}

@@ -32,7 +32,7 @@ from anycowork.domain.principals import SERVER_PRINCIPAL
 from anycowork.domain.snapshot_ports import SnapshotRows, Snapshots
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tool_ports import Toolbox
-from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
+from anycowork.domain.tools import Call, CallState, CallStatus, Intent, ToolResult
 from anycowork.domain.values import value
 
 log = logging.getLogger(__name__)
@@ -134,7 +134,7 @@ class TurnRecovery:
                 log.warning("call %s: what it left could not be cleared away: %s", call.id, error.message)
 
     async def _result_of(self, call: Call, root: str, *, crashed: bool) -> ToolResult:
-        lost = Status.INTERRUPTED if crashed else Status.CANCELLED
+        lost = CallStatus.INTERRUPTED if crashed else CallStatus.CANCELLED
         if call.held is not None:
             return await self._of_held(call, call.held, lost, crashed=crashed)
         if call.state is not CallState.INTENT:
@@ -147,14 +147,14 @@ class TurnRecovery:
             )
         match self._on_disk(call.intent, root):
             case _OnDisk.AFTER:
-                return ToolResult(Status.OK, f"'{call.tool}' was completed (seen on the disk afterwards).")
+                return ToolResult(CallStatus.OK, f"'{call.tool}' was completed (seen on the disk afterwards).")
             case _OnDisk.BEFORE:
                 return ToolResult.failed(
                     Interrupted(f"'{call.tool}' was stopped before it changed anything."), status=lost
                 )
             case _OnDisk.OTHERWISE:
                 message = f"'{call.tool}' was interrupted, and the file is neither unchanged nor as intended. Check it before you continue."
-                return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
+                return ToolResult.failed(Interrupted(message), status=CallStatus.INTERRUPTED)
 
     async def _as_left(self, call: Call, root: str) -> list[Snapshot]:
         """Save the paths that the call was about to change, so that it can be undone like any other."""
@@ -167,7 +167,7 @@ class TurnRecovery:
             return []
         return [after] if after else []
 
-    async def _of_command(self, call: Call, intent: Intent, root: str, lost: Status) -> ToolResult:
+    async def _of_command(self, call: Call, intent: Intent, root: str, lost: CallStatus) -> ToolResult:
         """Before its commit is intended a command has changed nothing; after that the commit is finished, never undone."""
         if intent.staged is None:
             return ToolResult.failed(
@@ -178,21 +178,23 @@ class TurnRecovery:
                 done = await asyncio.to_thread(self._workspaces.roll_forward, root, intent)
         except (BadWorkspace, ToolFault) as error:
             message = f"'{call.tool}' was interrupted while its changes were being made, and they could not be finished. {error.message}"
-            return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
+            return ToolResult.failed(Interrupted(message), status=CallStatus.INTERRUPTED)
         if done.conflicts:
             named = ", ".join(f"'{path}'" for path in done.conflicts[:10])
             message = (
                 f"'{call.tool}' was interrupted while its changes were being made. They were finished, except for {named}: somebody "
                 "else changed it in the meantime, and that was kept. Check it before you continue."
             )
-            return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
+            return ToolResult.failed(Interrupted(message), status=CallStatus.INTERRUPTED)
         facts: dict[str, JsonValue] = {
             "files": [item.path for item in intent.paths[:500]],
             "changed": len(intent.paths),
         }
-        return ToolResult(Status.OK, f"'{call.tool}' was completed: its changes were finished afterwards.", facts=facts)
+        return ToolResult(
+            CallStatus.OK, f"'{call.tool}' was completed: its changes were finished afterwards.", facts=facts
+        )
 
-    async def _of_held(self, call: Call, held: Intent, lost: Status, *, crashed: bool) -> ToolResult:
+    async def _of_held(self, call: Call, held: Intent, lost: CallStatus, *, crashed: bool) -> ToolResult:
         """Discard changes that nobody allowed; after a crash they are saved for the person."""
         kept = await asyncio.to_thread(self._workspaces.let_go, held, keep=crashed)
         where = f" What it had written is kept in '{kept}'." if kept else ""

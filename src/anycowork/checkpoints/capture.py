@@ -10,7 +10,7 @@ from typing import Self
 
 from anycowork.checkpoints.pack import Pack
 from anycowork.domain.errors import FileMissing, NotKept, OutsideWorkspace, StateChanged, ToolFault, WrongKind
-from anycowork.domain.snapshots import Kind, PathImage, absent
+from anycowork.domain.snapshots import PathImage, PathKind, absent
 from anycowork.domain.values import value
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import O_PATH, Jail, require_regular, translate_os_errors
@@ -21,7 +21,7 @@ MOST_IMAGED = 100_000  # paths in one snapshot
 _CHUNK = 1 << 20
 _SMALL = 1 << 16  # bytes of a file that is read in one call
 _TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_KINDS = {stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.SYMLINK, stat.S_IFDIR: Kind.FOLDER}
+_KINDS = {stat.S_IFREG: PathKind.FILE, stat.S_IFLNK: PathKind.SYMLINK, stat.S_IFDIR: PathKind.FOLDER}
 
 
 @value
@@ -192,17 +192,17 @@ class ImageReader:
         if len(content) != size:
             return None
         digest = hashlib.sha256(content).hexdigest()
-        image = PathImage(place.path, Kind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
+        image = PathImage(place.path, PathKind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
         return image, found, content
 
     def _image(self, place: WorkspacePath, found: os.stat_result | None) -> PathImage:
         if found is None:
             return absent(place.path)
-        kind = _KINDS.get(stat.S_IFMT(found.st_mode), Kind.SPECIAL)
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), PathKind.SPECIAL)
         match kind:
-            case Kind.FILE:
+            case PathKind.FILE:
                 return self._file(place)
-            case Kind.SYMLINK:
+            case PathKind.SYMLINK:
                 return self._link(place, found)
             case _:
                 return PathImage(place.path, kind, mode=stat.S_IMODE(found.st_mode), mtime=found.st_mtime_ns)
@@ -222,7 +222,7 @@ class ImageReader:
             digest, size = self._read_content(fd, place, found)
         finally:
             os.close(fd)
-        return PathImage(place.path, Kind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
+        return PathImage(place.path, PathKind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
 
     def _read_content(self, fd: int, place: WorkspacePath, found: os.stat_result) -> tuple[str, int]:
         content, size = self._content, found.st_size
@@ -255,7 +255,7 @@ class ImageReader:
             raise StateChanged(f"'{shown(place.path)}' was replaced while it was read. Check it again.") from None
         content = self._content
         digest = content.pack.put(target, owner=content.owner) if content else hashlib.sha256(target).hexdigest()
-        return PathImage(place.path, Kind.SYMLINK, digest, 0, len(target), found.st_mtime_ns)
+        return PathImage(place.path, PathKind.SYMLINK, digest, 0, len(target), found.st_mtime_ns)
 
 
 def _digest(fd: int, size: int) -> tuple[str, int]:
@@ -290,7 +290,7 @@ def _chunks(fd: int, size: int) -> Iterator[bytes]:
 def refuse_special(images: Iterable[PathImage]) -> None:
     """Raises: WrongKind."""
     for found in images:
-        if found.kind is Kind.SPECIAL:
+        if found.kind is PathKind.SPECIAL:
             raise WrongKind(
                 f"'{shown(found.path)}' is a pipe, a socket or a device: it cannot be restored, so it is not touched."
             )

@@ -11,7 +11,7 @@ from functools import cache
 from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, bytes_in, path_of, touched
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
-from anycowork.domain.snapshots import NOTHING_REPLACED, Kind, PathImage, ReplacedFile, Restored, absent
+from anycowork.domain.snapshots import NOTHING_REPLACED, PathImage, PathKind, ReplacedFile, Restored, absent
 from anycowork.domain.tools import PathIntent
 from anycowork.domain.values import replace
 from anycowork.workspace.folder import Folder
@@ -70,7 +70,7 @@ class CommitImages:
             ((file.hash, file.content) for _, file, is_unkept in self._known if not is_unkept), owner=content.owner
         )
         images += [
-            PathImage(path, Kind.FILE, file.hash, file.mode, len(file.content), file.mtime, kept=not is_unkept)
+            PathImage(path, PathKind.FILE, file.hash, file.mode, len(file.content), file.mtime, kept=not is_unkept)
             for path, file, is_unkept in self._known
         ]
         with ImageReader(self._folder, content) as reader:
@@ -93,7 +93,7 @@ def hashed_images(folder: Folder, seen: Iterable[Seen]) -> list[PathImage]:
     """Returns images without keeping their content. What is absent needs none: undoing it is removing. Raises: ToolFault."""
     with ImageReader(folder) as reader:
         images = [reader.image_of(each) for each in seen]
-    return [image if image.kind is Kind.ABSENT else replace(image, kept=False) for image in images]
+    return [image if image.kind is PathKind.ABSENT else replace(image, kept=False) for image in images]
 
 
 def images_afterwards(
@@ -126,7 +126,7 @@ def images_of_restore(
 
 
 def _without_counts(image: PathImage) -> PathImage:
-    mode = image.mode & 0o777 if image.kind is Kind.FILE else image.mode
+    mode = image.mode & 0o777 if image.kind is PathKind.FILE else image.mode
     return PathImage(image.path, image.kind, image.hash, mode, image.size)
 
 
@@ -139,10 +139,10 @@ def _afterwards(image: PathImage, intended: dict[str, PathIntent], alone: set[st
     if item.after is None:
         return absent(image.path)
     if item.after == _FOLDER:
-        return PathImage(image.path, Kind.FOLDER, mode=item.mode if item.mode is not None else image.mode)
+        return PathImage(image.path, PathKind.FOLDER, mode=item.mode if item.mode is not None else image.mode)
     if item.after.startswith(_LINK):
-        return PathImage(image.path, Kind.SYMLINK, item.after.removeprefix(_LINK))
-    return PathImage(image.path, Kind.FILE, item.after, item.mode if item.mode is not None else image.mode)
+        return PathImage(image.path, PathKind.SYMLINK, item.after.removeprefix(_LINK))
+    return PathImage(image.path, PathKind.FILE, item.after, item.mode if item.mode is not None else image.mode)
 
 
 def _is_below(path: str, folders: set[str]) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from anycowork.domain.path_summary import folder_counts
-from anycowork.domain.snapshots import FileDifference, Kind, PathImage, absent
+from anycowork.domain.snapshots import FileDifference, PathImage, PathKind, absent
 from anycowork.domain.values import value
 from anycowork.workspace.diffs import LARGEST_DIFFED, LONGEST_DIFF, Diff, cached_diff, diff, moved
 from anycowork.workspace.paths import shown
@@ -77,13 +77,13 @@ def _changed(before: Sequence[PathImage], after: Sequence[PathImage]) -> dict[st
 
 def _renames(pairs: dict[str, tuple[PathImage, PathImage]]) -> dict[str, str]:
     """Matches content that disappeared at one path and appeared at another, each used once."""
-    gone: dict[tuple[Kind, str | None, int], list[str]] = {}
+    gone: dict[tuple[PathKind, str | None, int], list[str]] = {}
     for path, (was, now) in pairs.items():
-        if was.has_content and now.kind is Kind.ABSENT:
+        if was.has_content and now.kind is PathKind.ABSENT:
             gone.setdefault((was.kind, was.hash, was.mode), []).append(path)
     found = {}
     for path, (was, now) in pairs.items():
-        sources = gone.get((now.kind, now.hash, now.mode)) if was.kind is Kind.ABSENT else None
+        sources = gone.get((now.kind, now.hash, now.mode)) if was.kind is PathKind.ABSENT else None
         if sources:
             found[sources.pop(0)] = path
     return found
@@ -91,13 +91,13 @@ def _renames(pairs: dict[str, tuple[PathImage, PathImage]]) -> dict[str, str]:
 
 def _is_listed(was: PathImage, now: PathImage, holders: set[str]) -> bool:
     """Tells whether the change gets a line: a folder that is created or removed with its content does not."""
-    return Kind.FOLDER not in (was.kind, now.kind) or was.kind is now.kind or was.path not in holders
+    return PathKind.FOLDER not in (was.kind, now.kind) or was.kind is now.kind or was.path not in holders
 
 
 def _one(was: PathImage, now: PathImage, old: Content, new: Content) -> tuple[Diff, str, str]:
     name = shown(was.path)
     status = _status(was, now)
-    if Kind.FOLDER in (was.kind, now.kind):
+    if PathKind.FOLDER in (was.kind, now.kind):
         verb = {"added": "new folder", "deleted": "delete folder"}.get(status, "change folder")
         return Diff(f"{verb} {name}\n{_modes(was, now)}"), status, was.path
     if was.hash == now.hash:
@@ -112,11 +112,11 @@ def _one(was: PathImage, now: PathImage, old: Content, new: Content) -> tuple[Di
 
 
 def _status(was: PathImage, now: PathImage) -> str:
-    return "added" if was.kind is Kind.ABSENT else "deleted" if now.kind is Kind.ABSENT else "modified"
+    return "added" if was.kind is PathKind.ABSENT else "deleted" if now.kind is PathKind.ABSENT else "modified"
 
 
 def _modes(was: PathImage, now: PathImage) -> str:
-    if Kind.ABSENT in (was.kind, now.kind) or (was.kind, was.mode) == (now.kind, now.mode):
+    if PathKind.ABSENT in (was.kind, now.kind) or (was.kind, was.mode) == (now.kind, now.mode):
         return ""
     return f"{was.kind.value} {was.mode:o} → {now.kind.value} {now.mode:o}\n"
 

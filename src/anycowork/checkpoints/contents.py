@@ -6,7 +6,7 @@ from anycowork.checkpoints.capture import ImageReader, path_of
 from anycowork.checkpoints.compare import comparable
 from anycowork.checkpoints.pack import Damaged, Pack
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
-from anycowork.domain.snapshots import Kind, PathImage
+from anycowork.domain.snapshots import PathImage, PathKind
 from anycowork.workspace.diffs import LARGEST_DIFFED
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import translate_os_errors
@@ -30,7 +30,7 @@ def live_content(folder: Folder, now: PathImage) -> bytes | None:
         return None
     place = path_of(now.path)
     try:
-        if now.kind is Kind.SYMLINK:
+        if now.kind is PathKind.SYMLINK:
             with folder.jail.folder(place.parent) as parent, translate_os_errors(now.path):
                 return os.fsencode(os.readlink(place.name, dir_fd=parent))
         return folder.read(place, most=max(now.size, 1)).data

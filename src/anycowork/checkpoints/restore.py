@@ -15,7 +15,7 @@ from anycowork.checkpoints.pack import Damaged, Pack
 from anycowork.checkpoints.seen_entries import identity_of, is_as_seen, is_young, stat_entry, was_seen_as_expected
 from anycowork.domain.control_files import fold_name
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
-from anycowork.domain.snapshots import Kind, PathImage, RestoreControl, Restored, Undo
+from anycowork.domain.snapshots import PathImage, PathKind, RestoreControl, Restored, Undo
 from anycowork.domain.values import leaf_value, replace
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import give_to_owner_of, translate_os_errors
@@ -57,14 +57,14 @@ def bring_back(folder: Folder, pack: Pack, undos: Sequence[Undo], control: Resto
         return Restored(left=len(ordered))
     with _RestoreRun(folder, pack) as run:
         for undo in reversed(ordered):
-            if undo.target.kind is Kind.ABSENT or _in_the_way(undo):
+            if undo.target.kind is PathKind.ABSENT or _in_the_way(undo):
                 run.attempt(undo, run.remove)
         for undo in ordered:
-            if undo.target.kind is Kind.FOLDER:
+            if undo.target.kind is PathKind.FOLDER:
                 run.attempt(undo, run.make_folder)
         left = _put_contents(run, [undo for undo in ordered if undo.target.has_content], len(ordered), control)
         for undo in reversed(ordered):
-            if undo.target.kind is Kind.FOLDER:
+            if undo.target.kind is PathKind.FOLDER:
                 run.attempt(undo, run.set_folder_mode)
         run.sync()
         control.report(len(ordered) - left, len(ordered))
@@ -162,7 +162,7 @@ class _RestoreRun:
             return place
         if place.is_root or is_git_control(place.parts):
             raise OutsideWorkspace(f"'{shown(undo.path)}' is never touched by a restore.")
-        if undo.target.kind is Kind.ABSENT:
+        if undo.target.kind is PathKind.ABSENT:
             self._allowed[undo.path] = place
         elif not REPOSITORY_NAMES.isdisjoint(map(fold_name, parts)):
             self._folder.require_no_repository(place)
@@ -179,10 +179,10 @@ class _RestoreRun:
         now = undo.expected
         if now is None or not is_as_seen(undo, self._images.stat(place)):
             now = self._require_expected(place, undo)
-        if now.kind is Kind.ABSENT:
+        if now.kind is PathKind.ABSENT:
             return
         parent = self._last.at(_folder_of(undo))
-        if now.kind is not Kind.FOLDER:
+        if now.kind is not PathKind.FOLDER:
             os.unlink(place.name, dir_fd=parent)
         elif self._folder.jail.names(place):
             self._kept[undo.path] = None
@@ -191,15 +191,15 @@ class _RestoreRun:
             os.rmdir(place.name, dir_fd=parent)
             self._images.moved()
         self._unsynced.setdefault(_folder_of(undo), []).append(undo.path)
-        if undo.target.kind is Kind.ABSENT:
+        if undo.target.kind is PathKind.ABSENT:
             self._deleted.append(undo.path)
 
     def make_folder(self, place: WorkspacePath, undo: Undo) -> None:
         found = self._images.image(place)
-        if found.kind is Kind.ABSENT:
+        if found.kind is PathKind.ABSENT:
             self._folder.jail.make_folders(place)
             self._restored.append(undo.path)
-        elif found.kind is not Kind.FOLDER:
+        elif found.kind is not PathKind.FOLDER:
             raise StateChanged(f"'{shown(undo.path)}' is not a folder.")
         elif found.mode != undo.target.mode:
             self._restored.append(undo.path)
@@ -283,7 +283,7 @@ class _RestoreRun:
 
     def _write(self, parent: int, name: str, target: PathImage, *, synced: bool) -> None:
         assert target.hash is not None  # a file or a link has one
-        if target.kind is Kind.SYMLINK:
+        if target.kind is PathKind.SYMLINK:
             os.symlink(os.fsdecode(b"".join(self._contents.chunks(target.hash))), name, dir_fd=parent)
         else:
             fd = os.open(name, _EXCLUSIVE, 0o600, dir_fd=parent)
@@ -308,7 +308,7 @@ class _RestoreRun:
             if identity_of(now) != staged.identity or (now is not None and is_young(now)):
                 self._require_expected(place, staged.undo)
         os.rename(staged.temporary, staged.name, src_dir_fd=parent, dst_dir_fd=parent)
-        if staged.undo.target.kind is Kind.SYMLINK:
+        if staged.undo.target.kind is PathKind.SYMLINK:
             self._links.append(place)
         self._unsynced.setdefault(staged.folder, []).append(staged.undo.path)
         self._restored.append(staged.undo.path)
@@ -365,6 +365,6 @@ def _write_all(fd: int, data: bytes) -> None:
 
 def _in_the_way(undo: Undo) -> bool:
     """Tells whether a folder and a file would swap places, which cannot be done in one step."""
-    if undo.expected is None or undo.expected.kind in (Kind.ABSENT, undo.target.kind):
+    if undo.expected is None or undo.expected.kind in (PathKind.ABSENT, undo.target.kind):
         return False
-    return Kind.FOLDER in (undo.expected.kind, undo.target.kind)
+    return PathKind.FOLDER in (undo.expected.kind, undo.target.kind)

@@ -14,7 +14,7 @@ from anycowork.checkpoints.pack import Damaged, Pack
 from anycowork.checkpoints.restore import BATCH_BYTES
 from anycowork.checkpoints.seen_entries import seen_entry
 from anycowork.domain.errors import ContentElsewhere, NotEnoughSpace, OutsideWorkspace, SnapshotDamaged, ToolFault
-from anycowork.domain.snapshots import Kind, PathImage, RestorePreview, Undo, absent
+from anycowork.domain.snapshots import PathImage, PathKind, RestorePreview, Undo, absent
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.paths import WorkspacePath, shown
 
@@ -40,7 +40,7 @@ def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo], *, most_r
                 place = path_of(undo.path)
                 # A link that this same restore removes hides what is below it.
                 hidden = in_ours(place.parts[:-1]) and behind_a_link(folder, place)
-                was_file = undo.expected is not None and undo.expected.kind is Kind.FILE
+                was_file = undo.expected is not None and undo.expected.kind is PathKind.FILE
                 now, found, content = (
                     (absent(undo.path), None, None) if hidden else _looked_at(reader, place, was_file=was_file)
                 )
@@ -119,7 +119,7 @@ def _kept_elsewhere(path: str, folders: Sequence[PackFolder]) -> ContentElsewher
 
 def _require_disk_space(folder: Folder, undos: Sequence[Undo]) -> None:
     """A batch of files is written beside those that it replaces, so there must be space for both. Raises: NotEnoughSpace."""
-    files = [undo for undo in undos if undo.target.kind is Kind.FILE]
+    files = [undo for undo in undos if undo.target.kind is PathKind.FILE]
     grows = sum(max(0, undo.target.size - (undo.expected.size if undo.expected else 0)) for undo in files)
     largest = max((undo.target.size for undo in files), default=0)
     needs = grows + max(largest, min(BATCH_BYTES, sum(undo.target.size for undo in files)))
@@ -140,9 +140,9 @@ def _conflict(undo: Undo, now: PathImage) -> str | None:
 
 def _cannot_be_replaced(folder: Folder, undo: Undo, now: PathImage, ours: set[str]) -> bool:
     """A pipe or a device, or a folder with other content where a file must be."""
-    if now.kind is Kind.SPECIAL:
+    if now.kind is PathKind.SPECIAL:
         return True
-    if now.kind is not Kind.FOLDER or not undo.target.has_content:
+    if now.kind is not PathKind.FOLDER or not undo.target.has_content:
         return False
     place = path_of(undo.path)
     return any(place.child(name).path not in ours for name in folder.jail.names(place))

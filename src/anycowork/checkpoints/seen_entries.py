@@ -4,7 +4,7 @@ import os
 import stat
 import time
 
-from anycowork.domain.snapshots import Kind, PathImage, SeenEntry, Undo
+from anycowork.domain.snapshots import PathImage, PathKind, SeenEntry, Undo
 
 _CLOCK_STEP = (
     50_000_000  # ns, more than the step of a file system's clock: a file this young may change without a new time
@@ -13,7 +13,7 @@ _CLOCK_STEP = (
 
 def seen_entry(found: os.stat_result | None, image: PathImage, content: bytes | None = None) -> SeenEntry | None:
     """Returns how to recognise the file again whose content was read after `found`; None if its times cannot tell a later change."""
-    if found is None or image.kind is not Kind.FILE or image.hash is None or is_young(found):
+    if found is None or image.kind is not PathKind.FILE or image.hash is None or is_young(found):
         return None
     return SeenEntry(found.st_ino, found.st_ctime_ns, image.hash, content)
 
@@ -25,7 +25,7 @@ def is_as_seen(undo: Undo, now: os.stat_result | None) -> bool:
         return False
     same_file = (seen.inode, seen.ctime) == (now.st_ino, now.st_ctime_ns)
     return same_file and (expected.kind, expected.hash, expected.mode) == (
-        Kind.FILE,
+        PathKind.FILE,
         seen.hash,
         stat.S_IMODE(now.st_mode),
     )
@@ -34,7 +34,7 @@ def is_as_seen(undo: Undo, now: os.stat_result | None) -> bool:
 def was_seen_as_expected(undo: Undo) -> bool:
     """Tells whether the file that was seen is the one that is expected; then inode and ctime alone tell whether it still is."""
     seen, expected = undo.seen, undo.expected
-    return seen is not None and expected is not None and (expected.kind, expected.hash) == (Kind.FILE, seen.hash)
+    return seen is not None and expected is not None and (expected.kind, expected.hash) == (PathKind.FILE, seen.hash)
 
 
 def is_young(found: os.stat_result) -> bool:

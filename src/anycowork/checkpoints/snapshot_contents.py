@@ -14,7 +14,7 @@ from anycowork.checkpoints.seen_entries import is_as_seen
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.checkpoints.workspace_images import KeptWorkspace
 from anycowork.checkpoints.workspace_images import keep as keep_images
-from anycowork.domain.snapshots import Kind, PathImage, ReplacedFile, Snapshot, Undo
+from anycowork.domain.snapshots import PathImage, PathKind, ReplacedFile, Snapshot, Undo
 from anycowork.domain.tools import PathIntent
 from anycowork.domain.values import replace
 from anycowork.workspace.folder import Folder
@@ -118,7 +118,7 @@ class SnapshotContents:
 
     def merge(self, base: PathImage, mine: PathImage, folder: Folder) -> PathImage | None:
         theirs = image_at(folder, path_of(mine.path))
-        if not all(side.kind is Kind.FILE for side in (base, mine, theirs)):
+        if not all(side.kind is PathKind.FILE for side in (base, mine, theirs)):
             return None
         old, new, now = self.kept_content(base), self.kept_content(mine), live_content(folder, theirs)
         merged = None if old is None or new is None or now is None else merge_texts(old, new, now)

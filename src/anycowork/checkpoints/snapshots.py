@@ -20,8 +20,8 @@ from anycowork.domain.ports import Clock, LayerVersions, Workspace
 from anycowork.domain.snapshot_ports import WorkspaceState
 from anycowork.domain.snapshots import (
     NOTHING_REPLACED,
-    Kind,
     PathImage,
+    PathKind,
     PersonChange,
     RecordedChange,
     ReplacedFile,
@@ -117,7 +117,7 @@ class PackedSnapshots:
             return self._contents.keep_replaced(folder, intents, replaced)
 
         snapshot = await self._kept(cause, folder, keep)
-        removed = [item.path for item in intents if item.after is None or item.kind != Kind.FOLDER.value]
+        removed = [item.path for item in intents if item.after is None or item.kind != PathKind.FOLDER.value]
         await self._layers.hold(folder.root, paths, removed)
         return snapshot
 
@@ -217,7 +217,7 @@ class PackedSnapshots:
         """Its difference is computed when somebody looks at it."""
         earlier = {image.path: image for image in before.images}
         pairs = ((earlier[now.path], now) for now in images)
-        changed = sum(Kind.FOLDER not in (was.kind, now.kind) and not was.same_as(now) for was, now in pairs)
+        changed = sum(PathKind.FOLDER not in (was.kind, now.kind) and not was.same_as(now) for was, now in pairs)
         return replace(
             before,
             id=self._clock.new_id(),
@@ -275,7 +275,7 @@ class PackedSnapshots:
                 f"The new content could not be kept ({error.strerror}). Nothing was changed. Free some space on the disk of the data"
                 " folder, then try again."
             ) from error
-        return PathImage(path, Kind.FILE, digest, mode, len(data))
+        return PathImage(path, PathKind.FILE, digest, mode, len(data))
 
     async def without_hunks(
         self, base: PathImage, now: PathImage, hunks: Collection[int], workspace: Workspace
@@ -326,7 +326,7 @@ class PackedSnapshots:
             moment=SnapshotMoment.BEFORE,
             change_id=cause.id,
             images=tuple(images),
-            files=sum(found.kind is not Kind.FOLDER for found in images),
+            files=sum(found.kind is not PathKind.FOLDER for found in images),
             created_at=self._clock.now(),
         )
         match cause:
@@ -360,4 +360,4 @@ def _folder(workspace: Workspace) -> Folder:
 
 def _is_new_at_the_top(image: PathImage) -> bool:
     """What comes into a folder does not show in the layers, which have their own one by then; only their topmost folder is no own one."""
-    return image.kind is Kind.ABSENT and "/" not in image.path
+    return image.kind is PathKind.ABSENT and "/" not in image.path

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, path_of
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.domain.errors import NotKept
-from anycowork.domain.snapshots import Kind, PathImage, absent
+from anycowork.domain.snapshots import PathImage, PathKind, absent
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.paths import WorkspacePath, is_git_control
 
@@ -52,7 +52,7 @@ def keep(folder: Folder, found: Sequence[Seen], unkept: UnkeptFolders, content: 
     with ImageReader(folder, content) as reader:
         for place, seen in found:
             image = reader.image_of((place, seen))
-            if image.kind is not Kind.SPECIAL and seen is not None:
+            if image.kind is not PathKind.SPECIAL and seen is not None:
                 images[place.path] = image
                 signatures[place.path] = _signature(seen)
     return KeptWorkspace(folder, images, signatures, unkept)
@@ -76,7 +76,7 @@ def images_now(folder: Folder, before: Sequence[PathImage]) -> list[PathImage]:
 
 
 def _differs(kept: KeptWorkspace, path: str, seen: os.stat_result) -> bool:
-    was_folder, is_folder = kept.images[path].kind is Kind.FOLDER, stat.S_ISDIR(seen.st_mode)
+    was_folder, is_folder = kept.images[path].kind is PathKind.FOLDER, stat.S_ISDIR(seen.st_mode)
     return was_folder != is_folder or (not is_folder and _signature(seen) != kept.signatures[path])
 
 

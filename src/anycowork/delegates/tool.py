@@ -14,7 +14,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.network import wanted_destinations
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Prepared, ToolContext
-from anycowork.domain.tools import CallError, Intent, Parameters, Status, ToolResult, ToolSpec
+from anycowork.domain.tools import CallError, CallStatus, Intent, Parameters, ToolResult, ToolSpec
 from anycowork.domain.values import replace
 from anycowork.mcp.schemas import plain_text
 from anycowork.mcp.stdio_transport import LineLog, ServerLauncher
@@ -205,11 +205,11 @@ def _result(name: str, reason: str, client: Any) -> ToolResult:
     kept_from = f"\n\n[It was kept from: {'; '.join(client.kept_from[:20])}]" if client.kept_from else ""
     text = (client.text or f"The agent '{name}' said nothing.").replace("\0", "�")
     result = ToolResult(
-        status=Status.OK,
+        status=CallStatus.OK,
         content=text + kept_from,
         facts={"agent": name, "agent_calls": client.calls, "kept_from": [*client.kept_from]},
     )
     if reason == "end_turn":
         return result
     error = DelegateFailed(f"The agent '{name}' stopped before it was done: {plain_text(reason, 80)}.")
-    return replace(result, status=Status.ERROR, error=CallError.of(error))
+    return replace(result, status=CallStatus.ERROR, error=CallError.of(error))

@@ -45,13 +45,13 @@ class RunSegment:
 
 
 @value
-class Park:
+class ParkUntil:
     """A handler returns it to end its segment: the run goes on when this signal comes."""
 
     signal: str
 
 
-SegmentHandler = Callable[[RunSegment], Awaitable[Json | Park]]
+SegmentHandler = Callable[[RunSegment], Awaitable[Json | ParkUntil]]
 
 
 @value

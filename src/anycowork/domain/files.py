@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import Hidden, Workspace
+from anycowork.domain.ports import HiddenPathRules, Workspace
 from anycowork.domain.values import value
 from anycowork.domain.visible_text import UntrustedText, VisibleText, visible_line
 
@@ -115,7 +115,7 @@ class FoundPaths:
 class FileBrowser(Protocol):
     """Reads the files of a workspace for a person."""
 
-    async def search(self, workspace: Workspace, query: str, *, limit: int, hidden: Hidden) -> FoundPaths:
+    async def search(self, workspace: Workspace, query: str, *, limit: int, hidden: HiddenPathRules) -> FoundPaths:
         """Return the paths that match best, without those that git ignores and those that rules hide."""
 
     async def folder(self, workspace: Workspace, path: str, *, cursor: str | None, limit: int) -> FolderPage:

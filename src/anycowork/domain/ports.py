@@ -286,7 +286,7 @@ def names_nothing(path: str) -> bool:
 
 
 @value
-class Hidden:
+class HiddenPathRules:
     """Paths that may not be read or revealed. `patterns` come from the rules; `hides` decides, by the path from the root.
 
     Files that it `withholds` (key files that no rule allows) are not searched unless the call names exactly that file, and programs in
@@ -298,7 +298,7 @@ class Hidden:
     withholds: Callable[[str], bool] = names_nothing
 
 
-NOTHING_HIDDEN = Hidden()
+NOTHING_HIDDEN = HiddenPathRules()
 # Names that do not exist, at several depths: if all of these are hidden in a folder, the whole folder is hidden.
 ANYTHING_INSIDE = ("\x01", "\x01/\x01", "\x01/\x01/\x01/\x01/\x01")
 
@@ -317,7 +317,7 @@ class Workspace(Protocol):
     def file_hash(self, path: str) -> str | None:
         """Return the SHA-256 of a regular file inside; None if there is none. Raises: OutsideWorkspace."""
 
-    def overview(self, limit: int, hidden: Hidden = NOTHING_HIDDEN) -> str:
+    def overview(self, limit: int, hidden: HiddenPathRules = NOTHING_HIDDEN) -> str:
         """Return a short, stable list of the files inside, for the model, without hidden ones."""
 
     def clear_leftovers(self, path: str) -> None:

@@ -17,7 +17,7 @@ class SnapshotMoment(StrEnum):
     MEANT = "meant"
 
 
-class Kind(StrEnum):
+class PathKind(StrEnum):
     """`special` (a pipe, a socket, a device) is recognised but never saved: it has no content to restore."""
 
     FILE = "file"
@@ -35,7 +35,7 @@ class PathImage:
     """
 
     path: str
-    kind: Kind
+    kind: PathKind
     hash: str | None = None
     mode: int = 0
     size: int = 0
@@ -50,11 +50,11 @@ class PathImage:
 
     @property
     def has_content(self) -> bool:
-        return self.kind in (Kind.FILE, Kind.SYMLINK)
+        return self.kind in (PathKind.FILE, PathKind.SYMLINK)
 
 
 def absent(path: str) -> PathImage:
-    return PathImage(path, Kind.ABSENT)
+    return PathImage(path, PathKind.ABSENT)
 
 
 @leaf_value
@@ -283,7 +283,7 @@ def removed_paths(undos: Iterable[Undo]) -> list[str]:
     return [
         undo.path
         for undo in undos
-        if undo.target.kind is Kind.ABSENT or undo.expected is None or undo.expected.kind is not undo.target.kind
+        if undo.target.kind is PathKind.ABSENT or undo.expected is None or undo.expected.kind is not undo.target.kind
     ]
 
 

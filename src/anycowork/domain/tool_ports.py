@@ -6,7 +6,7 @@ from typing import Protocol
 
 from anycowork.domain.model import SampledReply, SamplingPrompt
 from anycowork.domain.network import Destination
-from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Workspace, names_nothing
+from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules, Workspace, names_nothing
 from anycowork.domain.question import Question
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import ChangesDecision
@@ -51,7 +51,7 @@ class ToolContext:
     hold: Callable[[Intent], None] | None = None
     asks_at_commit: bool = False
     held: Intent | None = None
-    hidden: Hidden = NOTHING_HIDDEN
+    hidden: HiddenPathRules = NOTHING_HIDDEN
     history: Callable[[int | None], Awaitable[str]] | None = None
     ask: Callable[[Question], Awaitable[str | None]] | None = None
     sample: Callable[[SamplingPrompt], Awaitable[SampledReply]] | None = None

@@ -109,7 +109,7 @@ class ToolCall(Boundary):
     terminate: StrictBool
 
 
-class Status(StrEnum):
+class CallStatus(StrEnum):
     OK = "ok"
     ERROR = "error"
     REFUSED = "refused"
@@ -133,14 +133,14 @@ class CallError:
 class ToolResult:
     """`content` is stored whole; it is truncated for the model elsewhere. `facts` are small machine-readable details (exit code, hash)."""
 
-    status: Status
+    status: CallStatus
     content: str
     error: CallError | None = None
     diff: str | None = None
     facts: dict[str, JsonValue] = field(default_factory=dict, hash=False)
 
     @classmethod
-    def failed(cls, error: AnyCoworkError, *, status: Status = Status.ERROR) -> "ToolResult":
+    def failed(cls, error: AnyCoworkError, *, status: CallStatus = CallStatus.ERROR) -> "ToolResult":
         return cls(status=status, content=error.message, error=CallError.of(error))
 
     @property

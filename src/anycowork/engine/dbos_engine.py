@@ -12,7 +12,7 @@ from concurrent.futures import CancelledError as ThreadCancelled
 from contextlib import suppress
 
 from anycowork.domain.engine import (
-    Park,
+    ParkUntil,
     RunCancelled,
     RunFailed,
     RunOver,
@@ -68,7 +68,7 @@ class DbosEngine:
             else None
         )
         self._handlers: dict[str, SegmentHandler] = {}
-        self._active: dict[str, tuple[RunSegment, asyncio.Task[Json | Park]]] = {}
+        self._active: dict[str, tuple[RunSegment, asyncio.Task[Json | ParkUntil]]] = {}
         self._taken: set[str] = set()  # what DBOS gave to this process, as it names it
         self._waiting: dict[str, asyncio.Event] = {}
         self._watch: asyncio.Task[None] | None = None
@@ -204,16 +204,16 @@ class DbosEngine:
                 del self._active[segment.run_id]
         await self._record(segment, task)
 
-    async def _handle(self, segment: RunSegment) -> Json | Park:
+    async def _handle(self, segment: RunSegment) -> Json | ParkUntil:
         handler = self._handlers.get(segment.kind)
         if handler is None:
             raise Invalid(f"No handler is registered for runs of kind '{segment.kind}'.", param="kind")
         outcome = await handler(segment)
-        if not isinstance(outcome, Park):
+        if not isinstance(outcome, ParkUntil):
             require_json(outcome)
         return outcome
 
-    async def _record(self, segment: RunSegment, task: "asyncio.Task[Json | Park]") -> None:
+    async def _record(self, segment: RunSegment, task: "asyncio.Task[Json | ParkUntil]") -> None:
         """Writes how the segment ended. Raises: CancelledError if the run is no longer ours, or goes back to the queue."""
         if task.cancelled():
             await self._runs.let_go(segment)
@@ -228,7 +228,7 @@ class DbosEngine:
                 else ("internal_error", "An internal error occurred; see the log.")
             )
             ours = await self._runs.finish(segment, RunState.FAILED, error=failure)
-        elif isinstance(outcome := task.result(), Park):
+        elif isinstance(outcome := task.result(), ParkUntil):
             ours = await self._runs.finish(segment, RunState.PARKED, waits_for=outcome.signal)
         else:
             ours = await self._runs.finish(segment, RunState.COMPLETED, result=require_json(outcome))

@@ -6,7 +6,7 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
 from anycowork.domain.engine import (
-    Park,
+    ParkUntil,
     RunCancelled,
     RunFailed,
     RunOver,
@@ -146,7 +146,7 @@ class InProcessEngine:
             outcome = await self._handlers[run.kind](segment)
             if run.state is not RunState.ACTIVE:
                 return
-            if isinstance(outcome, Park):
+            if isinstance(outcome, ParkUntil):
                 run.state, run.waits_for = RunState.PARKED, outcome.signal
                 run.changed.set()
                 self._go_on(key, run)

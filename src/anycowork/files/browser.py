@@ -5,7 +5,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from anycowork.domain.files import FileContent, FolderPage, FoundPath, FoundPaths, PreparedEdit
-from anycowork.domain.ports import Hidden, Workspace
+from anycowork.domain.ports import HiddenPathRules, Workspace
 from anycowork.files.edits import prepare_edit
 from anycowork.files.file_content import read_content
 from anycowork.files.folder_page import read_folder
@@ -37,7 +37,7 @@ class LocalFileBrowser:
     def __init__(self) -> None:
         self._names: OrderedDict[str, NameList] = OrderedDict()
 
-    async def search(self, workspace: Workspace, query: str, *, limit: int, hidden: Hidden) -> FoundPaths:
+    async def search(self, workspace: Workspace, query: str, *, limit: int, hidden: HiddenPathRules) -> FoundPaths:
         folder = as_folder(workspace)
         return await reading(lambda: self._search(folder, query, limit, hidden))
 
@@ -53,7 +53,7 @@ class LocalFileBrowser:
         folder = as_folder(workspace)
         return await reading(lambda: prepare_edit(folder, path, text, expected=expected))
 
-    def _search(self, folder: Folder, query: str, limit: int, hidden: Hidden) -> FoundPaths:
+    def _search(self, folder: Folder, query: str, limit: int, hidden: HiddenPathRules) -> FoundPaths:
         names = self._names_in(folder)
         paths = (found for found in names.paths if not hidden.hides(found.path)) if hidden.patterns else names.paths
         return FoundPaths(best_matches(paths, query, limit), names.complete)

@@ -7,7 +7,7 @@ from anycowork.domain.files import PreparedEdit
 from anycowork.files.file_content import MOST_TEXT, can_be_edited
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.paths import shown
-from anycowork.workspace.text import Text, decode, with_line_ends
+from anycowork.workspace.text import TextFile, decode, with_line_ends
 
 _NEW_FILE = 0o644
 
@@ -29,5 +29,5 @@ def prepare_edit(folder: Folder, path: str, text: str, *, expected: str | None) 
     return PreparedEdit(place.path, _encoded(found, text), stat.S_IMODE(contents.mode), expected)
 
 
-def _encoded(found: Text, text: str) -> bytes:
+def _encoded(found: TextFile, text: str) -> bytes:
     return found.with_body(with_line_ends(text, found.newline)).encoded()

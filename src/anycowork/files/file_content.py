@@ -10,7 +10,7 @@ from anycowork.domain.values import replace
 from anycowork.workspace.content_summary import text_with_odd_bytes
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import translate_os_errors
-from anycowork.workspace.text import Text, decode
+from anycowork.workspace.text import TextFile, decode
 
 MOST_TEXT = 1_000_000  # bytes of a text that is shown as a whole
 BEGINNING = 200_000  # bytes of a larger one
@@ -37,7 +37,7 @@ def read_content(folder: Folder, path: str) -> FileContent:
     return content if odd is None else replace(content, kind=ContentKind.TEXT, text=odd)
 
 
-def can_be_edited(text: Text) -> bool:
+def can_be_edited(text: TextFile) -> bool:
     """Whether an editor that knows one line end per file gives the same bytes back."""
     windows = text.body.count("\r\n")
     return text.body.count("\r") == windows and windows in (0, text.body.count("\n"))

@@ -14,7 +14,7 @@ from anycowork.git.new_branch import NewBranch, plan_branch
 from anycowork.git.own_git_folder import GitHead, own_git_folder, real_git_folder
 from anycowork.git.repository_place import GIT, WORKTREES, RepositoryPlace
 from anycowork.sandbox.new_folder import create_folder_beside
-from anycowork.sandbox.stage import remove_tree
+from anycowork.sandbox.staging_folders import remove_tree
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import give_to_owner_of
 from anycowork.workspace.paths import WorkspacePath

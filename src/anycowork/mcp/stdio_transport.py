@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import wanted_destinations
-from anycowork.domain.ports import Hidden
+from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.values import value
 from anycowork.mcp.message_size import has_too_many_values
 from anycowork.mcp.program import ServerProgram, start_words
@@ -36,7 +36,7 @@ LONGEST_LINE = 4_000_000
 _MOST_LOGGED = 200
 _SECONDS_TO_END = 2.0
 _LAST_WORDS_SECONDS = 2.0
-_KEY_FILES = Hidden(withholds=is_key_file)
+_KEY_FILES = HiddenPathRules(withholds=is_key_file)
 log = logging.getLogger(__name__)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol, assert_never
 
 from anycowork.domain.errors import BadParameters, StateChanged
 from anycowork.domain.tool_ports import Prepared, ToolContext
-from anycowork.domain.tools import CallError, Parameters, Status, ToolResult
+from anycowork.domain.tools import CallError, CallStatus, Parameters, ToolResult
 from anycowork.mcp.definitions import McpToolDefinition, ServerMethod
 from anycowork.mcp.offers import OfferedResource
 from anycowork.mcp.session import McpSession
@@ -80,7 +80,7 @@ class McpTool:
             " ".join(filter(None, (one.uri, f"({one.name})", one.mime_type, one.description)))
             for one in self._sessions.resources()
         ]
-        return ToolResult(status=Status.OK, content="\n".join(lines), facts={"mcp_server": self.spec.server})
+        return ToolResult(status=CallStatus.OK, content="\n".join(lines), facts={"mcp_server": self.spec.server})
 
     def _result(self, answer: Any) -> ToolResult:
         content = "\n".join(answer_texts(self._definition.method, answer)).replace("\0", "�")
@@ -89,7 +89,7 @@ class McpTool:
         failed = getattr(answer, "is_error", False)
         error = McpFailed(f"'{self.spec.name}' reports an error.") if failed else None
         return ToolResult(
-            status=Status.ERROR if error else Status.OK,
+            status=CallStatus.ERROR if error else CallStatus.OK,
             content=content,
             error=CallError.of(error) if error else None,
             facts={"mcp_server": self.spec.server},

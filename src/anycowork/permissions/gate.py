@@ -13,7 +13,7 @@ from anycowork.domain.disclosure import Disclosure, call_items
 from anycowork.domain.errors import BadParameters, DeniedByRule, NotAllowed, RejectedByUser, UnknownTool
 from anycowork.domain.key_files import looks_secret
 from anycowork.domain.plan import Plan
-from anycowork.domain.ports import Clock, Hidden, Rules, Store
+from anycowork.domain.ports import Clock, HiddenPathRules, Rules, Store
 from anycowork.domain.principals import Principal, PrincipalKind, Scope
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.rules import ChangesDecision, Effect
@@ -62,7 +62,7 @@ class Admitted:
         return f"rule:{self.policy.rule.id}" if self.policy.rule else "default"
 
     @property
-    def hidden(self) -> Hidden:
+    def hidden(self) -> HiddenPathRules:
         """What it may not read. Key files whose names a person read in this very call, or in the plan's command, are not withheld."""
         seen_by_person = self.approval_id is not None or self.granted_by_plan
         if not seen_by_person:
@@ -159,7 +159,7 @@ class Gate:
             return checked
         return replace(checked, effect=Effect.ASK, why=f"It changed {secret!r}, which looks like a secret.")
 
-    async def hidden(self, chat_id: str, workspace: str) -> Hidden:
+    async def hidden(self, chat_id: str, workspace: str) -> HiddenPathRules:
         """Return what may not be read in this chat, for code that shows files to the model without a tool call."""
         return await self._policy.hidden(chat_id, workspace)
 

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from anycowork.domain.ports import Hidden, names_nothing
+from anycowork.domain.ports import HiddenPathRules, names_nothing
 from anycowork.permissions.command_risk import words_of
 from anycowork.permissions.resources import AccessedResources
 
 
-def without_named(hidden: Hidden, touched: AccessedResources, workspace: str) -> Hidden:
+def without_named(hidden: HiddenPathRules, touched: AccessedResources, workspace: str) -> HiddenPathRules:
     """Return `hidden` without withholding the key files that the call names: in `key_files`, as its path, or as a word of its command.
 
     A folder or a pattern names no file. Where the command may change folders, `.env` names `sub/.env` too.

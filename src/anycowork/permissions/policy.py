@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from anycowork.domain.approvals import Risk
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import Destination
-from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Rules
+from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules, Rules
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.rules import ChangesDecision, Effect, Rule
 from anycowork.domain.tool_ports import Prepared
@@ -31,7 +31,7 @@ class PolicyResult:
     decided: RuleDecision
     not_allowed: tuple[Destination, ...] = ()
     named_literally: tuple[Destination, ...] = ()
-    hidden: Hidden = NOTHING_HIDDEN
+    hidden: HiddenPathRules = NOTHING_HIDDEN
 
     @property
     def effect(self) -> Effect:
@@ -74,7 +74,7 @@ class PolicyEvaluator:
         allowed, named = not_allowed(touched, index), named_literally(touched, index)
         return PolicyResult(touched, workspace, decided, allowed, named, hidden)
 
-    async def hidden(self, chat_id: str, workspace: str, spec: ToolSpec | None = None) -> Hidden:
+    async def hidden(self, chat_id: str, workspace: str, spec: ToolSpec | None = None) -> HiddenPathRules:
         """Return what the rules hide in this chat: from this tool, or from every tool."""
         index = self._index(chat_id, await self._rules.for_call(chat_id, workspace))
         return index.hidden_from(spec)

@@ -9,7 +9,7 @@ from anycowork.domain.control_files import is_control_file
 from anycowork.domain.errors import Invalid
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import NETWORK, Destination, read_destination
-from anycowork.domain.ports import ANYTHING_INSIDE, NOTHING_HIDDEN, Hidden
+from anycowork.domain.ports import ANYTHING_INSIDE, NOTHING_HIDDEN, HiddenPathRules
 from anycowork.domain.rules import EVERYTHING, ChangesDecision, Effect, Rule
 from anycowork.domain.tools import PathIntent, ToolSpec
 from anycowork.domain.values import value
@@ -41,7 +41,7 @@ class RuleIndex:
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = rules
         self._matchers: dict[tuple[str, Effect], RuleMatcher] = {}
-        self._hidden: dict[tuple[str, bool], Hidden] = {}
+        self._hidden: dict[tuple[str, bool], HiddenPathRules] = {}
 
     def matcher(self, tool: str, effect: Effect) -> RuleMatcher:
         key = (tool, effect)
@@ -49,7 +49,7 @@ class RuleIndex:
             self._matchers[key] = RuleMatcher(r for r in self.rules if r.effect is effect and r.names_tool(tool))
         return self._matchers[key]
 
-    def hidden_from(self, spec: ToolSpec | None = None) -> Hidden:
+    def hidden_from(self, spec: ToolSpec | None = None) -> HiddenPathRules:
         """Return what rules forbid to read, so that no tool reveals it. Rules about a tool that searches folders are included.
 
         Key files that no rule names are withheld from searches and from programs in the sandbox.
@@ -61,14 +61,14 @@ class RuleIndex:
         if (known := self._hidden.get((tools[0], withheld))) is None:
             matchers = [matcher for name in tools if (matcher := self.matcher(name, Effect.DENY))]
             patterns = tuple(dict.fromkeys(pattern for matcher in matchers for pattern in matcher.patterns))
-            known = Hidden(patterns, partial(_any_hides, matchers)) if patterns else NOTHING_HIDDEN
+            known = HiddenPathRules(patterns, partial(_any_hides, matchers)) if patterns else NOTHING_HIDDEN
             if withheld:
                 known = replace(known, withholds=partial(_withholds, _about_key_files(self), tools))
             self._hidden[tools[0], withheld] = known
         return known
 
 
-_KEY_FILES_WITHHELD = Hidden(withholds=is_key_file)
+_KEY_FILES_WITHHELD = HiddenPathRules(withholds=is_key_file)
 
 
 def decide(touched: AccessedResources, index: RuleIndex, *, default: RuleDecision) -> RuleDecision:

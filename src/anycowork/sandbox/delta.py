@@ -18,7 +18,7 @@ class UnusableDelta(ToolFault):
 
 
 @leaf_value
-class State:
+class PathState:
     """The current state of one path.
 
     `mark` identifies its content: a file's hash, a link's target, a tree's listing (before its removal). `plain`: a staged entry has the
@@ -40,8 +40,8 @@ class PathChange:
     """`below` are the paths that disappear with a removed or replaced folder; `newest` is the latest ctime that decides about a conflict."""
 
     place: WorkspacePath
-    before: State | None
-    after: State | None
+    before: PathState | None
+    after: PathState | None
     below: tuple[WorkspacePath, ...] = ()
     newest: int = 0
 

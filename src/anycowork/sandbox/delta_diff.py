@@ -13,7 +13,7 @@ from anycowork.domain.errors import OutsideWorkspace, ToolFault
 from anycowork.domain.path_summary import FolderCount, folder_counts
 from anycowork.domain.values import value
 from anycowork.domain.visible_text import UntrustedText, visible_line
-from anycowork.sandbox.delta import FILE, FOLDER, LINK, Delta, PathChange, State
+from anycowork.sandbox.delta import FILE, FOLDER, LINK, Delta, PathChange, PathState
 from anycowork.sandbox.named_changes import count_by_folder, is_named_always, named_always
 from anycowork.workspace.content_summary import EDGE_BYTES, summary
 from anycowork.workspace.diffs import LARGEST_DIFFED, LONGEST_DIFF, diff
@@ -73,7 +73,7 @@ def _names_below(change: PathChange) -> str:
     return named + _by_folder(folder_counts(others), len(others))
 
 
-def content(jail: Jail, place: WorkspacePath, state: State | None) -> bytes | None:
+def content(jail: Jail, place: WorkspacePath, state: PathState | None) -> bytes | None:
     """Returns as much of the content as is compared; empty if it is not a regular file, or missing."""
     return None if state is None else _read(jail, place, LARGEST_DIFFED) or b""
 
@@ -114,7 +114,7 @@ def _files(change: PathChange, staged: Jail, root: Jail) -> tuple[str, int, int]
     return f"{_header(change)}{modes}{_describe(before)} → {_describe(after)}, {why}\n{''.join(sides)}", 0, 0
 
 
-def _summary(jail: Jail, place: WorkspacePath, state: State) -> str:
+def _summary(jail: Jail, place: WorkspacePath, state: PathState) -> str:
     head = _read(jail, place, EDGE_BYTES)
     if head is None:
         return f"  {state.size:,} bytes, sha256 {state.mark}\n"
@@ -159,11 +159,11 @@ def _target(jail: Jail, place: WorkspacePath) -> str:
     return f"'{visible_line(UntrustedText(os.fsencode(found).decode(errors='backslashreplace')))}'"
 
 
-def is_file(state: State | None) -> TypeGuard[State]:
+def is_file(state: PathState | None) -> TypeGuard[PathState]:
     return state is not None and state.kind == FILE
 
 
-def _describe(state: State | None, jail: Jail | None = None, place: WorkspacePath | None = None) -> str:
+def _describe(state: PathState | None, jail: Jail | None = None, place: WorkspacePath | None = None) -> str:
     if state is None:
         return "nothing"
     if state.kind == LINK and jail is not None and place is not None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from anycowork.domain.values import replace
-from anycowork.sandbox.delta import FILE, FOLDER, LINK, Delta, PathChange, State, UnusableDelta
+from anycowork.sandbox.delta import FILE, FOLDER, LINK, Delta, PathChange, PathState, UnusableDelta
 from anycowork.sandbox.entry_marks import (
     TO_FOLDER,
     TO_READ,
@@ -124,8 +124,8 @@ class Scanner:
             return True  # copied up without being changed
         self.delta.replaced.add(path, beneath, mark, content)
         changed, links = beneath.st_ctime_ns, beneath.st_nlink
-        before = State(FILE, old_mode, old_size, mark, beneath.st_ino, changed, links)
-        after = State(FILE, mode, size, new_mark, 0, 0, found.st_nlink, plain)
+        before = PathState(FILE, old_mode, old_size, mark, beneath.st_ino, changed, links)
+        after = PathState(FILE, mode, size, new_mark, 0, 0, found.st_nlink, plain)
         self._replaced(place, PathChange(place, before, after, (), changed))
         return True
 
@@ -143,12 +143,12 @@ class Scanner:
         with _opened(name, above, ours=True) as inner:
             if lower is None or below is None or not stat.S_ISDIR(lower.st_mode):
                 plain = not _has_dropped_attributes(inner)
-                self._changed(name, below, place, lower, State(FOLDER, _mode(found), plain=plain))
+                self._changed(name, below, place, lower, PathState(FOLDER, _mode(found), plain=plain))
                 self.folder(inner, None, place, opaque=False)
                 return
             if _mode(lower) != _mode(found):
-                before = State(FOLDER, _mode(lower), inode=lower.st_ino, ctime=lower.st_ctime_ns)
-                change = PathChange(place, before, State(FOLDER, _mode(found)), newest=lower.st_ctime_ns)
+                before = PathState(FOLDER, _mode(lower), inode=lower.st_ino, ctime=lower.st_ctime_ns)
+                change = PathChange(place, before, PathState(FOLDER, _mode(found)), newest=lower.st_ctime_ns)
                 self.delta.changes.append(change)
             with _opened(name, below) as under:
                 self.folder(inner, under, place, opaque=opaque or _is_opaque(inner))
@@ -176,7 +176,7 @@ class Scanner:
         self._replaced(place, PathChange(place, _lower_state(lower, mark), after, newest=lower.st_ctime_ns))
 
     def _changed(
-        self, name: str, below: int | None, place: WorkspacePath, lower: os.stat_result | None, after: State
+        self, name: str, below: int | None, place: WorkspacePath, lower: os.stat_result | None, after: PathState
     ) -> None:
         if lower is None or below is None:
             # Something created or removed beside it meanwhile may have been at this same path.
@@ -261,13 +261,15 @@ def _opened(name: str, folder: int | None = None, *, ours: bool = False) -> Iter
         os.close(fd)
 
 
-def _staged_state(name: str, folder: int, found: os.stat_result) -> State:
+def _staged_state(name: str, folder: int, found: os.stat_result) -> PathState:
     """Reads a file or link of the upper layer. Makes a file readable that the command closed; the state keeps its intended mode.
 
     Removes the overlay's own attributes from it: nothing mounts the layer again.
     """
     if stat.S_ISLNK(found.st_mode):
-        return State(LINK, _mode(found), found.st_size, mark_of(name, folder, found), links=found.st_nlink, plain=True)
+        return PathState(
+            LINK, _mode(found), found.st_size, mark_of(name, folder, found), links=found.st_nlink, plain=True
+        )
     closed = not found.st_mode & stat.S_IRUSR and os.geteuid() != 0
     if closed:
         os.chmod(name, stat.S_IMODE(found.st_mode) | stat.S_IRUSR, dir_fd=folder)
@@ -277,7 +279,7 @@ def _staged_state(name: str, folder: int, found: os.stat_result) -> State:
         plain = not closed and mode == stat.S_IMODE(found.st_mode) and _drop_attributes(fd)
     finally:
         os.close(fd)
-    return State(FILE, mode, found.st_size, mark, links=found.st_nlink, plain=plain)
+    return PathState(FILE, mode, found.st_size, mark, links=found.st_nlink, plain=plain)
 
 
 def _lower_content(name: str, folder: int, found: os.stat_result) -> tuple[str, bytes | None]:
@@ -291,8 +293,8 @@ def _lower_content(name: str, folder: int, found: os.stat_result) -> tuple[str, 
         os.close(fd)
 
 
-def _lower_state(found: os.stat_result, mark: str) -> State:
-    return State(
+def _lower_state(found: os.stat_result, mark: str) -> PathState:
+    return PathState(
         _kind(found.st_mode),
         _mode(found),
         found.st_size,

@@ -8,7 +8,7 @@ from anycowork.sandbox.netns import PROXY_PORT, listening_in
 from anycowork.sandbox.network import Network, RealNetwork
 from anycowork.sandbox.proxy import NetworkReach, NetworkReport, ProxyLimits, SandboxProxy
 from anycowork.sandbox.sandbox import Launch
-from anycowork.sandbox.stage import Runner
+from anycowork.sandbox.staging_folders import Runner
 
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from anycowork.domain.errors import DeniedByRule, FileMissing, ToolFault, WrongKind
-from anycowork.domain.ports import ANYTHING_INSIDE, Hidden
+from anycowork.domain.ports import ANYTHING_INSIDE, HiddenPathRules
 from anycowork.sandbox.folder_index import Entries, SeenFolder, Selection, read_folder, unchanged
 from anycowork.sandbox.masks import MOST_MASKS, Mask
 from anycowork.workspace.jail import Jail
@@ -26,10 +26,10 @@ class HiddenPathIndex:
     """What is known of the folders of some workspaces, for the rules that applied last. For several threads."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[Hidden, Folders]] = {}
+        self._known: dict[str, tuple[HiddenPathRules, Folders]] = {}
         self._lock = Lock()
 
-    def masks(self, jail: Jail, hidden: Hidden) -> tuple[Mask, ...]:
+    def masks(self, jail: Jail, hidden: HiddenPathRules) -> tuple[Mask, ...]:
         """Returns what covers everything hidden in the workspace, whole folders as one; reads only.
 
         Raises: DeniedByRule if there is more than can be covered, or more than can be searched.
@@ -46,7 +46,7 @@ class HiddenPathIndex:
         return tuple(search.masks.values())
 
 
-def _starts(hidden: Hidden) -> Iterator[tuple[tuple[str, ...], int | None]]:
+def _starts(hidden: HiddenPathRules) -> Iterator[tuple[tuple[str, ...], int | None]]:
     """Yields where each pattern stops being a plain name, and how deep below that it can match; None is any depth."""
     for pattern in hidden.patterns:
         parts = pattern.strip().removeprefix("./").strip("/").split("/")
@@ -61,7 +61,7 @@ class _MaskSearch:
     """`known` is what an earlier search for the same rules has seen, `seen` what this one has."""
 
     jail: Jail
-    hidden: Hidden
+    hidden: HiddenPathRules
     known: Folders
     seen: Folders = field(default_factory=dict)
     masks: dict[WorkspacePath, Mask] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from anycowork.domain.tools import PathIntent
-from anycowork.sandbox.delta import FOLDER, LINK, Delta, PathChange, State
+from anycowork.sandbox.delta import FOLDER, LINK, Delta, PathChange, PathState
 
 TREE = "tree:"
 
@@ -45,7 +45,7 @@ def _intent(change: PathChange) -> PathIntent:
     )
 
 
-def _state_text(state: State | None, *, tree: bool) -> str | None:
+def _state_text(state: PathState | None, *, tree: bool) -> str | None:
     if state is None:
         return None
     if state.kind == FOLDER:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from anycowork.domain.ports import Hidden, names_nothing
+from anycowork.domain.ports import HiddenPathRules, names_nothing
 from anycowork.domain.values import value
 from anycowork.sandbox.stage import Layer, Stage
 from anycowork.workspace.jail import Jail
@@ -26,7 +26,7 @@ class KeyFiles(Protocol):
 
 
 class HiddenPaths(Protocol):
-    def masks(self, jail: Jail, hidden: Hidden) -> tuple[Mask, ...]:
+    def masks(self, jail: Jail, hidden: HiddenPathRules) -> tuple[Mask, ...]:
         """Returns what covers everything that rules hide. Raises: DeniedByRule."""
 
 
@@ -38,7 +38,9 @@ class MaskedPaths:
     key_files: tuple[str, ...] = ()
 
 
-def cover(jail: Jail, stage: Stage, hidden: Hidden, key_files: KeyFiles, hidden_paths: HiddenPaths) -> MaskedPaths:
+def cover(
+    jail: Jail, stage: Stage, hidden: HiddenPathRules, key_files: KeyFiles, hidden_paths: HiddenPaths
+) -> MaskedPaths:
     """Prepares covers for everything that a program in this stage would see and may not read. Blocking. Raises: DeniedByRule."""
     # A private copy shows the state when it was made, whatever a person did to the workspace since.
     seen = Jail(str(stage.upper)) if stage.layer is Layer.COPY else jail

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from anycowork.sandbox.sandbox_process import SandboxFailed
-from anycowork.sandbox.stage import Runner
+from anycowork.sandbox.staging_folders import Runner
 
 PROXY_PORT = 3128  # in a separate network, where the port is always free
 _WORKER = Path(__file__).with_name("netns_worker.py")

@@ -14,7 +14,8 @@ from anycowork.domain.values import value
 from anycowork.sandbox.masks import cover_for
 from anycowork.sandbox.mounts import Overlay
 from anycowork.sandbox.secret_paths import is_secret_name, secrets_inside
-from anycowork.sandbox.stage import PACKAGE_WORK, Layer, Runner, Stage
+from anycowork.sandbox.stage import PACKAGE_WORK, Layer, Stage
+from anycowork.sandbox.staging_folders import Runner
 from anycowork.sandbox.toolchains import RefusedFolder, overlap, why_too_broad, why_unsafe
 
 _LOOKED = 1_000  # entries of one cache that are searched for credentials

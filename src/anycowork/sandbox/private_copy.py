@@ -19,7 +19,8 @@ from anycowork.sandbox.delta import FOLDER, Delta, UnusableDelta
 from anycowork.sandbox.delta_scan import MOST_PATHS, Scanner
 from anycowork.sandbox.entries import copy_bytes
 from anycowork.sandbox.entry_marks import look, names_in
-from anycowork.sandbox.stage import Stage, next_tick, remove_tree
+from anycowork.sandbox.stage import Stage, next_tick
+from anycowork.sandbox.staging_folders import remove_tree
 from anycowork.workspace.paths import DEEPEST, WorkspacePath, shown
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -27,7 +27,8 @@ from anycowork.sandbox.private_copy import CopyManifest, copy_workspace
 from anycowork.sandbox.sandbox_process import BubblewrapStatus, ParentDeathPipe, SandboxFailed, StartLatch, StartMarker
 from anycowork.sandbox.seccomp import filter_for, knows
 from anycowork.sandbox.secret_paths import SecretIndex
-from anycowork.sandbox.stage import Layer, Runner, Stage, Staging, remove_tree, runner_for
+from anycowork.sandbox.stage import Layer, Stage, Staging
+from anycowork.sandbox.staging_folders import Runner, remove_tree, runner_for
 from anycowork.sandbox.toolchains import Toolchains
 from anycowork.sandbox.transaction import Transaction
 from anycowork.sandbox.volatile_layers import VolatileLayers

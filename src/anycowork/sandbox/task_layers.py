@@ -13,7 +13,8 @@ from anycowork.domain.errors import ToolFault
 from anycowork.domain.ports import TaskWorkspaces
 from anycowork.sandbox.layer_mounts import LayersNotMounted, TaskLayer
 from anycowork.sandbox.private_copy import mounts_in
-from anycowork.sandbox.stage import Staging, runner_for
+from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.staging_folders import runner_for
 from anycowork.sandbox.task_workspaces import has_new_commits, remember_commits
 from anycowork.sandbox.workspaces import LocalWorkspaces
 from anycowork.workspace.jail import Jail
@@ -50,7 +51,7 @@ class TaskLayers:
         return await asyncio.to_thread(lambda: has_new_commits(self._workspaces.open(copy).jail))
 
     async def keep_only(self, needed: Collection[str]) -> None:
-        for copy in await asyncio.to_thread(self._staging.copies):
+        for copy in await asyncio.to_thread(self._staging.task_folders.copies):
             if copy not in needed:
                 await self.remove(copy)
         await self._workspaces.layers.announce()
@@ -62,7 +63,9 @@ class TaskLayers:
             if mount := next(mounts_in(layer), None):
                 raise LayersNotMounted(f"Another file system is mounted in the workspace, at '{mount.path}'.")
         try:
-            root = self._staging.keep_layer(runner_for(beneath.root), beneath.origin, beneath.layers, found)
+            root = self._staging.task_folders.keep_layer(
+                runner_for(beneath.root), beneath.origin, beneath.layers, found
+            )
             try:
                 made = TaskLayer(str(root), beneath.origin, beneath.layers)
                 remember_commits(root.parent, self._workspaces.mounts.jail(made))
@@ -77,7 +80,7 @@ class TaskLayers:
     def _remove(self, copy: str) -> None:
         self._workspaces.layers.remove(copy)
         self._workspaces.mounts.end(copy)
-        self._staging.drop_copy(copy)
+        self._staging.task_folders.drop_copy(copy)
 
 
 def _require_one_owner(found: os.stat_result) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 from anycowork.domain.errors import ToolFault
 from anycowork.sandbox.git_refs import named_commits
 from anycowork.sandbox.private_copy import copy_workspace
-from anycowork.sandbox.stage import Layer, Staging, remove_tree, runner_for
+from anycowork.sandbox.stage import Layer, Staging
+from anycowork.sandbox.staging_folders import remove_tree, runner_for
 from anycowork.sandbox.workspaces import LocalWorkspaces
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.uncancellable import run_uncancellable
@@ -32,22 +33,22 @@ class PrivateCopies:
             return await run_uncancellable(lambda: self._copy(root))
 
     async def remove(self, copy: str) -> None:
-        await asyncio.to_thread(self._staging.drop_copy, copy)
+        await asyncio.to_thread(self._staging.task_folders.drop_copy, copy)
 
     async def has_commits(self, copy: str) -> bool:
         return await asyncio.to_thread(lambda: has_new_commits(self._workspaces.open(copy).jail))
 
     async def keep_only(self, needed: Collection[str]) -> None:
-        for copy in await asyncio.to_thread(self._staging.copies):
+        for copy in await asyncio.to_thread(self._staging.task_folders.copies):
             if copy not in needed:
                 await self.remove(copy)
 
     def _copy(self, root: str) -> str:
-        origin = self._staging.origin_of(root) or root
+        origin = self._staging.task_folders.origin_of(root) or root
         stage = self._staging.open(runner_for(root), Layer.COPY)
         try:
             copy_workspace(root, stage, most_bytes=self._most_bytes, spare=self._spare)
-            copy = self._staging.keep_copy(stage, origin)
+            copy = self._staging.task_folders.keep_copy(stage.folder, origin)
             remember_commits(copy.parent, Jail(str(copy)))
             return str(copy)
         except OSError as error:

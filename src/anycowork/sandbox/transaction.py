@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from anycowork.domain.errors import StateChanged, ToolFault
-from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, RolledForward
+from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules, RolledForward
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import HeldChanges, Intent, PathIntent
 from anycowork.domain.values import replace
@@ -22,7 +22,8 @@ from anycowork.sandbox.key_file_index import KeyFileIndex
 from anycowork.sandbox.manifest import manifest
 from anycowork.sandbox.masks import HiddenPaths, KeyFiles, Mask, MaskedPaths, cover
 from anycowork.sandbox.private_copy import CopyManifest, as_layer, scan_copy
-from anycowork.sandbox.stage import Stage, Staging, remove_stage, remove_tree, runner_for
+from anycowork.sandbox.stage import Stage, Staging, remove_stage
+from anycowork.sandbox.staging_folders import remove_tree, runner_for
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath, shown
 from anycowork.workspace.paths import shown as legible  # 'shown' is a parameter's name in here
@@ -67,7 +68,7 @@ class Transaction:
     key_files: KeyFiles = field(default_factory=KeyFileIndex)
     hidden_paths: HiddenPaths = field(default_factory=HiddenPathIndex)
     covered: MaskedPaths = field(default_factory=MaskedPaths)
-    hidden: Hidden = NOTHING_HIDDEN
+    hidden: HiddenPathRules = NOTHING_HIDDEN
     _manifest: tuple[list[PathChange], tuple[PathIntent, ...]] | None = None
 
     def manifest(self) -> tuple[PathIntent, ...]:
@@ -76,7 +77,7 @@ class Transaction:
             self._manifest = (self.delta.changes, manifest(self.delta))
         return self._manifest[1]
 
-    def hide(self, hidden: Hidden) -> None:
+    def hide(self, hidden: HiddenPathRules) -> None:
         """Call it before the command starts: hides what it may not read. Raises: DeniedByRule if that is too much."""
         self.hidden = hidden
         self.covered = cover(self.jail, self.stage, hidden, self.key_files, self.hidden_paths)

@@ -15,7 +15,8 @@ from secrets import token_hex
 
 from anycowork.domain.values import replace
 from anycowork.sandbox.mounts import UNMOUNTED, Overlay
-from anycowork.sandbox.stage import VOLATILE_MARK, Runner, Stage, remove_tree
+from anycowork.sandbox.stage import VOLATILE_MARK, Stage
+from anycowork.sandbox.staging_folders import Runner, remove_tree
 
 _SECONDS = 10.0
 _LONGEST_PATHS = 250  # bytes; newer kernels take no more in one option

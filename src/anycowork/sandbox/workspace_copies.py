@@ -8,7 +8,7 @@ from pathlib import Path
 from anycowork.domain.errors import ToolFault
 from anycowork.sandbox.new_folder import create_folder_beside
 from anycowork.sandbox.private_copy import TreeNotCopied, copy_tree
-from anycowork.sandbox.stage import remove_tree
+from anycowork.sandbox.staging_folders import remove_tree
 from anycowork.workspace.uncancellable import run_uncancellable
 
 

@@ -197,14 +197,14 @@ class WorkspaceLayers:
 
     def _known(self) -> dict[str, tuple[str, ...]]:
         if self._lower is None:
-            copies = self._staging.copies() if self._staging is not None else []
+            copies = self._staging.task_folders.copies() if self._staging is not None else []
             found = ((copy, self._lower_of(copy)) for copy in copies)
             self._lower = {layer: lower for layer, lower in found if lower is not None}
         return self._lower
 
     def _lower_of(self, copy: str) -> tuple[str, ...] | None:
         try:
-            return self._staging.lower_of(copy) if self._staging is not None else None
+            return self._staging.task_folders.lower_of(copy) if self._staging is not None else None
         except OSError:
             return None  # a killed server left it half removed
 

@@ -12,7 +12,8 @@ from anycowork.domain.layer_changes import PeerLayers
 from anycowork.domain.ports import RolledForward
 from anycowork.domain.tools import Intent
 from anycowork.sandbox.layer_mounts import LayerMounts, LayersNotMounted, TaskLayer
-from anycowork.sandbox.stage import Staging, remove_tree
+from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.staging_folders import remove_tree
 from anycowork.sandbox.transaction import finish
 from anycowork.sandbox.workspace_layers import WorkspaceLayers
 from anycowork.workspace.folder import Folder
@@ -57,7 +58,7 @@ class LocalWorkspaces:
             layer = self.layer(root)
             if layer is not None:
                 return Folder(root, jail=self.mounts.jail(layer))
-            origin = self._staging.origin_of(root) if self._staging is not None else None
+            origin = self._staging.task_folders.origin_of(root) if self._staging is not None else None
             return Folder(root, jail=Jail(root, is_real=True, origin=origin))
         except LayersNotMounted as fault:
             raise BadWorkspace(fault.message, param="workspace") from None
@@ -68,10 +69,10 @@ class LocalWorkspaces:
 
     def layer(self, root: str) -> TaskLayer | None:
         """Returns the task's layer that `root` names; None if it is a folder with all its files. Raises: OSError."""
-        lower = self._staging.lower_of(root) if self._staging is not None else None
+        lower = self._staging.task_folders.lower_of(root) if self._staging is not None else None
         if self._staging is None or lower is None:
             return None
-        return TaskLayer(root, self._staging.origin_of(root) or root, lower)
+        return TaskLayer(root, self._staging.task_folders.origin_of(root) or root, lower)
 
     def writing(self, root: str) -> AbstractAsyncContextManager[int]:
         """Waits until nobody else writes in this workspace, under any name, nor in one that contains it or is inside it; yields the lease's

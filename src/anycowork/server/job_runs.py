@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from anycowork.chats.task_turns import TaskTurns
-from anycowork.domain.engine import Engine, Park, RunOver, RunSegment
+from anycowork.domain.engine import Engine, ParkUntil, RunOver, RunSegment
 from anycowork.domain.errors import NotFound
 from anycowork.domain.jobs import Job, JobStatus
 from anycowork.domain.messages import Json
@@ -71,19 +71,19 @@ class JobSegments:
         self._settle = settle
         self._given_back = asyncio.Event()
 
-    async def run_segment(self, segment: RunSegment) -> Json | Park:
+    async def run_segment(self, segment: RunSegment) -> Json | ParkUntil:
         """The engine calls it. Raises: StorageFault."""
         job = await self._store.job(str(segment.payload["job_id"]), with_plan=False)
         if job is None or job.status.over:
             return _result(job)
         if not await self._placement.runs_here(job):
             await self._pass_on(job)
-            return Park(GO_ON)
+            return ParkUntil(GO_ON)
         await self._settle(job.chat_id)
         self._coordinator.wake(job.chat_id)
         await self._until_rest(job.chat_id)
         job = await self._store.job(job.id, with_plan=False)
-        return _result(job) if job is None or job.status.over else Park(GO_ON)
+        return _result(job) if job is None or job.status.over else ParkUntil(GO_ON)
 
     async def offer(self, chat_id: str) -> None:
         """Submits what this worker could run of the chat, for itself or another one. Raises: StorageFault."""

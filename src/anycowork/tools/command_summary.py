@@ -10,7 +10,7 @@ from typing import assert_never
 from pydantic import JsonValue
 
 from anycowork.domain.errors import CommandFailed, ToolTimedOut
-from anycowork.domain.tools import CallError, Status, ToolResult
+from anycowork.domain.tools import CallError, CallStatus, ToolResult
 from anycowork.domain.values import value
 from anycowork.sandbox.delta import Delta, PathChange
 from anycowork.sandbox.delta_diff import DeltaDiff
@@ -67,7 +67,7 @@ def summary_text(
     if sandbox != "none":
         closing = "\n".join([closing, *_of_network(ended, network)])
     result = ToolResult(
-        status=Status.OK if error is None else Status.ERROR,
+        status=CallStatus.OK if error is None else CallStatus.ERROR,
         content=lead + closing,
         error=error,
         facts={
@@ -85,7 +85,7 @@ def joined(result: ToolResult, story: CommandSummary) -> ToolResult:
     """Joins the command's output with the description of its changes."""
     error = story.error or result.error
     return ToolResult(
-        status=Status.OK if error is None else Status.ERROR,
+        status=CallStatus.OK if error is None else CallStatus.ERROR,
         content=result.content + (f"\n{story.text}" if story.text else ""),
         error=error,
         diff=story.diff,

@@ -10,10 +10,10 @@ from pydantic import Field
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.control_files import is_control_file
 from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
-from anycowork.domain.ports import NOTHING_HIDDEN, Hidden
+from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Prepared, ToolContext
-from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolDisplay, ToolKind, ToolResult
+from anycowork.domain.tools import CallStatus, Intent, Parameters, PathIntent, ToolDisplay, ToolKind, ToolResult
 from anycowork.domain.values import value
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
 from anycowork.tools.parameters import PathText
@@ -100,7 +100,7 @@ class MoveFile(BuiltInTool[MoveFileParameters]):
         folder = folder_of(tool_context)
         await changing(folder, tool_context.permissions, lambda: _move(folder, move))
         return ToolResult(
-            status=Status.OK,
+            status=CallStatus.OK,
             content=f"Moved '{shown(move.source.path)}' to '{shown(move.target.path)}'.",
             diff=prepared.diff,
             facts={"path": move.source.path, "to": move.target.path, "before": prepared.state, "after": None}
@@ -153,7 +153,7 @@ class DeleteFile(BuiltInTool[DeleteFileParameters]):
         folder = folder_of(tool_context)
         await changing(folder, tool_context.permissions, lambda: _remove(folder, removal, prepared.state))
         return ToolResult(
-            status=Status.OK,
+            status=CallStatus.OK,
             content=f"Deleted '{shown(removal.place.path)}'.",
             diff=removal.diff.text,
             facts={"path": removal.place.path, "before": None if removal.is_folder else prepared.state, "after": None}
@@ -161,7 +161,7 @@ class DeleteFile(BuiltInTool[DeleteFileParameters]):
         )
 
 
-def _kind(folder: Folder, place: WorkspacePath, hidden: Hidden = NOTHING_HIDDEN) -> str:
+def _kind(folder: Folder, place: WorkspacePath, hidden: HiddenPathRules = NOTHING_HIDDEN) -> str:
     """Raises: FileMissing; WrongKind for anything but a file or a folder."""
     found = folder.jail.stat(place)
     if found is None:
@@ -176,7 +176,7 @@ def _kind(folder: Folder, place: WorkspacePath, hidden: Hidden = NOTHING_HIDDEN)
 # --- move_file
 
 
-def _hidden_in(folder: Folder, source: WorkspacePath, hidden: Hidden) -> WorkspacePath | None:
+def _hidden_in(folder: Folder, source: WorkspacePath, hidden: HiddenPathRules) -> WorkspacePath | None:
     """Returns a hidden path if this is one or contains one: elsewhere no rule might hide it."""
     if not hidden.patterns:
         return None

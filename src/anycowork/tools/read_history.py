@@ -7,7 +7,7 @@ from pydantic import Field
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.tool_ports import Prepared, ToolContext
-from anycowork.domain.tools import Parameters, Status, ToolResult
+from anycowork.domain.tools import CallStatus, Parameters, ToolResult
 from anycowork.tools.built_in_tool import BuiltInTool
 
 
@@ -32,4 +32,4 @@ class ReadHistory(BuiltInTool[ReadHistoryParameters]):
         if tool_context.history is None:
             raise ToolFault("Only a worker of a job has a conversation to read. You already see this one.")
         before = ReadHistoryParameters.model_validate(prepared.parameters).before
-        return ToolResult(Status.OK, await tool_context.history(before))
+        return ToolResult(CallStatus.OK, await tool_context.history(before))

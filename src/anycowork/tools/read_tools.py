@@ -17,9 +17,9 @@ from pydantic.json_schema import SkipJsonSchema
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileMissing, NoMatch, ToolFault
-from anycowork.domain.ports import Hidden
+from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.tool_ports import Prepared, ToolContext
-from anycowork.domain.tools import Parameters, Status, ToolDisplay, ToolKind, ToolResult
+from anycowork.domain.tools import CallStatus, Parameters, ToolDisplay, ToolKind, ToolResult
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
 from anycowork.tools.parameters import LineNumber, PathText
 from anycowork.tools.syntax_check import check_syntax
@@ -137,7 +137,7 @@ class GetFileInfo(BuiltInTool[GetFileInfoParameters]):
         return await reading(lambda: _info(folder, place))
 
 
-def suggestion(folder: Folder, place: WorkspacePath, hidden: Hidden) -> str:
+def suggestion(folder: Folder, place: WorkspacePath, hidden: HiddenPathRules) -> str:
     """Suggests what a missing path may have meant: the same name elsewhere, else a similar name in the same folder."""
     elsewhere = [path for path in folder.overview(_LOOKED_AT, hidden).splitlines() if path.endswith(f"/{place.name}")]
     if elsewhere:
@@ -170,7 +170,7 @@ def _result(place: WorkspacePath, contents: FileContents, args: ReadFileParamete
     if (parsed := check_syntax(place.path, contents.data)) and not parsed.ok:
         facts["remark"] = parsed.message
     if args.start_line is None and args.end_line is None:
-        return ToolResult(status=Status.OK, content=text.body, facts=facts)
+        return ToolResult(status=CallStatus.OK, content=text.body, facts=facts)
     return _lines_read(place, lines, args, facts)
 
 
@@ -184,14 +184,14 @@ def _lines_read(
             f"'{shown(place.path)}' has only {len(lines)} line{'' if len(lines) == 1 else 's'}; line {start} is beyond its end."
         )
     facts["whole"] = start == 1 and end == len(lines)
-    return ToolResult(status=Status.OK, content="".join(lines[start - 1 : end]), facts=facts)
+    return ToolResult(status=CallStatus.OK, content="".join(lines[start - 1 : end]), facts=facts)
 
 
 def _described(place: WorkspacePath, data: bytes, facts: dict[str, JsonValue]) -> ToolResult:
     kind = next((kind for signature, kind in _SIGNATURES if data.startswith(signature)), None)
     kind = kind or mimetypes.guess_type(place.name)[0] or "binary data"
     content = f"'{shown(place.path)}' is not text: {kind}, {len(data):,} bytes, sha256 {facts['sha256']}."
-    return ToolResult(status=Status.OK, content=content, facts=facts | {"kind": kind, "lines": 0, "whole": False})
+    return ToolResult(status=CallStatus.OK, content=content, facts=facts | {"kind": kind, "lines": 0, "whole": False})
 
 
 @dataclass(slots=True)
@@ -220,8 +220,8 @@ def _read_part(folder: Folder, place: WorkspacePath, args: ReadFileParameters) -
         content = (
             f"'{shown(place.path)}' is too large to be read whole: {part.size:,} bytes, {part.lines:,} lines. {how}"
         )
-        return ToolResult(status=Status.OK, content=content, facts=facts)
-    return ToolResult(status=Status.OK, content=text.body, facts=facts)
+        return ToolResult(status=CallStatus.OK, content=content, facts=facts)
+    return ToolResult(status=CallStatus.OK, content=text.body, facts=facts)
 
 
 def _pick(folder: Folder, place: WorkspacePath, start: int, end: int) -> _Part:
@@ -250,7 +250,7 @@ def _pieces(fd: int) -> Iterator[bytes]:
 # --- list_directory and get_file_info
 
 
-def _list(folder: Folder, place: WorkspacePath, args: ListDirectoryParameters, hidden: Hidden) -> ToolResult:
+def _list(folder: Folder, place: WorkspacePath, args: ListDirectoryParameters, hidden: HiddenPathRules) -> ToolResult:
     leave_out = frozenset() if args.include_ignored else frozenset({".git"})
     walk = FolderWalk(
         folder.jail, depth=args.depth, most=MOST_LISTED, with_ignored=args.include_ignored, leave_out=leave_out
@@ -264,7 +264,7 @@ def _list(folder: Folder, place: WorkspacePath, args: ListDirectoryParameters, h
     facts: dict[str, JsonValue] = {"path": place.path, "entries": len(entries), "cut": walk.cut}
     if not walk.cut and (counted := _counted(entries)):
         facts["remark"] = counted
-    return ToolResult(status=Status.OK, content=content, facts=facts)
+    return ToolResult(status=CallStatus.OK, content=content, facts=facts)
 
 
 def _counted(entries: Sequence[WalkEntry]) -> str:
@@ -301,7 +301,7 @@ def _info(folder: Folder, place: WorkspacePath) -> ToolResult:
         del facts["bytes"]
         facts["entries"] = len(folder.jail.names(place))
     return ToolResult(
-        status=Status.OK, content="\n".join(f"{name}: {value}" for name, value in facts.items()), facts=facts
+        status=CallStatus.OK, content="\n".join(f"{name}: {value}" for name, value in facts.items()), facts=facts
     )
 
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from anycowork.domain.errors import ToolFault, ToolTimedOut
 from anycowork.domain.key_files import KEY_FILE_PATTERNS, KEY_FOLDERS
-from anycowork.domain.ports import Hidden, names_nothing
+from anycowork.domain.ports import HiddenPathRules, names_nothing
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import ToolResult
 from anycowork.domain.values import replace, value
@@ -122,7 +122,7 @@ class Ripgrep:
         return replace(found, left_out=await self._left_out(folder, place, hidden, [*options, *globs]))
 
     async def _left_out(
-        self, folder: Folder, place: WorkspacePath, hidden: Hidden, options: Sequence[str]
+        self, folder: Folder, place: WorkspacePath, hidden: HiddenPathRules, options: Sequence[str]
     ) -> tuple[str, ...]:
         """Returns the key files below a folder that a search would read, whatever they contain: it does not reveal which of them match."""
         found = folder.jail.stat(place)
@@ -203,7 +203,7 @@ def _require_understood(ended: ChildResult) -> None:
         raise ToolFault(f"ripgrep could not use this pattern: {errors[:1000].removeprefix('rg: ')}")
 
 
-def _read_again(folder: Folder, place: WorkspacePath, ended: ChildResult, hidden: Hidden) -> SearchMatches:
+def _read_again(folder: Folder, place: WorkspacePath, ended: ChildResult, hidden: HiddenPathRules) -> SearchMatches:
     upper = FolderWalk(folder.jail).rules_for(place)
     lines: list[MatchedLine] = []
     cut = ended.how is not ChildEnding.ITSELF
@@ -219,7 +219,7 @@ def _read_again(folder: Folder, place: WorkspacePath, ended: ChildResult, hidden
     return SearchMatches(lines, cut=cut)
 
 
-def _withheld(folder: Folder, place: WorkspacePath, ended: ChildResult, hidden: Hidden) -> tuple[str, ...]:
+def _withheld(folder: Folder, place: WorkspacePath, ended: ChildResult, hidden: HiddenPathRules) -> tuple[str, ...]:
     upper = FolderWalk(folder.jail).rules_for(place)
     names = [os.fsdecode(line.removeprefix(b"./")) for line in ended.output.split(b"\n") if line]
     files = [WorkspacePath((*place.parts, *name.split("/"))) for name in names]

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.tool_ports import Prepared, ToolContext
-from anycowork.domain.tools import Parameters, Status, ToolDisplay, ToolKind, ToolResult
+from anycowork.domain.tools import CallStatus, Parameters, ToolDisplay, ToolKind, ToolResult
 from anycowork.domain.values import value
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
 from anycowork.tools.child_process import ChildEnding, ChildLimits, run_child
@@ -238,4 +238,4 @@ def _result(
     if cut or len(definitions) > MAX_SHOWN:
         lines.append("… not every file was looked at: search a smaller folder.")
     facts = {"definitions": len(definitions), "files": len(candidates), "cut": cut}
-    return ToolResult(status=Status.OK, content="\n".join(lines), facts=dict(facts))
+    return ToolResult(status=CallStatus.OK, content="\n".join(lines), facts=dict(facts))

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.tool_ports import Prepared, ToolContext
-from anycowork.domain.tools import Parameters, Status, ToolDisplay, ToolKind, ToolResult
+from anycowork.domain.tools import CallStatus, Parameters, ToolDisplay, ToolKind, ToolResult
 from anycowork.tools.built_in_tool import BuiltInTool, payload_of
 from anycowork.tools.parameters import PathText, PlainText
 from anycowork.tools.read_tools import prepared_for_reading
@@ -108,11 +108,11 @@ def _grep_result(found: SearchMatches, pattern: str, place: WorkspacePath) -> To
     cut = found.cut or len(found.lines) > MAX_MATCHES
     facts = {"matches": matches, "files": len({line.place for line in lines if line.matched}), "cut": cut}
     if not lines:
-        return ToolResult(status=Status.OK, content=_nothing(pattern, place, cut=cut), facts=dict(facts))
+        return ToolResult(status=CallStatus.OK, content=_nothing(pattern, place, cut=cut), facts=dict(facts))
     content = "\n".join(_with_gaps(lines))
     if cut:
         content += f"\n… there is more than these {len(lines)} lines: search a smaller folder, or for something rarer."
-    return ToolResult(status=Status.OK, content=content, facts=dict(facts))
+    return ToolResult(status=CallStatus.OK, content=content, facts=dict(facts))
 
 
 def _with_gaps(lines: Sequence[MatchedLine]) -> list[str]:
@@ -139,7 +139,7 @@ def _ranked_result(found: SearchMatches, query: str, words: list[str], place: Wo
     files.sort(key=lambda lines: _rank(lines, query, words))
     facts = {"matches": len(found.lines), "files": len(files), "cut": found.cut}
     if not files:
-        return ToolResult(status=Status.OK, content=_nothing(query, place, cut=found.cut), facts=dict(facts))
+        return ToolResult(status=CallStatus.OK, content=_nothing(query, place, cut=found.cut), facts=dict(facts))
     texts: list[str] = []
     for lines in files[:MAX_FILES]:
         best = sorted(lines, key=lambda line: (-_hits(line.text, words), line.number))[:LINES_PER_FILE]
@@ -148,7 +148,7 @@ def _ranked_result(found: SearchMatches, query: str, words: list[str], place: Wo
             texts.append(f"  … and {len(lines) - len(best)} more lines in {shown(lines[0].place.path, 1000)}")
     if len(files) > MAX_FILES or found.cut:
         texts.append(f"… there are more files than these {min(len(files), MAX_FILES)}: use more or rarer words.")
-    return ToolResult(status=Status.OK, content="\n".join(texts), facts=dict(facts))
+    return ToolResult(status=CallStatus.OK, content="\n".join(texts), facts=dict(facts))
 
 
 def _rank(lines: list[MatchedLine], query: str, words: list[str]) -> tuple[float, float, int, str]:

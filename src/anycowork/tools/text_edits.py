@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate, takewhile
 
 from anycowork.domain.errors import NoMatch
-from anycowork.workspace.text import Text, lines_of, with_line_ends
+from anycowork.workspace.text import TextFile, lines_of, with_line_ends
 
 _MAX_SHOWN = 20
 _AROUND = 2
@@ -22,7 +22,7 @@ class TextEdit:
     replace: str
 
 
-def apply_edits(text: Text, edits: Sequence[TextEdit], path: str) -> Text:
+def apply_edits(text: TextFile, edits: Sequence[TextEdit], path: str) -> TextFile:
     """Applies edits in order; each `find` must match exactly one place. Bytes outside these places stay. Raises: NoMatch."""
     body = text.body
     for number, edit in enumerate(edits, start=1):
@@ -33,7 +33,7 @@ def apply_edits(text: Text, edits: Sequence[TextEdit], path: str) -> Text:
     return text.with_body(body)
 
 
-def replace_lines(text: Text, start: int, end: int, content: str, path: str) -> Text:
+def replace_lines(text: TextFile, start: int, end: int, content: str, path: str) -> TextFile:
     """Replaces lines `start` to `end`, both included and counted from 1. Empty content removes them. Raises: NoMatch."""
     lines = lines_of(text.body)
     if end > len(lines):
@@ -126,7 +126,7 @@ def _windows_ends(body: str) -> list[int]:
     return [end + before for before, end in enumerate(accumulate(lengths))]
 
 
-def _newline_for(replaced: str, text: Text) -> str:
+def _newline_for(replaced: str, text: TextFile) -> str:
     if "\n" not in replaced:
         return text.newline
     return "\r\n" if "\r\n" in replaced else "\n"

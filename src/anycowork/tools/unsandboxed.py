@@ -14,7 +14,7 @@ from pathlib import Path
 from anycowork.domain.errors import Forbidden, ToolFault
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.sandbox.delta_check import CHANGING
-from anycowork.sandbox.stage import remove_tree
+from anycowork.sandbox.staging_folders import remove_tree
 from anycowork.tools.built_in_tool import folder_of
 from anycowork.tools.child_process import ChildLimits, ChildResult, run_child
 from anycowork.workspace.jail import working_folder

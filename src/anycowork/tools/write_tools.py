@@ -9,7 +9,7 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileExists, NotRead, NotText, StateChanged, ToolFault
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Prepared, ToolContext
-from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolDisplay, ToolKind, ToolResult
+from anycowork.domain.tools import CallStatus, Intent, Parameters, PathIntent, ToolDisplay, ToolKind, ToolResult
 from anycowork.domain.values import value
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
 from anycowork.tools.content_loss import elision_in, lost_content
@@ -20,7 +20,7 @@ from anycowork.workspace.diffs import Diff, diff
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.landlock_threads import changing, creating
 from anycowork.workspace.paths import WorkspacePath, shown
-from anycowork.workspace.text import Text, decode, lines_of, with_line_ends
+from anycowork.workspace.text import TextFile, decode, lines_of, with_line_ends
 
 LARGEST_WRITTEN = 10_000_000
 ABSENT = "absent"
@@ -64,7 +64,7 @@ class FileChange:
         if checked is not None:
             facts["check"] = checked.as_fact()
             content += f" {checked.message}" + ("" if checked.ok else " Correct it before going on.")
-        return ToolResult(status=Status.OK, content=content, diff=self.diff.text, facts=facts)
+        return ToolResult(status=CallStatus.OK, content=content, diff=self.diff.text, facts=facts)
 
 
 class CreateFileParameters(Boundary):
@@ -195,14 +195,14 @@ def _require_free_path(folder: Folder, place: WorkspacePath) -> None:
         pass
 
 
-def _replaces_all(text: Text, args: UpdateFileParameters) -> bool:
+def _replaces_all(text: TextFile, args: UpdateFileParameters) -> bool:
     """True without line numbers, or with those of every line."""
     if args.start_line is None or args.end_line is None:
         return args.edits is None
     return args.start_line == 1 and args.end_line >= len(lines_of(text.body))
 
 
-def _require_known(place: WorkspacePath, current: str, text: Text, content: str, tool_context: ToolContext) -> None:
+def _require_known(place: WorkspacePath, current: str, text: TextFile, content: str, tool_context: ToolContext) -> None:
     """Allows replacing a whole file only if it was read in its current state, or if the user's own words ask for it."""
     if tool_context.read.get(place.path) == current:
         return
@@ -219,7 +219,7 @@ def _require_known(place: WorkspacePath, current: str, text: Text, content: str,
     )
 
 
-def _require_whole(place: WorkspacePath, text: Text, content: str, tool_context: ToolContext) -> None:
+def _require_whole(place: WorkspacePath, text: TextFile, content: str, tool_context: ToolContext) -> None:
     """Requires that a whole new text contains everything; from a small model, everything that nobody asked to remove."""
     if (line := elision_in(content, text.body)) is not None:
         raise ToolFault(
@@ -233,7 +233,7 @@ def _require_whole(place: WorkspacePath, text: Text, content: str, tool_context:
         )
 
 
-def _updated(text: Text, args: UpdateFileParameters, path: str) -> Text:
+def _updated(text: TextFile, args: UpdateFileParameters, path: str) -> TextFile:
     if args.edits is not None:
         return apply_edits(text, [TextEdit(edit.find, edit.replace) for edit in args.edits], path)
     assert args.content is not None  # the model's validator guarantees it

@@ -14,7 +14,7 @@ from anycowork.domain.errors import AnyCoworkError, OutOfTime
 from anycowork.domain.ports import Clock, Journal, Store
 from anycowork.domain.snapshot_ports import SnapshotRows, Snapshots
 from anycowork.domain.snapshots import Snapshot, SnapshotMoment
-from anycowork.domain.tools import Status
+from anycowork.domain.tools import CallStatus
 from anycowork.domain.workflows import AskStep, PromptStep, Run, RunStatus, ShowChanges, ToolUse
 from anycowork.workflows.step_recorder import StepOpener, StepPolicy
 
@@ -100,7 +100,9 @@ class WorkflowRunner:
         if isinstance(outcome, CallsParked):
             return
         result = context.call(run.begun or "").result
-        if result is not None and (result.status is Status.OK or (use.may_fail and result.status is Status.ERROR)):
+        if result is not None and (
+            result.status is CallStatus.OK or (use.may_fail and result.status is CallStatus.ERROR)
+        ):
             await self._recorder.end(context, EndReason.TERMINATED)
             return
         await self._recorder.pending(context)

@@ -11,7 +11,7 @@ import patiencediff
 
 from anycowork.domain.values import value
 from anycowork.workspace.content_summary import summary_of, text_with_odd_bytes
-from anycowork.workspace.text import Text, decode, lines_of
+from anycowork.workspace.text import TextFile, decode, lines_of
 
 LARGEST_DIFFED = 4_000_000  # bytes, both sides together
 LONGEST_DIFF = 1_000_000  # characters of diff text
@@ -86,13 +86,13 @@ def without_hunks(before: bytes, after: bytes, hunks: Collection[int]) -> bytes 
     )
 
 
-def _readable(data: bytes) -> Text | None:
+def _readable(data: bytes) -> TextFile | None:
     """Decodes leniently: an invalid byte in a script must not hide the rest of it. Returns None if most of it is not text."""
     found = decode(data)
     if found is not None:
         return found
     body = text_with_odd_bytes(data)
-    return None if body is None else Text(body=body.removeprefix("\ufeff"), bom=body.startswith("\ufeff"))
+    return None if body is None else TextFile(body=body.removeprefix("\ufeff"), bom=body.startswith("\ufeff"))
 
 
 def _both(before: bytes | None, after: bytes | None, *, edges: bool = True) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
-from anycowork.domain.ports import NOTHING_HIDDEN, Hidden
+from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules
 from anycowork.workspace.jail import Jail, give_to_owner_of, require_regular, translate_os_errors
 from anycowork.workspace.move_folder import move_folder
 from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
@@ -71,7 +71,7 @@ class Folder:
         except (FileMissing, WrongKind):
             return None
 
-    def overview(self, limit: int, hidden: Hidden = NOTHING_HIDDEN) -> str:
+    def overview(self, limit: int, hidden: HiddenPathRules = NOTHING_HIDDEN) -> str:
         """Lists the first `limit` files, nearest to the root first, without files that are ignored by git, generated or hidden by rules."""
         walk = FolderWalk(self.jail, most=20 * limit + 1000, seconds=0.5, leave_out=INTERNAL_NAMES)
         paths: list[str] = []

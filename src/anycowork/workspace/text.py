@@ -6,7 +6,7 @@ from anycowork.domain.values import value
 
 
 @value
-class Text:
+class TextFile:
     """`body` has its original line ends and no byte order mark."""
 
     body: str
@@ -18,15 +18,15 @@ class Text:
         windows = self.body.count("\r\n")
         return "\r\n" if windows > self.body.count("\n") - windows else "\n"
 
-    def with_body(self, body: str) -> "Text":
+    def with_body(self, body: str) -> "TextFile":
         """Returns the same file with another body. A byte order mark in the body counts as the file's own, never as a second one."""
-        return Text(body=body.removeprefix("\ufeff"), bom=self.bom)
+        return TextFile(body=body.removeprefix("\ufeff"), bom=self.bom)
 
     def encoded(self) -> bytes:
         return (codecs.BOM_UTF8 if self.bom else b"") + self.body.encode()
 
 
-def decode(data: bytes) -> Text | None:
+def decode(data: bytes) -> TextFile | None:
     """Returns None if these bytes are not UTF-8 text."""
     if b"\0" in data:
         return None
@@ -34,7 +34,7 @@ def decode(data: bytes) -> Text | None:
         body = data.decode()
     except UnicodeDecodeError:
         return None
-    return Text(body=body.removeprefix("\ufeff"), bom=body.startswith("\ufeff"))
+    return TextFile(body=body.removeprefix("\ufeff"), bom=body.startswith("\ufeff"))
 
 
 def lines_of(body: str) -> list[str]:

@@ -12,7 +12,7 @@ from anycowork.checkpoints.restore import bring_back
 from anycowork.checkpoints.restore_preview import preview_restore
 from anycowork.domain.events import NewEvent
 from anycowork.domain.principals import Principal, PrincipalKind
-from anycowork.domain.snapshots import Kind, PathImage, Undo
+from anycowork.domain.snapshots import PathImage, PathKind, Undo
 from anycowork.domain.values import replace
 from anycowork.workspace.folder import Folder
 from support.checkpoints import ANN, CHAT, recorded, whole
@@ -97,7 +97,7 @@ def test_what_was_seen_counts_only_for_the_content_that_is_expected(tmp_path: Pa
     [undo] = previewed(folder, pack, [Undo(old[0], images(folder)[0])])
     wrong = replace(undo, expected=replace(old[0], hash="0" * 64))
     assert list(bring_back(folder, pack, [wrong]).conflicts or {}) == ["d0/0.txt"]
-    assert undo.target.kind is Kind.FILE and (root / "d0/0.txt").read_text() == "new 0"
+    assert undo.target.kind is PathKind.FILE and (root / "d0/0.txt").read_text() == "new 0"
 
 
 @proves("SNAP-4")

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.domain.path_summary import folder_counts
-from anycowork.sandbox.delta import FILE, Delta, PathChange, State
+from anycowork.sandbox.delta import FILE, Delta, PathChange, PathState
 from anycowork.sandbox.named_changes import count_by_folder, is_named_always, named_always
 from anycowork.workspace.paths import WorkspacePath
 
@@ -22,7 +22,7 @@ NAMES = (
     "settings.json",
     ".git",
 )
-FILE_STATE = State(FILE, 0o644)
+FILE_STATE = PathState(FILE, 0o644)
 
 
 def change(parts: tuple[str, ...], kind: int = 0) -> PathChange:

@@ -19,7 +19,8 @@ from anycowork.sandbox.delta_scan import scan
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.manifest import manifest
 from anycowork.sandbox.private_copy import CannotCopy, CopyManifest, as_layer, copy_workspace, scan_copy
-from anycowork.sandbox.stage import Layer, Stage, Staging, runner_for
+from anycowork.sandbox.stage import Layer, Stage, Staging
+from anycowork.sandbox.staging_folders import runner_for
 from anycowork.server import machine, sandbox_setup
 from anycowork.server.machine import Bubblewrap, SandboxLevel
 from anycowork.server.sandbox_setup import DiskBudgets, set_up_sandbox

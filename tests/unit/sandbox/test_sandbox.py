@@ -15,7 +15,8 @@ from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.package_caches import PackageCache, PackageCaches
 from anycowork.sandbox.sandbox_process import BubblewrapStatus
 from anycowork.sandbox.seccomp import filter_for, knows
-from anycowork.sandbox.stage import Layer, Staging, next_tick, runner_for
+from anycowork.sandbox.stage import Layer, Staging, next_tick
+from anycowork.sandbox.staging_folders import runner_for
 from anycowork.server.machine import SandboxLevel
 from anycowork.server.sandbox_setup import set_up_sandbox, usable_packages
 from support.sandboxes import sandbox_in

@@ -8,8 +8,9 @@ import pytest
 
 from anycowork.domain.errors import BadWorkspace, FileExists
 from anycowork.domain.key_files import is_key_file
-from anycowork.domain.ports import Hidden
-from anycowork.sandbox.stage import Layer, Staging, runner_for
+from anycowork.domain.ports import HiddenPathRules
+from anycowork.sandbox.stage import Layer, Staging
+from anycowork.sandbox.staging_folders import runner_for
 from anycowork.workspace.paths import WorkspacePath
 from support.disks import as_root, mounted
 from support.spec import proves
@@ -153,7 +154,7 @@ async def test_task_goes_on_after_a_restart_and_what_is_not_needed_is_removed(pl
         places.workspaces.mounts.end(task)  # as the end of the process does
     places.start_server()
     await places.tasks.keep_only({first})
-    assert places.bench.sandbox.staging.copies() == [first]
+    assert places.bench.sandbox.staging.task_folders.copies() == [first]
     seen = places.tree(first)
     assert seen["n.txt"] == b"n\n" and "a.txt" not in seen
     assert "n\n" in (await places.run(first, "cat n.txt")).content
@@ -188,7 +189,7 @@ async def test_what_may_not_be_read_in_any_layer_is_kept_from_a_tasks_commands(p
     await places.call(task, "create_file", path="new/hidden.txt", content="SECRET\n")
     await places.call(task, "delete_file", path="sub/id_rsa")
     await places.call(task, "create_file", path="sub/id_rsa/plain", content="plain\n")
-    hidden = Hidden(
+    hidden = HiddenPathRules(
         ("**/hidden.txt",), lambda path: path.endswith("hidden.txt"), lambda path: is_key_file(path.split("/")[-1])
     )
     command = "grep -r SECRET .; cat sub/id_rsa/plain"
@@ -225,10 +226,10 @@ async def test_layer_is_mounted_once_and_by_one_server_only(tmp_path: Path) -> N
 def test_copy_that_a_killed_server_left_half_removed_is_removed(tmp_path: Path) -> None:
     (root := tmp_path / "work").mkdir()
     staging = Staging(tmp_path / "staging")
-    copy = staging.keep_copy(staging.open(runner_for(str(root)), Layer.COPY), str(root))
-    assert staging.copies() == [str(copy)] and staging.origin_of(str(copy)) == str(root)
+    copy = staging.task_folders.keep_copy(staging.open(runner_for(str(root)), Layer.COPY).folder, str(root))
+    assert staging.task_folders.copies() == [str(copy)] and staging.task_folders.origin_of(str(copy)) == str(root)
     (copy.parent / "origin").unlink()  # removing it began, and never ended
-    staging.drop_copy(str(copy))
-    assert staging.copies() == []
-    staging.drop_copy(str(root / "upper"))
+    staging.task_folders.drop_copy(str(copy))
+    assert staging.task_folders.copies() == []
+    staging.task_folders.drop_copy(str(root / "upper"))
     assert root.is_dir(), "only a copy is removed"

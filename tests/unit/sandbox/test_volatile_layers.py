@@ -43,9 +43,9 @@ async def test_a_command_works_in_a_layer_that_the_kernel_does_not_sync(bench: T
 
 
 async def test_a_stage_with_such_a_layer_leaves_nothing(bench: ToolWorkspace) -> None:
-    before = set((bench.sandbox.staging._private / "runs").glob("*"))
+    before = set((bench.sandbox.staging.folders.private / "runs").glob("*"))
     await bench.call("execute_command", command="true")
-    assert set((bench.sandbox.staging._private / "runs").glob("*")) == before
+    assert set((bench.sandbox.staging.folders.private / "runs").glob("*")) == before
 
 
 async def test_without_the_programs_bubblewrap_mounts_the_layer(

@@ -9,7 +9,7 @@ import pytest
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.roles import Permission
 from anycowork.domain.snapshots import ReplacedFile
-from anycowork.domain.tools import Intent, Status, ToolResult
+from anycowork.domain.tools import CallStatus, Intent, ToolResult
 from anycowork.sandbox.stage import Layer
 from anycowork.tools import execute_command
 from support.sandboxes import running
@@ -46,7 +46,7 @@ async def test_what_a_command_changed_is_committed_together_and_told(bench: Tool
     assert prepared.resource == f"command:{command}" and prepared.state == ""
     assert prepared.intent == Intent(command=command, contained=True)
     result = await bench.run(prepared)
-    assert result.status is Status.OK and result.content.startswith(
+    assert result.status is CallStatus.OK and result.content.startswith(
         f"{bench.root}\nerr\nout\nexit code 0\nChanged (+1 −2 "
     )
     assert "M a.txt" in result.content and "D gone.txt" in result.content and "A d/empty" in result.content
@@ -63,7 +63,7 @@ async def test_a_file_that_no_longer_parses_is_told_at_once(bench: ToolWorkspace
     bench.write("old.json", "{}")
     command = "echo 'def f(:' > calc.py; echo '{half' > data.json; echo 'a = 1' > fine.py; rm old.json"
     done = await bench.run(await bench.prepare("execute_command", command=command))
-    assert done.status is Status.OK
+    assert done.status is CallStatus.OK
     assert "'calc.py': It does not parse as Python: line 1" in done.content
     assert "'data.json': It does not load as JSON" in done.content
     assert "fine.py':" not in done.content and "old.json':" not in done.content
@@ -106,7 +106,7 @@ async def test_a_commit_that_is_refused_on_the_way_leaves_nothing_behind(bench: 
 async def test_a_failing_command_keeps_what_it_changed_and_says_its_exit_code(bench: ToolWorkspace) -> None:
     result = await run(bench, "echo no; touch made; exit 3")
     assert (
-        result.status is Status.ERROR
+        result.status is CallStatus.ERROR
         and result.content.startswith("no\nexit code 3\n")
         and result.facts["exit_code"] == 3
     )
@@ -126,7 +126,7 @@ async def test_nothing_of_the_servers_environment_reaches_a_command(
     monkeypatch.setenv("BASH_ENV", "/nowhere")
     result = await run(bench, "env; cat /proc/*/environ | tr '\\0' '\\n'; ls -A $HOME; cat")
     assert "s3cret" not in result.content and "BASH_ENV" not in result.content
-    assert "HOME=/home/sandbox" in result.content and result.status is Status.OK
+    assert "HOME=/home/sandbox" in result.content and result.status is CallStatus.OK
 
 
 @proves("TOOL-4")
@@ -135,7 +135,7 @@ async def test_a_command_past_its_time_is_ended_with_all_its_children_and_change
 ) -> None:
     command = f"trap '' TERM; touch made; (exec -a {marker} sleep 300) & echo begun; sleep 300; sleep 300"
     result = await bench.call("execute_command", command=command, timeout=0.5)
-    assert result.status is Status.ERROR and result.error is not None and result.error.code == "timed_out"
+    assert result.status is CallStatus.ERROR and result.error is not None and result.error.code == "timed_out"
     assert result.content.startswith("begun\nStopped:") and "dropped" in result.content and "kill %1" in result.content
     assert running(marker) == [] and tree(bench.root) == {}
 
@@ -153,7 +153,7 @@ async def test_a_timeout_in_the_call_never_exceeds_the_setting(tmp_path: Path) -
 async def test_background_processes_do_not_outlive_their_command(bench: ToolWorkspace, marker: str) -> None:
     command = f"(setsid bash -c 'exec -a {marker} sleep 300' &) ; (exec -a {marker} sleep 300) & disown; echo on"
     result = await run(bench, command)
-    assert result.status is Status.OK and result.content.startswith("on\nexit code 0")
+    assert result.status is CallStatus.OK and result.content.startswith("on\nexit code 0")
     assert running(marker) == []
 
 
@@ -176,7 +176,7 @@ async def test_endless_output_is_stopped_and_what_came_is_kept(
 ) -> None:
     monkeypatch.setattr(execute_command, "MOST_OUTPUT", 100_000)
     result = await run(bench, "touch made; yes")
-    assert result.status is Status.ERROR and result.content.startswith("y\n" * 50_000)
+    assert result.status is CallStatus.ERROR and result.content.startswith("y\n" * 50_000)
     assert "printed more than 100,000 bytes" in result.content and tree(bench.root) == {}
 
 
@@ -191,7 +191,9 @@ async def test_a_testers_command_runs_and_leaves_not_a_byte_behind(bench: ToolWo
     bench.write("src/app.py", "print(1)\n")
     before = tree(bench.root)
     result = await run(bench, "python3 src/app.py; echo x > report; rm -r src; mkdir -p .git/hooks; ls", TESTER)
-    assert result.status is Status.OK and result.content.startswith("1\nreport\nexit code 0\nThis role may not change")
+    assert result.status is CallStatus.OK and result.content.startswith(
+        "1\nreport\nexit code 0\nThis role may not change"
+    )
     assert result.facts["files"] == [] and tree(bench.root) == before and bench.intended == []
 
 
@@ -215,7 +217,7 @@ async def test_a_role_that_may_only_create_commits_new_paths_alone(
     before = tree(bench.root)
     result = await run(bench, command, CREATOR)
     assert (tree(bench.root) != before) is kept
-    assert (result.status is Status.OK) is kept and (kept or result.facts["dropped"] == "forbidden_by_role")
+    assert (result.status is CallStatus.OK) is kept and (kept or result.facts["dropped"] == "forbidden_by_role")
 
 
 @proves("SNAP-4")
@@ -231,7 +233,7 @@ async def test_what_changed_underneath_meanwhile_is_a_conflict_and_never_overwri
         bench.write("a.txt", "the person's\n")
     result = task.result()
     assert tree(bench.root) == {"a.txt": b"the person's\n"}
-    assert result.status is Status.ERROR and result.facts["dropped"] == "conflict" and "'a.txt'" in result.content
+    assert result.status is CallStatus.ERROR and result.facts["dropped"] == "conflict" and "'a.txt'" in result.content
     kept = next((bench.root.parent / "data/staging/kept").iterdir())
     assert (kept / "upper/a.txt").read_bytes() == b"mine\n" and str(kept) in result.content
 
@@ -239,7 +241,7 @@ async def test_what_changed_underneath_meanwhile_is_a_conflict_and_never_overwri
 async def test_a_change_just_before_the_command_is_no_conflict(bench: ToolWorkspace) -> None:
     for round_ in range(5):
         bench.write("a.txt", f"{round_}\n")
-        assert (await run(bench, "echo more >> a.txt; touch new; rm new")).status is Status.OK
+        assert (await run(bench, "echo more >> a.txt; touch new; rm new")).status is CallStatus.OK
         assert (bench.root / "a.txt").read_bytes() == f"{round_}\nmore\n".encode()
 
 
@@ -249,7 +251,7 @@ async def test_a_command_may_commit_but_not_steer_git(bench: ToolWorkspace) -> N
     bench.write("a.txt", "1\n")
     command = "git add a.txt && git -c user.name=a -c user.email=a@b commit -q -m second && git log --format=%s"
     result = await run(bench, command)
-    assert result.status is Status.OK and result.content.startswith("second\nfirst\nexit code 0")
+    assert result.status is CallStatus.OK and result.content.startswith("second\nfirst\nexit code 0")
     refused = await run(bench, "git config core.fsmonitor /tmp/x; touch made")
     assert refused.facts["dropped"] == "never_path" and "'.git/config'" in refused.content
     assert not (bench.root / "made").exists() and "fsmonitor" not in (bench.root / ".git/config").read_text()
@@ -261,7 +263,7 @@ async def test_a_steering_file_needs_a_persons_word_or_a_plan_that_names_it(benc
     assert refused.facts["dropped"] == "needs_a_persons_word" and "'AGENTS.md'" in refused.content
     assert "tools for files" in refused.content and tree(bench.root) == {}
     allowed = await run(bench, command, named=lambda path: path == "AGENTS.md")
-    assert allowed.status is Status.OK and set(tree(bench.root)) == {"AGENTS.md", "other"}
+    assert allowed.status is CallStatus.OK and set(tree(bench.root)) == {"AGENTS.md", "other"}
 
 
 async def test_a_workspace_with_an_awkward_name_works(tmp_path: Path) -> None:

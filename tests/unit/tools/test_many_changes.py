@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from anycowork.sandbox.delta import FILE, Delta, PathChange, State
+from anycowork.sandbox.delta import FILE, Delta, PathChange, PathState
 from anycowork.sandbox.delta_diff import delta_diff
 from anycowork.tools.command_summary import committed
 from anycowork.workspace.jail import Jail
@@ -15,7 +15,7 @@ FILES = 3_000
 
 
 def changed(path: str) -> PathChange:
-    return PathChange(WorkspacePath(tuple(path.split("/"))), None, State(FILE, 0o644, 3, "a" * 64))
+    return PathChange(WorkspacePath(tuple(path.split("/"))), None, PathState(FILE, 0o644, 3, "a" * 64))
 
 
 def many() -> Delta:

@@ -7,7 +7,7 @@ import pytest
 
 from anycowork.domain.errors import Forbidden
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import Intent, Status
+from anycowork.domain.tools import CallStatus, Intent
 from anycowork.tools import execute_command
 from anycowork.tools.toolbox import built_in_tools
 from support.tool_workspace import EVERYTHING, ToolWorkspace
@@ -42,13 +42,13 @@ async def test_a_command_runs_in_the_workspace_with_its_output_in_order(bench: T
     result = await bench.run(prepared)
     assert result.content.startswith(f"{bench.root}\nerr\nout\nexit code 0\nIt ran without a sandbox")
     assert result.facts["sandbox"] == "none"
-    assert result.status is Status.OK and result.facts["exit_code"] == 0 and (bench.root / "made").exists()
+    assert result.status is CallStatus.OK and result.facts["exit_code"] == 0 and (bench.root / "made").exists()
 
 
 async def test_a_failing_command_is_an_error_with_its_exit_code(bench: ToolWorkspace) -> None:
     result = await bench.call("execute_command", command="echo no; exit 3")
     assert (
-        result.status is Status.ERROR
+        result.status is CallStatus.ERROR
         and result.content.startswith("no\nexit code 3")
         and result.facts["exit_code"] == 3
     )
@@ -75,14 +75,14 @@ async def test_nothing_of_the_servers_environment_reaches_a_command(
 async def test_a_command_past_its_time_is_ended_with_all_its_children(bench: ToolWorkspace) -> None:
     command = "trap '' TERM; sleep 300 & echo $! > pid; echo begun; sleep 300; sleep 300"
     result = await bench.call("execute_command", command=command, timeout=0.3)
-    assert result.status is Status.ERROR and result.error is not None and result.error.code == "timed_out"
+    assert result.status is CallStatus.ERROR and result.error is not None and result.error.code == "timed_out"
     assert result.content.startswith("begun\nStopped:")
     assert await is_gone(int((bench.root / "pid").read_text()))
 
 
 async def test_background_processes_do_not_outlive_their_command(bench: ToolWorkspace) -> None:
     result = await bench.call("execute_command", command="sleep 300 & echo $!")
-    assert result.status is Status.OK
+    assert result.status is CallStatus.OK
     assert await is_gone(int(result.content.split("\n")[0]))
 
 
@@ -102,7 +102,7 @@ async def test_endless_output_is_stopped_and_what_came_is_kept(
 ) -> None:
     monkeypatch.setattr(execute_command, "MOST_OUTPUT", 100_000)
     result = await bench.call("execute_command", command="yes")
-    assert result.status is Status.ERROR and result.content.startswith("y\n" * 50_000)
+    assert result.status is CallStatus.ERROR and result.content.startswith("y\n" * 50_000)
     assert "printed more than 100,000 bytes" in result.content
 
 

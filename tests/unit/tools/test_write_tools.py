@@ -18,10 +18,10 @@ from anycowork.domain.errors import (
     ToolFault,
     WrongKind,
 )
-from anycowork.domain.tools import PathIntent, Status
+from anycowork.domain.tools import CallStatus, PathIntent
 from anycowork.tools.text_edits import TextEdit, apply_edits, replace_lines
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.text import Text
+from anycowork.workspace.text import TextFile
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree
 
@@ -68,7 +68,7 @@ async def test_a_whole_file_is_replaced_only_after_reading_it_as_it_is_now(bench
     assert "read_file" in refused.value.message
     await bench.call("read_file", path="a.txt")
     result = await bench.call("update_file", path="a.txt", content="new\n")
-    assert result.status is Status.OK and result.facts["additions"] == 1 and result.facts["deletions"] == 2
+    assert result.status is CallStatus.OK and result.facts["additions"] == 1 and result.facts["deletions"] == 2
     bench.write("a.txt", "changed by the user\n")
     with pytest.raises(NotRead, match="changed since"):
         await bench.prepare("update_file", path="a.txt", content="again\n")
@@ -212,7 +212,7 @@ async def test_what_was_edited_is_checked_mechanically(bench: ToolWorkspace, pat
 
 async def test_a_file_too_deep_for_the_checker_is_not_called_broken(bench: ToolWorkspace) -> None:
     result = await bench.call("create_file", path="deep.json", content="[" * 100_000 + "]" * 100_000)
-    assert result.status is Status.OK and "check" not in result.facts
+    assert result.status is CallStatus.OK and "check" not in result.facts
 
 
 async def test_a_cancelled_write_is_over_before_the_cancellation_is_heard(
@@ -247,12 +247,12 @@ BODY = st.lists(st.sampled_from(["a", "b", "é", "\n", "\r\n", "\r", " ", "x"]),
 def test_an_edit_changes_its_place_and_no_byte_around_it(body: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(body)))
     marked = body[:start] + "MARK" + body[start:]
-    assert apply_edits(Text(marked), [TextEdit("MARK", "new")], "f").body == body[:start] + "new" + body[start:]
+    assert apply_edits(TextFile(marked), [TextEdit("MARK", "new")], "f").body == body[:start] + "new" + body[start:]
 
 
 @given(st.lists(st.sampled_from(["a\n", "b\r\n", "\n"]), min_size=1, max_size=12), st.data())
 def test_replacing_lines_leaves_the_others_as_they_were(lines: list[str], data: st.DataObject) -> None:
     start = data.draw(st.integers(1, len(lines)))
     end = data.draw(st.integers(start, len(lines)))
-    new = replace_lines(Text("".join(lines)), start, end, "new\r\n", "f").body
+    new = replace_lines(TextFile("".join(lines)), start, end, "new\r\n", "f").body
     assert new == "".join([*lines[: start - 1], "new\r\n", *lines[end:]])

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from anycowork.workspace import diffs
 from anycowork.workspace.diffs import diff, without_hunks
-from anycowork.workspace.text import Text, decode, lines_of, with_line_ends
+from anycowork.workspace.text import TextFile, decode, lines_of, with_line_ends
 
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "é\n", "-x\n", "+y\n", "\x0c\n"]), max_size=30)
 
@@ -67,8 +67,8 @@ def test_text_survives_decoding_and_encoding(data: bytes) -> None:
 
 
 def test_new_lines_take_the_files_own_ends() -> None:
-    windows = Text("a\r\nb\r\nc\n")
-    assert windows.newline == "\r\n" and Text("a\nb\r\n").newline == "\n" and Text("").newline == "\n"
+    windows = TextFile("a\r\nb\r\nc\n")
+    assert windows.newline == "\r\n" and TextFile("a\nb\r\n").newline == "\n" and TextFile("").newline == "\n"
     assert with_line_ends("x\ny\n", "\r\n") == "x\r\ny\r\n"
     assert with_line_ends("x\r\ny\n", "\r\n") == "x\r\ny\n"
 

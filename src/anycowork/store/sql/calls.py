@@ -13,11 +13,11 @@ from anycowork.domain.tools import (
     Call,
     CallError,
     CallState,
+    CallStatus,
     HeldChanges,
     Intent,
     PathIntent,
     Provenance,
-    Status,
     ToolResult,
 )
 from anycowork.store.sql.columns import from_json_text, to_json_text, to_json_text_or_null
@@ -137,7 +137,7 @@ def _held(stored: JsonValue) -> HeldChanges | None:
 def _result(stored: Json) -> ToolResult:
     facts = stored["facts"]
     return ToolResult(
-        status=Status(str(stored["status"])),
+        status=CallStatus(str(stored["status"])),
         content=str(stored["content"]),
         error=msgspec.convert(stored["error"], CallError | None),
         diff=msgspec.convert(stored["diff"], str | None),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from anycowork.domain.snapshots import Kind, PathImage, RecordedChange, Snapshot, SnapshotMoment
+from anycowork.domain.snapshots import PathImage, PathKind, RecordedChange, Snapshot, SnapshotMoment
 from anycowork.store.sql.columns import from_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlResult
 from anycowork.store.sql.row_mapper import BOOLEAN, RowMapper, enum_of
@@ -192,7 +192,15 @@ def _images(connection: SqlConnection, snapshot_id: str) -> tuple[PathImage, ...
     )
     return tuple(
         PathImage(
-            path.decode("utf-8", "surrogateescape"), Kind(kind), hash_, mode, size, mtime, added, deleted, bool(kept)
+            path.decode("utf-8", "surrogateescape"),
+            PathKind(kind),
+            hash_,
+            mode,
+            size,
+            mtime,
+            added,
+            deleted,
+            bool(kept),
         )
         for path, kind, hash_, mode, size, mtime, added, deleted, kept in rows
     )

@@ -10,7 +10,7 @@ from pydantic import JsonValue, ValidationError
 
 from anycowork.domain.errors import BadParameters, ToolFault, ToolTimedOut
 from anycowork.domain.tool_ports import Prepared, ToolContext
-from anycowork.domain.tools import CallError, Intent, Parameters, Status, ToolResult
+from anycowork.domain.tools import CallError, CallStatus, Intent, Parameters, ToolResult
 from anycowork.domain.values import replace
 from anycowork.sandbox.masks import MaskedPaths, cover
 from anycowork.sandbox.proxy import NetworkReach, NetworkReport
@@ -124,7 +124,7 @@ class PluginTool:
                 jail.origin, transaction.stage, source=jail.layers, masks=transaction.covered.masks
             )
             result = _with_left_out(self._result(ended, wanted.bounds, report), transaction.covered)
-            went_well = result.status is Status.OK
+            went_well = result.status is CallStatus.OK
             result = await settle_changes(
                 transaction,
                 self._title(),
@@ -146,7 +146,7 @@ class PluginTool:
             facts["network"] = {"reached": dict(report.reached), "refused": dict(report.refused)}
         content = answer.content if answer.content is not None else _with_output(error, ended)
         return ToolResult(
-            status=Status.ERROR if error else Status.OK,
+            status=CallStatus.ERROR if error else CallStatus.OK,
             content=content.replace("\0", "�"),
             error=CallError.of(error) if error else None,
             facts=facts,

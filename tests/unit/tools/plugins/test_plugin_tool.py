@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.errors import BadParameters, OutsideWorkspace
-from anycowork.domain.ports import Hidden
+from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import Status
+from anycowork.domain.tools import CallStatus
 from anycowork.sandbox.stage import Layer
 from support.distributions import PluginBench
 from support.spec import proves
@@ -89,7 +89,7 @@ async def test_a_plugins_tool_reads_the_workspace_and_answers(furnished: PluginB
     prepared = await furnished.prepare("count_words", path="./sub/../a.txt")
     assert prepared.resource == "/a.txt" and prepared.intent is None
     result = await furnished.run(prepared)
-    assert (result.status, result.content) == (Status.OK, "3")
+    assert (result.status, result.content) == (CallStatus.OK, "3")
     assert result.facts["plugin"] == "words"
     assert "words" not in sys.modules, "nothing of it was imported here"
 
@@ -101,7 +101,7 @@ async def test_a_coroutine_is_awaited_and_what_is_no_text_is_told_as_json(furnis
 
 async def test_what_it_prints_is_no_answer(furnished: PluginBench) -> None:
     result = await furnished.call("echo", text="mine, with ü and 🙂")
-    assert (result.status, result.content) == (Status.OK, "mine, with ü and 🙂")
+    assert (result.status, result.content) == (CallStatus.OK, "mine, with ü and 🙂")
 
 
 async def test_long_parameters_arrive_whole(furnished: PluginBench) -> None:
@@ -113,7 +113,7 @@ async def test_long_parameters_arrive_whole(furnished: PluginBench) -> None:
 @pytest.mark.parametrize("layer", list(Layer))
 async def test_changes_are_committed_together_and_told(furnished: PluginBench) -> None:
     result = await furnished.call("shout", path="a.txt")
-    assert result.status is Status.OK and result.content.startswith("It is loud now.\nChanged (+")
+    assert result.status is CallStatus.OK and result.content.startswith("It is loud now.\nChanged (+")
     assert "A made.txt" in result.content and "M a.txt" in result.content
     assert result.diff is not None and "+ONE TWO THREE" in result.diff
     assert tree(furnished.root) == {"a.txt": b"ONE TWO THREE\n", "made.txt": b"new"}
@@ -124,7 +124,7 @@ async def test_changes_are_committed_together_and_told(furnished: PluginBench) -
 @pytest.mark.parametrize("layer", list(Layer))
 async def test_a_tool_that_fails_changes_nothing(furnished: PluginBench) -> None:
     result = await furnished.call("shout", path="a.txt", fail=True)
-    assert result.status is Status.ERROR and result.error is not None
+    assert result.status is CallStatus.ERROR and result.error is not None
     assert "there was nothing to say" in result.content and "was dropped" in result.content
     assert tree(furnished.root) == {"a.txt": b"one two three\n"} and furnished.intended == []
 
@@ -147,7 +147,7 @@ async def test_one_that_names_a_path_changes_that_and_nothing_else(
 ) -> None:
     before = tree(furnished.root)
     result = await furnished.call("write_at", place=place, where=where)
-    assert (result.status is Status.OK) is kept and (tree(furnished.root) != before) is kept
+    assert (result.status is CallStatus.OK) is kept and (tree(furnished.root) != before) is kept
     assert kept or (result.error is not None and result.error.code == "beyond_its_path")
 
 
@@ -174,7 +174,7 @@ async def test_it_removes_no_more_than_the_path_either(furnished: PluginBench) -
 async def test_however_it_fails_there_is_a_clear_error(bench: PluginBench, how: str, says: str) -> None:
     await bench.use("words", TOOLS, timeout=5.0 if how == "hang" else 60.0)
     result = await bench.call("fail", how=how)
-    assert result.status is Status.ERROR and result.error is not None
+    assert result.status is CallStatus.ERROR and result.error is not None
     assert says in result.error.message and f"about to {how}" in result.content
     assert result.error.code == ("timed_out" if how == "hang" else "plugin_failed")
 
@@ -207,13 +207,15 @@ async def test_a_role_that_may_less_than_the_tool_wants_gets_less(furnished: Plu
 async def test_what_may_not_be_read_is_not_there_to_be_read(furnished: PluginBench) -> None:
     furnished.write("keys/deep/secret.txt", "hunter2")
     furnished.write("b.secret", "hunter2")
-    hidden = Hidden(("/keys/**", "*.secret"), lambda path: path.startswith("keys") or path.endswith(".secret"))
+    hidden = HiddenPathRules(("/keys/**", "*.secret"), lambda path: path.startswith("keys") or path.endswith(".secret"))
     tool_context = furnished.tool_context(hidden=hidden)
     for path in ("keys/deep/secret.txt", "b.secret"):
         result = await furnished.call("count_words", tool_context, path=path)
-        assert result.status is Status.ERROR and ("PermissionError" in result.content or "NotFound" in result.content)
+        assert result.status is CallStatus.ERROR and (
+            "PermissionError" in result.content or "NotFound" in result.content
+        )
     assert (await furnished.call("count_words", tool_context, path="a.txt")).content == "3"
-    assert (await furnished.call("shout", tool_context, path="a.txt")).status is Status.OK
+    assert (await furnished.call("shout", tool_context, path="a.txt")).status is CallStatus.OK
     assert (
         (furnished.root / "b.secret").read_text() == (furnished.root / "keys/deep/secret.txt").read_text() == "hunter2"
     )
