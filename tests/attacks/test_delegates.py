@@ -177,9 +177,10 @@ async def test_agents_of_other_vendors_race_for_a_task_and_a_person_keeps_one(tm
 @proves("ACP-2/1")
 async def test_an_agent_that_dies_or_is_stopped_changes_nothing(tmp_path: Path) -> None:
     async with live_server(tmp_path, files=FILES, agents=AGENTS) as client:
-        dead = await told(client, attempts(("write", "a.txt", "new"), ("die",)))
-        result = await last_result(dead)
-        assert result["payload"]["status"] == "error" and "ended before it was done" in result["content"]
+        for end in ("die", "deaf"):
+            dead = await told(client, attempts(("write", "a.txt", "new"), (end,)))
+            result = await last_result(dead)
+            assert result["payload"]["status"] == "error" and "ended before it was done" in result["content"], end
         stopped = await told(
             client, attempts(("write", "a.txt", "new"), ("permission", "other", "x"), ("hang",)), until="question"
         )

@@ -91,6 +91,14 @@ class Attempts:
     async def _die(self) -> str:
         os._exit(7)
 
+    async def _deaf(self) -> str:
+        """Closes its input, asks twice more, which nobody can answer, and ends."""
+        os.close(0)
+        for _ in range(2):
+            asking = asyncio.ensure_future(self._ask_read("a.txt"))
+            await asyncio.wait([asking], timeout=0.5)
+        os._exit(7)
+
     async def _hang(self) -> str:
         await asyncio.sleep(3600)
         return "never"

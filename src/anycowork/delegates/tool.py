@@ -3,7 +3,7 @@
 import asyncio
 import importlib
 from collections.abc import Coroutine
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 from anycowork.delegates.process import delegate_process
@@ -137,7 +137,8 @@ class DelegateTool:
         except ValidationError:
             raise DelegateFailed(f"The agent '{name}' does not speak the Agent Client Protocol.") from None
         finally:
-            await connection.close()
+            with suppress(ConnectionError):  # the SDK raises again what its sending met when the agent closed its pipe
+                await connection.close()
         return _result(name, reason, client)
 
     async def _open(self, connection: Any, root: str) -> str:
