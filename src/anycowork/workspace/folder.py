@@ -72,16 +72,26 @@ class Folder:
             return None
 
     def overview(self, limit: int, hidden: HiddenPathRules = NOTHING_HIDDEN) -> str:
-        """Lists the first `limit` files, nearest to the root first, without files that are ignored by git, generated or hidden by rules."""
+        """Lists the first `limit` files, nearest to the root first, without files that are ignored by git, generated or hidden by rules.
+
+        Where there are so many folders that the walk ends before it finds as many files, it lists folders in their place.
+        """
         walk = FolderWalk(self.jail, most=20 * limit + 1000, seconds=0.5, leave_out=INTERNAL_NAMES)
         paths: list[str] = []
+        folders: list[str] = []
         for entry in walk.entries(WorkspacePath(())):
-            if entry.kind != "file" or hidden.hides(entry.place.path):
+            if hidden.hides(entry.place.path):
+                continue
+            if entry.kind == "folder" and len(folders) < limit:
+                folders.append(f"{shown(entry.place.path)}/")
+            if entry.kind != "file":
                 continue
             if len(paths) == limit:
                 walk.cut = True
                 break
             paths.append(shown(entry.place.path))
+        if walk.cut:
+            paths += folders[: limit - len(paths)]
         lines = sorted(paths) + (["… and more; list_directory shows the rest."] if walk.cut else [])
         return "\n".join(lines) or "(no files yet)"
 

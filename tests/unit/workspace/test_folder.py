@@ -150,6 +150,14 @@ def test_overview_is_short_stable_and_leaves_out_what_tools_generate(folder: Fol
     assert "more" in folder.overview(2)
 
 
+def test_list_of_files_names_folders_where_there_are_too_many_to_find_a_file(folder: Folder) -> None:
+    for number in range(1_200):
+        (Path(folder.root) / f"src/{number:04}").mkdir(parents=True)
+        (Path(folder.root) / f"src/{number:04}/a.py").touch()
+    *listed, more = folder.overview(5).split("\n")
+    assert len(listed) == 5 and listed[0] == "src/" and all(line.endswith("/") for line in listed) and "more" in more
+
+
 def test_leftovers_of_a_killed_write_are_cleared_beside_the_file_and_nothing_else_is(
     folder: Folder, tmp_path: Path
 ) -> None:
