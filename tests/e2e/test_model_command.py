@@ -64,3 +64,5 @@ def test_a_server_that_does_not_answer_is_not_kept(cli: CommandLine) -> None:
         assert again.returncode == 2 and "`anycowork model remove office`" in again.stderr
         missing = cli.type("model", "test", "nobody")
         assert missing.returncode == 2 and "`anycowork model list` lists them" in missing.stderr
+        unknown = cli.type("model", "remove", "nobody")
+        assert unknown.returncode == 2 and "No connected server and no downloaded model" in unknown.stderr
