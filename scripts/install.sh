@@ -28,7 +28,7 @@ say "Installing $packages pinned packages; the first time they are all loaded, l
 # uv is several times faster, but does not read pip's configuration: where packages come from a mirror
 # that only pip knows of, pip does the same work with the same hashes.
 .venv/bin/uv pip install $quiet --python .venv/bin/python --require-hashes -r requirements/dev.txt || {
-  say "That way is closed here; trying again with pip"
+  say "uv could not download the packages (its error is above); trying again with pip"
   .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off -q --require-hashes -r requirements/dev.txt
 }
 .venv/bin/uv pip install --quiet --python .venv/bin/python --offline --no-deps --no-build-isolation -e .

@@ -228,5 +228,7 @@ def test_a_run_prints_all_that_its_printed_command_would_allow(tmp_path: Path) -
     waiting["disclosure"] = {"hash": "h", "total": 2, "items": items}  # type: ignore[assignment]  # JSON
     address = ServerAddress("http://127.0.0.1:1", SecretStr("secret"), lasting=True)
     lines = advice_for(RunOutcome(RunEnding.PARKED, waiting=(waiting,)), "chat", address, Settings(data_dir=tmp_path))  # type: ignore[arg-type]  # JSON
-    assert f"  command: {command}" in lines and "  path (control file): .vscode/tasks.json" in lines and "+x" in lines
+    assert (
+        f"  command: {command}" in lines and "  path (control file): .vscode/tasks.json" in lines and "    +x" in lines
+    )
     assert '"disclosure": "h"' in lines[-1]

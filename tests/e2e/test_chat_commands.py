@@ -27,7 +27,8 @@ def test_a_chat_is_found_exported_and_imported_from_the_command_line(
     done = cli.type("export", result["context_id"], "--format", "json", "--output", str(file))
     assert done.returncode == 0, done.stderr
     assert "The otter swims." in cli.type("export", result["context_id"]).stdout
-    assert cli.type("export", "nobody").returncode == 2
+    missing = cli.type("export", "nobody")
+    assert missing.returncode == 2 and "`anycowork chats` lists them." in missing.stderr
     (tmp_path / "other").mkdir()
     elsewhere = CommandLine(tmp_path / "other")
     imported = elsewhere.type("import", str(file))

@@ -48,3 +48,21 @@ def test_a_model_is_connected_used_and_removed_from_the_terminal(cli: CommandLin
 def test_what_cannot_be_connected_is_a_usage_error(cli: CommandLine, words: tuple[str, ...], said: str) -> None:
     done = cli.type(*words, piped="")
     assert done.returncode == 2 and said in done.stderr
+
+
+@proves("MOD-1")
+def test_a_server_that_does_not_answer_is_not_kept(cli: CommandLine) -> None:
+    with serve_in_thread([HttpError(401), "OK"]) as model:
+        words = ("model", "connect", model.base_url, "--name", "office", "--key-stdin")
+        refused = cli.type(*words, piped="sk-wrong-0123456789\n")
+        assert (
+            refused.returncode == 1 and "refused the key" in refused.stderr and "Nothing was stored" in refused.stderr
+        )
+        assert "office" not in cli.type("model", "list").stdout
+        assert cli.type(*words, piped=f"{KEY}\n").returncode == 0
+        again = cli.type(*words, piped=f"{KEY}\n")
+        assert again.returncode == 2 and "`anycowork model remove office`" in again.stderr
+        missing = cli.type("model", "test", "nobody")
+        assert missing.returncode == 2 and "`anycowork model list` lists them" in missing.stderr
+        unknown = cli.type("model", "remove", "nobody")
+        assert unknown.returncode == 2 and "No connected server and no downloaded model" in unknown.stderr

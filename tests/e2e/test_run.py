@@ -102,7 +102,10 @@ def test_the_text_form_says_how_to_decide(attached: CommandLine, server: ServePr
     done = attached.type("run", "Make new.txt")
     assert (done.returncode, done.stdout) == (3, "")
     assert "Needs approval: create_file" in done.stderr
-    assert f"Decide at {server.url}/" in done.stderr
+    assert (
+        f"Decide on the page: {server.url}/#/chat/" in done.stderr
+        and "Or in a terminal: anycowork chat " in done.stderr
+    )
     assert "curl" in done.stderr
 
 
@@ -169,7 +172,7 @@ def test_a_run_whose_context_is_full_says_how_to_compact_and_continue(
     (attached.workspace / "a.txt").write_text("x")
     model.replies += [call("read_file", path="a.txt"), HttpError(400, {"error": {"code": "context_length_exceeded"}})]
     done = attached.type("run", "Read it")
-    assert done.returncode == 4 and "Compact and continue it at" in done.stderr
+    assert done.returncode == 4 and "Compact and continue it on the page: " in done.stderr
     stopped = server.get("/context?limit=1")["contexts"][0]
     chat = f"/context/{stopped['id']}"
     assert f"{server.url}{chat}/compact" in done.stderr and f"{server.url}{chat}/continue" in done.stderr

@@ -24,14 +24,10 @@ TIMEOUT = 60.0
 SIZE = (100, 40)
 
 
-class TerminalUser:
-    def __init__(self, client: LiveServer, screen: ChatScreen, pilot: Pilot[None], chat_id: str) -> None:
-        self.client = client
+class ScreenUser:
+    def __init__(self, screen: ChatScreen, pilot: Pilot[None]) -> None:
         self.screen = screen
         self.pilot = pilot
-        self.chat_id = chat_id
-        self.chat = LiveChat(client, {"id": chat_id})
-        self.workspace = client.workspace
 
     async def say(self, words: str) -> None:
         composer = self.screen.query_one(Composer)
@@ -79,6 +75,17 @@ class TerminalUser:
         return "\n".join("".join(segment.text for segment in line) for line in lines)
 
 
+class TerminalUser(ScreenUser):
+    """With the server beside the screen, to look at what it has stored."""
+
+    def __init__(self, client: LiveServer, screen: ChatScreen, pilot: Pilot[None], chat_id: str) -> None:
+        super().__init__(screen, pilot)
+        self.client = client
+        self.chat_id = chat_id
+        self.chat = LiveChat(client, {"id": chat_id})
+        self.workspace = client.workspace
+
+
 def _is_displayed(widget: Widget) -> bool:
     return all(one.display for one in widget.ancestors_with_self if hasattr(one, "display"))
 
@@ -87,13 +94,21 @@ def _is_displayed(widget: Widget) -> bool:
 async def before_a_screen(
     client: LiveServer, *, role: str | None = None, chat_id: str | None = None, newest: bool = False
 ) -> AsyncIterator[TerminalUser]:
-    async with ServerClient(client.url, SecretStr(TOKEN)) as http:
+    async with opened_screen(client.url, client.workspace, role=role, chat_id=chat_id, newest=newest) as opened:
+        yield TerminalUser(client, opened.screen, opened.pilot, opened.screen.client.chat_id)
+
+
+@asynccontextmanager
+async def opened_screen(
+    url: str, workspace: Path, *, role: str | None = None, chat_id: str | None = None, newest: bool = False
+) -> AsyncIterator[ScreenUser]:
+    async with ServerClient(url, SecretStr(TOKEN)) as http:
         chat_client = await open_chat_client(
-            http, workspace=client.workspace, role=role, model=None, chat_id=chat_id, newest=newest
+            http, workspace=workspace, role=role, model=None, chat_id=chat_id, newest=newest
         )
         screen = ChatScreen(chat_client)
         async with screen.run_test(size=SIZE, notifications=True) as pilot:
-            yield TerminalUser(client, screen, pilot, chat_client.chat_id)
+            yield ScreenUser(screen, pilot)
 
 
 @asynccontextmanager

@@ -1,16 +1,22 @@
 """`anycowork acp`: takes stdin and stdout for the protocol, and serves the editor until it closes them."""
 
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from anycowork.acp.handshake import INITIALIZE_RESULT, EditorIntroduction, read_initialize
 from anycowork.acp.transport import StdioTransport, stdio_transport
+from anycowork.client.console import stderr
 from anycowork.client.protocol_command import run_protocol, serve_linked
 from anycowork.client.server_link import ServerLink
 from anycowork.config.loading import load_settings
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import Invalid
+
+_NOT_BY_HAND = (
+    "An editor starts this command and speaks to it on stdin and stdout, so both must be pipes. See docs/editors.md."
+)
 
 
 def serve_editor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> int:
@@ -26,6 +32,10 @@ def serve_editor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd
 def claim_stdio() -> tuple[int, int]:
     """The protocol's own descriptors. What else is printed goes to stderr, and nobody else reads stdin. Raises: Invalid."""
     try:
+        if not all(_is_channel(one) for one in (0, 1)):
+            raise Invalid(_NOT_BY_HAND)
+        if os.isatty(0) and os.isatty(2):  # a person, most likely: silence would look like a hang
+            stderr().line(f"{_NOT_BY_HAND} Ctrl-C ends it.")
         source, sink = os.dup(0), os.dup(1)
     except OSError:
         raise Invalid(
@@ -38,11 +48,17 @@ def claim_stdio() -> tuple[int, int]:
     return source, sink
 
 
+def _is_channel(descriptor: int) -> bool:
+    """Tells whether a program can be at the other end: not so of a file or /dev/null. Some editors use a terminal."""
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
+
+
 async def _serve(settings: Settings, source: int, sink: int) -> None:
     try:
         transport = await stdio_transport(source, sink)
     except ValueError:
-        raise Invalid("stdin and stdout must be pipes: an editor starts this command. See docs/editors.md.") from None
+        raise Invalid(_NOT_BY_HAND) from None
 
     async def serve(link: ServerLink) -> None:
         introduction = await _answer_initialize(transport)

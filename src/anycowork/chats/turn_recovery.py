@@ -96,6 +96,7 @@ class TurnRecovery:
         for call in await self._store.calls(turn.id):
             if call.state is not CallState.SETTLED:
                 result = await self._result_of(call, root, crashed=reason is EndReason.INTERRUPTED)
+                result = _with_output(result, self._journal.printed_by(turn.chat_id, call.id))
                 settled = replace(call, state=CallState.SETTLED, result=result)
                 if progress:
                     progress.record(settled)
@@ -249,3 +250,10 @@ class TurnRecovery:
             turn_id=turn.id,
             created_at=self._clock.now(),
         )
+
+
+def _with_output(result: ToolResult, printed: str) -> ToolResult:
+    """Put what a stopped call has printed before the sentence that it was stopped; `printed` is bounded by `LiveOutput`."""
+    if not printed or result.status is CallStatus.OK:
+        return result
+    return replace(result, content=f"{printed.rstrip()}\n{result.content}")

@@ -12,6 +12,7 @@ from anycowork.cli.options import Invocation
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.cli.server_command import run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls
+from anycowork.client.errors import ServerRefused
 from anycowork.client.http import ServerClient
 from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.messages import Json
@@ -66,7 +67,7 @@ def connected_lines(invocation: Invocation) -> list[str]:
 
 def _run(word: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[int]]) -> int:
     command = f"model {word}"
-    return run_with_server(command, invocation, work, request_seconds=TEST_SECONDS, usage_statuses=(422,))
+    return run_with_server(command, invocation, work, request_seconds=TEST_SECONDS, usage_statuses=(404, 422))
 
 
 def _named(models: tuple[str, ...]) -> str:
@@ -124,8 +125,22 @@ def _read_key(name: str, key_url: str | None, *, from_stdin: bool) -> str | None
 
 
 async def _connect(client: ServerClient, entry: dict[str, JsonValue], key: str | None) -> int:
-    await client.post("/providers", {**entry, **({"api_key": key} if key else {})})
-    return await _test(client, str(entry["name"]))
+    """Keeps a server only if it answers, like the page: the next request would go to one that does not."""
+    name = str(entry["name"])
+    try:
+        await client.post("/providers", {**entry, **({"api_key": key} if key else {})})
+    except ServerRefused as error:
+        if error.status != 409:
+            raise
+        raise Invalid(
+            f"'{name}' is connected already. Give this one another --name, or remove that one first: "
+            f"`anycowork model remove {name}`."
+        ) from None
+    code = await _test(client, name)
+    if code != EXIT_CODES[RunEnding.DONE]:
+        await client.delete(f"/providers/{quote(name, safe='')}")
+        stderr().line("Nothing was stored. Correct it, and connect it again.")
+    return code
 
 
 async def _test(client: ServerClient, name: str) -> int:
@@ -137,8 +152,7 @@ async def _test(client: ServerClient, name: str) -> int:
 def _print_result(name: str, verdict: Json) -> None:
     message = strip_controls(str(verdict.get("message")))
     if verdict.get("ok") is not True:
-        stderr().line(f"{name} is connected, but it did not answer: {message}")
-        stderr().line(f"Correct it and run `anycowork model test {name}`, or `anycowork model remove {name}`.")
+        stderr().line(f"{name} did not answer: {message}")
         return
     stdout().line(f"{name} is ready: {message}")
     models = verdict.get("models")

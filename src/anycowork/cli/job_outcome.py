@@ -46,7 +46,7 @@ class JobTracker:
                 )
             case "failed" | "cancelled":
                 limit = isinstance(error, dict) and error.get("code") == "limit_reached"
-                return RunOutcome(RunEnding.LIMIT if limit else RunEnding.FAILED, error=why)
+                return RunOutcome(RunEnding.LIMIT if limit else RunEnding.FAILED, error=why, code=str(job["status"]))
             case "planning":
                 self.approved = False  # a new plan for the rest needs a person again
             case "awaiting_commit":

@@ -13,7 +13,7 @@ from anycowork.cli.command_errors import print_error
 from anycowork.cli.job_outcome import JobTracker
 from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines, job_lines, template_lines, worker_lines
 from anycowork.cli.options import Invocation
-from anycowork.cli.run_advice import advice_for
+from anycowork.cli.run_advice import advice_for, next_job_commands
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding, RunOutcome
 from anycowork.cli.run_progress import TextReporter
 from anycowork.client.connect import ServerAddress, with_server
@@ -138,5 +138,6 @@ def _lines(found: Json) -> Iterator[str]:
     error = found.get("error")
     if isinstance(error, dict):
         yield f"  {error.get('message')}"
+    yield from next_job_commands(str(found["status"]), str(found["id"]))
     if found.get("final_response"):
         yield str(found["final_response"])

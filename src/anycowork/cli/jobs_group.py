@@ -28,7 +28,7 @@ Examples:
 
 app = typer.Typer(
     help=JOBS_HELP,
-    short_help="Jobs: list, templates, workers, show, audit, approve, follow, pause, resume, cancel, retry, replan, diff, commit, drop, undo.",
+    short_help="List, approve, follow, stop and review jobs.",
     no_args_is_help=True,
 )
 TaskId = Annotated[str, typer.Option("--task", help="The task's id.", metavar="TASK")]

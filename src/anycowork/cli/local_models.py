@@ -6,7 +6,7 @@ from pathlib import Path
 from anycowork.cli.connected_models import connected_lines
 from anycowork.cli.options import Invocation
 from anycowork.client.console import stderr, stdout
-from anycowork.domain.errors import AnyCoworkError, RequestFault
+from anycowork.domain.errors import AnyCoworkError, Invalid, NotFound, RequestFault
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.local.catalogue import DEFAULT, LocalModel
 from anycowork.providers.local.download import ModelDownload
@@ -57,6 +57,11 @@ def list_models(invocation: Invocation) -> int:
 def remove(invocation: Invocation, *, name: str) -> int:
     try:
         ModelFolder(invocation.settings().models_folder).remove(name)
+    except NotFound:  # connected servers were looked through before
+        missing = (
+            f"No connected server and no downloaded model is called '{name[:80]}'. `anycowork model list` lists them."
+        )
+        return _print_error("remove", Invalid(missing))
     except AnyCoworkError as error:
         return _print_error("remove", error)
     stdout().line(f"{name} is removed.")

@@ -20,6 +20,7 @@ from anycowork.cli import (
     role_group,
     workflow_group,
 )
+from anycowork.cli.command_order import OrderedCommands
 from anycowork.cli.help_texts import (
     ACP_HELP,
     CHAT_HELP,
@@ -57,6 +58,7 @@ from anycowork.cli.run_options import JsonErrorCommand, RunOptions, run_headless
 from anycowork.client.stdio import OutputLost, abandon_stdout, make_stdio_usable
 
 app = typer.Typer(
+    cls=OrderedCommands,
     no_args_is_help=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # it would cost 0.4 CPU seconds at every --help
@@ -125,7 +127,9 @@ def serve(
 def worker(
     context: typer.Context,
     database: DatabaseWithoutPassword = None,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, max=100, help="How many jobs run at the same time.")] = 4,
+    jobs: Annotated[
+        int, typer.Option("--jobs", min=1, max=100, help="How many jobs run at the same time.", metavar="N")
+    ] = 4,
     data_dir: DataDir = None,
 ) -> None:
     from anycowork.domain.errors import AnyCoworkError, Invalid
@@ -159,7 +163,8 @@ def run(
     allow: Allow = None,
     job: Annotated[bool, typer.Option("--job", help="Plan it first, then carry it out task by task as a job.")] = False,
     parallel: Annotated[
-        int | None, typer.Option("--parallel", min=1, max=64, help="Of a job: so many tasks may write at once. [1]")
+        int | None,
+        typer.Option("--parallel", min=1, max=64, help="Of a job: so many tasks may write at once. [1]", metavar="N"),
     ] = None,
     review: Annotated[
         bool, typer.Option("--review", help="Of a job: nothing reaches the folder before you have kept it.")
@@ -248,7 +253,7 @@ def export_chat(
 @app.command("chats", help=CHATS_HELP, short_help="List the chats, newest first.")
 def list_chats(
     context: typer.Context,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=500, help="At most so many chats.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=500, help="At most so many chats.", metavar="N")] = 20,
     archived: Annotated[bool, typer.Option("--archived", help="The archived ones instead.")] = False,
     as_json: Json = False,
     data_dir: DataDir = None,
@@ -263,7 +268,7 @@ def list_chats(
 def search_chats(
     context: typer.Context,
     words: Annotated[list[str], typer.Argument(help="The words to find.", metavar="WORDS")],
-    limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="At most so many messages.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="At most so many messages.", metavar="N")] = 20,
     as_json: Json = False,
     data_dir: DataDir = None,
 ) -> None:

@@ -14,7 +14,7 @@ Its tools ask before each call until you decide otherwise. A program runs in the
 
 Examples:
 
-\\b
+\b
     anycowork mcp add git uvx mcp-server-git
     anycowork mcp add time --read-only get_current_time -- /opt/venv/bin/mcp-server-time --local-timezone UTC
     anycowork mcp add docs --url https://example.org/mcp
@@ -27,7 +27,7 @@ It shows every program and address, and adds them once you agree. Later changes 
 
 Examples:
 
-\\b
+\b
     anycowork mcp import .mcp.json
     anycowork mcp import --from cursor
     anycowork mcp import .vscode/mcp.json --env GITHUB_TOKEN
@@ -40,7 +40,7 @@ approve, answer or switch roles: people do that in AnyCowork.
 
 Examples:
 
-\\b
+\b
     anycowork mcp                      for hosts that start it
     anycowork mcp --http 8485          for hosts that speak HTTP
     anycowork mcp add git uvx mcp-server-git
@@ -75,10 +75,12 @@ def serve(
 @app.command("add", help=ADD_HELP, short_help="Add an MCP server: a program, or an address.")
 def add_server(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="What to call it; its tools are NAME__TOOL.")],
-    command: Annotated[Many, typer.Argument(help="The program and its arguments.", show_default=False)] = None,
+    name: Annotated[str, typer.Argument(help="What to call it; its tools are NAME__TOOL.", metavar="NAME")],
+    command: Annotated[
+        Many, typer.Argument(help="The program and its arguments.", show_default=False, metavar="COMMAND")
+    ] = None,
     url: Annotated[str | None, typer.Option("--url", help="The address of a remote server.", metavar="URL")] = None,
-    transport: Annotated[str | None, typer.Option("--transport", help="stdio, sse or http.")] = None,
+    transport: Annotated[str | None, typer.Option("--transport", help="stdio, sse or http.", metavar="KIND")] = None,
     env: Annotated[
         Many, typer.Option("--env", help="A variable that it gets, taken from yours; may be repeated.", metavar="NAME")
     ] = None,
@@ -94,7 +96,7 @@ def add_server(
     network: Annotated[
         Many, typer.Option("--network", help="A host that it may reach; may be repeated.", metavar="HOST")
     ] = None,
-    timeout: Annotated[float, typer.Option("--timeout", help="Seconds that a call may take.")] = 60.0,
+    timeout: Annotated[float, typer.Option("--timeout", help="Seconds that a call may take.", metavar="S")] = 60.0,
     data_dir: DataDir = None,
 ) -> None:
     from anycowork.cli import mcp_servers
@@ -119,7 +121,7 @@ def add_server(
 @app.command("import", help=IMPORT_HELP, short_help="Add the MCP servers that a file of an editor or project names.")
 def import_servers(
     context: typer.Context,
-    file: Annotated[Path | None, typer.Argument(help="Such as .mcp.json.", show_default=False)] = None,
+    file: Annotated[Path | None, typer.Argument(help="Such as .mcp.json.", show_default=False, metavar="FILE")] = None,
     source: Annotated[
         str | None, typer.Option("--from", help="The program whose file to read.", metavar="NAME")
     ] = None,
@@ -135,7 +137,7 @@ def import_servers(
     raise typer.Exit(mcp_import.import_servers(invocation, file=file, source=source, env=env or [], agreed=yes))
 
 
-@app.command("list")
+@app.command("list", short_help="List the MCP servers and their tools.")
 def list_servers(context: typer.Context, data_dir: DataDir = None) -> None:
     """Say which MCP servers there are, how each one is, and what tools it has."""
     from anycowork.cli import mcp_servers
@@ -145,7 +147,9 @@ def list_servers(context: typer.Context, data_dir: DataDir = None) -> None:
 
 @app.command("test")
 def test_server(
-    context: typer.Context, name: Annotated[str, typer.Argument(help="Which one.")], data_dir: DataDir = None
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which one.", metavar="NAME")],
+    data_dir: DataDir = None,
 ) -> None:
     """Connect to an MCP server anew, and say how that went."""
     from anycowork.cli import mcp_servers
@@ -154,7 +158,11 @@ def test_server(
 
 
 @app.command("sign-in")
-def sign_in_to_server(context: typer.Context, name: str, data_dir: DataDir = None) -> None:
+def sign_in_to_server(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which one.", metavar="NAME")],
+    data_dir: DataDir = None,
+) -> None:
     """Log in to a remote MCP server that wants to know who you are."""
     from anycowork.cli import mcp_servers
 
@@ -163,7 +171,9 @@ def sign_in_to_server(context: typer.Context, name: str, data_dir: DataDir = Non
 
 @app.command("remove")
 def remove_server(
-    context: typer.Context, name: Annotated[str, typer.Argument(help="Which one.")], data_dir: DataDir = None
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which one.", metavar="NAME")],
+    data_dir: DataDir = None,
 ) -> None:
     """Remove an MCP server, with the values that were stored for it."""
     from anycowork.cli import mcp_servers

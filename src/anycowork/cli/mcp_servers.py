@@ -24,6 +24,10 @@ def add(invocation: Invocation, *, wanted: Mapping[str, JsonValue], env: Sequenc
     environ = invocation.environ
 
     async def work(client: ServerClient) -> int:
+        if wanted.get("command") is None and wanted.get("url") is None:
+            raise Invalid(
+                "Name its program and arguments, or its address with --url. `anycowork mcp add -h` has examples."
+            )
         missing = [name for name in env if name not in environ]
         if missing:
             raise Invalid(
@@ -106,4 +110,4 @@ def _print_server(server: Json) -> None:
 
 def run_with_client(word: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[int]]) -> int:
     command = f"mcp {word}"
-    return run_with_server(command, invocation, work, request_seconds=TEST_SECONDS, usage_statuses=(422,))
+    return run_with_server(command, invocation, work, request_seconds=TEST_SECONDS, usage_statuses=(404, 422))

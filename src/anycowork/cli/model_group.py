@@ -19,7 +19,9 @@ Examples:
     anycowork model pull my-model --file ~/Downloads/my-model.gguf
 """
 
-CONNECT_HELP = """Connect a model server by its name or address. You are asked for its key, which is stored for you only, and tested.
+CONNECT_HELP = """Connect a model server by its name or address. You are asked for its key, which is stored for you only.
+
+It makes one real request. If that fails, it says why and stores nothing.
 
 Known names: openai, anthropic, gemini, openrouter, mistral, groq, deepseek, xai, ollama, lmstudio, llamacpp, vllm.
 
@@ -64,7 +66,7 @@ def connect_model(
 @app.command("test")
 def test_model(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Which connected server.")],
+    name: Annotated[str, typer.Argument(help="Which connected server.", metavar="NAME")],
     data_dir: DataDir = None,
 ) -> None:
     """Test a connected model server with a short request."""
@@ -77,7 +79,7 @@ def test_model(
 def pull_model(
     context: typer.Context,
     name: Annotated[
-        str | None, typer.Argument(help="Which model; `model list` shows them.", show_default=False)
+        str | None, typer.Argument(help="Which model; `model list` shows them.", show_default=False, metavar="NAME")
     ] = None,
     file: Annotated[Path | None, typer.Option("--file", help="Your own GGUF file instead.", metavar="PATH")] = None,
     data_dir: DataDir = None,
@@ -95,9 +97,11 @@ def list_models(context: typer.Context, data_dir: DataDir = None) -> None:
     raise typer.Exit(local_models.list_models(invoked(context, data_dir=data_dir)))
 
 
-@app.command("remove")
+@app.command("remove", short_help="Remove a connected model server, or a downloaded model.")
 def remove_model(
-    context: typer.Context, name: Annotated[str, typer.Argument(help="Which one.")], data_dir: DataDir = None
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which one.", metavar="NAME")],
+    data_dir: DataDir = None,
 ) -> None:
     """Remove a connected model server with its key, or a downloaded model from this machine."""
     from anycowork.cli import connected_models, local_models

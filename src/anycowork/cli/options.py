@@ -32,9 +32,16 @@ WorkspaceOrHere = Annotated[
     Path | None,
     typer.Option("--workspace", "-w", parser=folder, help="The folder to work in. [the current one]", metavar="DIR"),
 ]
-Host = Annotated[str | None, typer.Option("--host", help="Address to listen on; another than 127.0.0.1 needs a token.")]
-Port = Annotated[int | None, typer.Option("--port", "-p", help="Port to listen on; 0 takes any free one. [8484]")]
-Token = Annotated[str | None, typer.Option("--token", help="The access token; better given as ANYCOWORK_TOKEN.")]
+Host = Annotated[
+    str | None,
+    typer.Option("--host", help="Address to listen on; another than 127.0.0.1 needs a token.", metavar="HOST"),
+]
+Port = Annotated[
+    int | None, typer.Option("--port", "-p", help="Port to listen on; 0 takes any free one. [8484]", metavar="PORT")
+]
+Token = Annotated[
+    str | None, typer.Option("--token", help="The access token; better given as ANYCOWORK_TOKEN.", metavar="TOKEN")
+]
 DatabaseUrl = Annotated[
     str | None,
     typer.Option(

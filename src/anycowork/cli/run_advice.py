@@ -7,6 +7,7 @@ import json
 import shlex
 
 from anycowork.cli.run_outcome import RunEnding, RunOutcome
+from anycowork.client.chat_client import chat_page
 from anycowork.client.connect import ServerAddress
 from anycowork.client.console import strip_controls
 from anycowork.config.settings import Settings
@@ -20,33 +21,43 @@ def advice_for(
     """Returns an empty list unless a person is needed."""
     if outcome.ending is RunEnding.LIMIT and chat_id is not None and job_id is None:
         return _continue_lines(outcome, chat_id, address, settings)
+    if job_id is not None and not outcome.waiting:
+        return next_job_commands(outcome.code or "", job_id, settings)
     if outcome.ending is not RunEnding.PARKED or chat_id is None:
         return []
-    if job_id is not None and not outcome.waiting:
-        return [
-            _job_line(what, command, job_id, settings) for what, command in _JOB_COMMANDS.get(outcome.code or "", ())
-        ]
     url, start = _server(address, settings)
-    then = [] if job_id is None else [_job_line("Then follow the job", "follow", job_id, settings)]
+    then = [] if job_id is None else [_job_line("Then follow the job", ("follow", job_id), settings)]
     return [
         *(line for one in outcome.waiting for line in _asked(one)),
         *start,
-        strip_controls(f"Decide at {url}/ (chat {chat_id}), or:"),
+        *_places("Decide", url, chat_id, settings),
         *(_curl(one, f"{url}/context/{chat_id}", settings) for one in outcome.waiting),
         *then,
     ]
 
 
-_JOB_COMMANDS = {
-    "awaiting_approval": (("Approve the plan and carry it out", "approve"),),
-    "awaiting_commit": (("See the changes", "diff"), ("Keep them", "commit"), ("Or drop them", "drop")),
-    "paused": (("Go on", "resume"),),
+_JOB_COMMANDS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "awaiting_approval": (("Approve the plan and carry it out", ("approve",)),),
+    "awaiting_commit": (("See the changes", ("diff",)), ("Keep them", ("commit",)), ("Or drop them", ("drop",))),
+    "paused": (("Go on", ("resume",)),),
+    "failed": (
+        ("Try a failed task again", ("retry", "--task", "TASK")),
+        ("Or plan what is left anew", ("replan",)),
+    ),
 }
 
 
-def _job_line(what: str, command: str, job_id: str, settings: Settings) -> str:
-    words = ["anycowork", "jobs", command, job_id, "--data-dir", str(settings.data_dir)]
-    return f"{what}: {strip_controls(shlex.join(words))}"
+def next_job_commands(status: str, job_id: str, settings: Settings | None = None) -> list[str]:
+    """Returns what a person can do with a job of this status, a line each; with settings, for their data folder."""
+    return [
+        _job_line(what, (command, job_id, *flags), settings)
+        for what, (command, *flags) in _JOB_COMMANDS.get(status, ())
+    ]
+
+
+def _job_line(what: str, words: tuple[str, ...], settings: Settings | None) -> str:
+    data_dir = ["--data-dir", str(settings.data_dir)] if settings else []
+    return f"{what}: {strip_controls(shlex.join(['anycowork', 'jobs', *words, *data_dir]))}"
 
 
 def _continue_lines(outcome: RunOutcome, chat_id: str, address: ServerAddress, settings: Settings) -> list[str]:
@@ -56,8 +67,18 @@ def _continue_lines(outcome: RunOutcome, chat_id: str, address: ServerAddress, s
     words = "Compact and continue it" if len(acts) > 1 else "Continue it"
     return [
         *start,
-        strip_controls(f"{words} at {url}/ (chat {chat_id}), or:"),
+        *_places(words, url, chat_id, settings),
         *(_curl_line(f"{url}/context/{chat_id}/{act}", {}, settings) for act in acts),
+    ]
+
+
+def _places(words: str, url: str, chat_id: str, settings: Settings) -> list[str]:
+    """Says where a person can do it: on the page, in a terminal, or with the lines that follow."""
+    chat = shlex.join(["anycowork", "chat", chat_id, "--data-dir", str(settings.data_dir)])
+    return [
+        strip_controls(f"{words} on the page: {chat_page(url, chat_id)}"),
+        strip_controls(f"Or in a terminal: {chat}"),
+        "Or in a script:",
     ]
 
 
@@ -77,13 +98,16 @@ def _asked(waiting: Json) -> list[str]:
     disclosure = waiting.get("disclosure")
     items = disclosure.get("items") if isinstance(disclosure, dict) else None
     lines = _lines(f"Needs approval: {waiting.get('tool')} {waiting.get('resource')} (risk: {waiting.get('risk')})")
+    reasons = waiting.get("reasons")
+    for reason in reasons if isinstance(reasons, list) else []:
+        lines += _lines(f"  {reason}")
     for item in items if isinstance(items, list) else []:
         if isinstance(item, dict) and item.get("kind") != "tool":
             named = [str(item[name]) for name in ("kind", "detail") if item.get(name)]
             control = " (control file)" if item.get("control") else ""
             lines += _lines(f"  {' '.join(named)}{control}: {item.get('text')}")
     diff = waiting.get("diff")
-    return [*lines, *(_lines(diff) if isinstance(diff, str) else [])]
+    return [*lines, *(_lines(f"  diff:\n{diff}") if isinstance(diff, str) else [])]
 
 
 def _lines(text: str) -> list[str]:

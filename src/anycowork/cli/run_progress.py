@@ -62,6 +62,7 @@ class TextReporter:
     out: Console
     progress: Console
     _role: str = field(default="")
+    _task: str = field(default="")  # the task that the shown message belongs to: tasks of a job run side by side
 
     def show(self, data: bytes, event: Json) -> None:
         if event.get("type") == "turn-started" and isinstance(turn := event.get("turn"), dict):
@@ -89,6 +90,7 @@ class TextReporter:
             self.out.line(strip_controls(outcome.text) if self.out.stream.isatty() else outcome.text)
 
     def _show_message(self, message: Json) -> None:
+        self._task = f"[{task}] " if (task := message.get("task_id")) else ""
         self._show_role(str(message.get("agent_role") or ""))
         payload = message.get("payload")
         known = payload if isinstance(payload, dict) else {}
@@ -121,12 +123,12 @@ class TextReporter:
         words = (
             ", ".join(f"{name}={value!s}" for name, value in parameters.items()) if isinstance(parameters, dict) else ""
         )
-        self.progress.line(shortened(strip_controls(f"→ {call.get('tool')} {words}"), LINE_WIDTH))
+        self._line(shortened(strip_controls(f"→ {call.get('tool')} {words}"), LINE_WIDTH))
 
     def _show_result(self, result: Json, content: str) -> None:
         fine = result.get("status") == "ok"
         sign = self.progress.paint("✓", "green") if fine else self.progress.paint(f"✗ {result.get('status')}", "red")
-        self.progress.line(f"  {sign} {shortened(strip_controls(content), LINE_WIDTH - 6)}")
+        self._line(f"  {sign} {shortened(strip_controls(content), LINE_WIDTH - 6)}")
         if isinstance(diff := result.get("diff"), str):
             self._show_diff(diff)
 
@@ -134,6 +136,9 @@ class TextReporter:
         changed = [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
         for line in changed[:DIFF_LINES]:
             style = "green" if line.startswith("+") else "red"
-            self.progress.line("    " + self.progress.paint(strip_controls(line)[:LINE_WIDTH], style))
+            self._line("    " + self.progress.paint(strip_controls(line)[:LINE_WIDTH], style))
         if len(changed) > DIFF_LINES:
-            self.progress.line(f"    … {len(changed) - DIFF_LINES} more changed lines")
+            self._line(f"    … {len(changed) - DIFF_LINES} more changed lines")
+
+    def _line(self, text: str) -> None:
+        self.progress.line(f"{strip_controls(self._task)}{text}")

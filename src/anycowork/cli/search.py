@@ -35,7 +35,8 @@ def _listed(found: Json) -> list[object]:
 
 def _print(result: Mapping[str, object]) -> None:
     out, parts = stdout(), result.get("parts")
-    out.line(strip_controls(f"{result['context_id']}  {str(result['created_at'])[:16]}  {result['title']}"))
+    at = str(result["created_at"])[:16].replace("T", " ")
+    out.line(strip_controls(f"{result['context_id']}  {at}  {result['title']}"))
     shown = "".join(
         out.paint(strip_controls(str(part["text"])), "bold") if part.get("match") else strip_controls(str(part["text"]))
         for part in (parts if isinstance(parts, list) else [])

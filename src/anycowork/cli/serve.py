@@ -2,8 +2,12 @@
 
 import asyncio
 import os
+import shlex
+import shutil
+import sys
 import threading
 import webbrowser
+from pathlib import Path
 
 from anycowork import __version__
 from anycowork.app import serve as run_server
@@ -54,10 +58,10 @@ def banner(settings: Settings, info: ServerInfo, new_code: NewCode, out: Console
         sandbox = contained.summary
     rows = [
         ("Open", address),
-        *([("Later", "`anycowork open`: the link above works once, for ten minutes")] if at_terminal else []),
+        *([("Later", f"`{typed_name()} open`: the link above works once, for ten minutes")] if at_terminal else []),
         ("Token", f"in {settings.data_dir / TOKEN_FILE}"),
         ("Workspace", str(settings.workspace or "none given; --workspace FOLDER names one")),
-        ("Answers", settings.model or "the first one found: keys, local model servers, else the guide"),
+        ("Model", settings.model or "the first one found: keys, local model servers, else the built-in guide"),
         ("Sandbox", sandbox),
         ("Data", str(settings.data_dir)),
         *([("Database", shown_address(settings.database_url.get_secret_value()))] if settings.database_url else []),
@@ -67,6 +71,15 @@ def banner(settings: Settings, info: ServerInfo, new_code: NewCode, out: Console
         *(f"  {title:<10} {text}" for title, text in rows),
         "Ctrl-C ends it; chats and open questions are kept.",
     ]
+
+
+def typed_name() -> str:
+    """Returns what a person types to start this program: its path, where the shell would not find it (in a clone)."""
+    own = Path(sys.argv[0])
+    found = shutil.which("anycowork")
+    if own.name != "anycowork" or (found is not None and Path(found).samefile(own)):
+        return "anycowork"
+    return shlex.quote(str(own.resolve()))
 
 
 def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":

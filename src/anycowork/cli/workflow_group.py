@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from anycowork.cli.completion import workflow_names, workflow_parameters
-from anycowork.cli.options import DataDir, Events, Json, MaxCost, Model, Role, Timeout, WorkspaceOrHere, invoked
-from anycowork.cli.run_options import JsonErrorCommand, run_headless
+from anycowork.cli.options import Allow, DataDir, Events, Json, MaxCost, Model, Role, Timeout, WorkspaceOrHere, invoked
+from anycowork.cli.run_options import JsonErrorCommand, RunOptions, run_headless
 
 LIST_HELP = """List the workflows by category, and the files that could not be read and why.
 
@@ -88,13 +88,15 @@ def run_workflow(
     model: Model = None,
     max_cost: MaxCost = None,
     timeout: Timeout = None,
+    allow: Allow = None,
     data_dir: DataDir = None,
 ) -> None:
     from anycowork.cli.workflows import typed_workflow
 
     words = [typed_workflow(name, parameters or [])]
     places: dict[str, object] = {"workspace": workspace, "model": model, "data_dir": data_dir}
-    raise run_headless(context, words, places, role=role, max_cost=max_cost, seconds=timeout, as_json=as_json)
+    how: RunOptions = {"role": role, "allow": allow, "max_cost": max_cost, "seconds": timeout, "as_json": as_json}
+    raise run_headless(context, words, places, **how)
 
 
 @app.command("new", help=NEW_HELP, short_help="Create your own workflow file.")

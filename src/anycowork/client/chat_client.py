@@ -20,6 +20,11 @@ MOST_IN_PAGE = 500
 LONGEST_QUERY = 500  # characters that the server takes
 
 
+def chat_page(url: str, chat_id: str) -> str:
+    """Returns the address of a chat on the page of the server at `url`."""
+    return f"{url}/#/chat/{chat_id}"
+
+
 class ChatClient:
     def __init__(self, client: "ServerClient", chat: Json) -> None:
         self._client = client
@@ -29,7 +34,7 @@ class ChatClient:
     @property
     def page(self) -> str:
         """Where a person finds the chat."""
-        return f"{self._client.url}/chat/{self.chat_id}"
+        return chat_page(self._client.url, self.chat_id)
 
     async def messages(self) -> tuple[list[Json], int]:
         """Returns the newest messages, and the number after which events follow them."""

@@ -90,6 +90,9 @@ class Journal(Protocol):
         published so far.
         """
 
+    def printed_by(self, chat_id: str, call_id: str) -> str:
+        """Return the published output of a call that still runs; empty where there is none, and after a restart."""
+
     def drop_output(self, chat_id: str, message_id: str) -> None:
         """Forget published output whose message will not follow."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from anycowork.client.chat_client import open_chat_client
 from anycowork.client.connect import ServerAddress, with_server
 from anycowork.client.console import stderr, stdout
+from anycowork.client.errors import ServerRefused, with_way_out
 from anycowork.client.http import ServerClient
 from anycowork.config.loading import load_settings
 from anycowork.config.settings import Settings
@@ -30,8 +31,9 @@ def chat(
         _check_arguments(role, chat_id, newest=newest)
         asyncio.run(_chat(settings, settings.workspace or cwd, role, chat_id, newest))
     except AnyCoworkError as error:
-        stderr().line(f"anycowork chat: {error.message}")
-        return 2 if isinstance(error, Invalid) else 1
+        stderr().line(f"anycowork chat: {with_way_out(error)}")
+        mistyped = isinstance(error, Invalid) or (isinstance(error, ServerRefused) and error.status == 404)
+        return 2 if mistyped else 1
     return 0
 
 

@@ -13,6 +13,7 @@ STATES = {
     "running": "working …",
     "awaiting_approval": "waits for your approval",
     "awaiting_answer": "waits for your answer",
+    "disconnected": "no server: trying again …",
 }
 COLOURS = {"purple": "magenta", "pink": "bright_magenta", "orange": "bright_yellow", "teal": "cyan"}
 PLAIN = {"blue", "green", "red", "yellow", "cyan", "magenta"}

@@ -23,6 +23,7 @@ class ChatStatus:
     stopped: str | None = None  # why the last turn can be continued
     autonomy: str = "ask"
     own_command: str | None = None  # the id of the person's own command that runs
+    queued: dict[str, str] = field(default_factory=dict)  # messages that wait until the turn has ended, by id
 
     def see(self, event: Json) -> None:
         state = event.get("state")
@@ -54,8 +55,16 @@ class ChatStatus:
             case "plan-update":
                 plan = noun(event, "plan")
                 self.plan = plan if plan.get("state") == "open" else None
-            case "usage":
+            case "usage" | "queue-updated":
                 self._count(noun(event, "usage"))
+                self.queue(noun(event, "queued"))
+
+    def queue(self, message: Json) -> None:
+        """Takes note of a message that waits, or no longer does."""
+        if message.get("status") in ("sent", "removed"):
+            self.queued.pop(str(message.get("id")), None)
+        elif message:
+            self.queued[str(message.get("id"))] = str(message.get("content"))
 
     def ask(self, approval: Json) -> None:
         self.approvals[str(approval.get("id"))] = approval

@@ -93,6 +93,13 @@ class MessageScroll(VerticalScroll):
             self.mount(*views, after=grown)
         grown.remove()
 
+    def grow_by(self, event: Json, *, thinking: bool) -> None:
+        """Shows a text or reasoning delta."""
+        where, offset, text = str(event.get("message_id")), event.get("offset"), str(event.get("text"))
+        printed, of_turn = event.get("call_id") is not None, event.get("turn_id") is not None
+        at = offset if isinstance(offset, int) else 0
+        self.grow(where, at, text, thinking=thinking, printed=printed, of_turn=of_turn)
+
     def grow(
         self,
         message_id: str,

@@ -1,6 +1,7 @@
 """The chat on a whole terminal: messages, what waits for the person, and the input line."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -24,7 +25,7 @@ from anycowork.tui.completion_list import CompletionList
 from anycowork.tui.composer import Composer
 from anycowork.tui.dialogs import MenuChoice, MenuScreen, TextInputScreen
 from anycowork.tui.docks import ApprovalDock, Dock, PlanDock, QuestionDock
-from anycowork.tui.earlier_state import restore_status, welcome_text
+from anycowork.tui.earlier_state import held_messages, restore_status, wait_for_server, welcome_text
 from anycowork.tui.message_scroll import MessageScroll
 from anycowork.tui.plan_editor import edited_steps
 from anycowork.tui.slash_commands import SlashCommand, command_in, own_command_in
@@ -72,17 +73,20 @@ class ChatScreen(App[None]):
         yield Footer(show_command_palette=True)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        def run(name: str) -> Callable[[], None]:
-            return lambda: self.action_command(name)
-
-        yield SystemCommand("Chats", "Open another chat (F5)", run("chats"))
-        yield SystemCommand("New chat", "Open a new chat in this folder", run("new"))
-        yield SystemCommand("Search", "Search all chats", run("search"))
-        yield SystemCommand("Model", "Choose the model of this chat", run("model"))
-        yield SystemCommand("Switch role", "Another role for the next message (Ctrl+R)", run("role"))
-        yield SystemCommand("Restore", "Restore an earlier state of the files (Ctrl+G)", run("undo"))
+        yield SystemCommand("Chats", "Open another chat (F5)", partial(self.action_command, "chats"))
+        yield SystemCommand("New chat", "Open a new chat in this folder", partial(self.action_command, "new"))
+        yield SystemCommand("Search", "Search all chats", partial(self.action_command, "search"))
+        yield SystemCommand("Model", "Choose the model of this chat", partial(self.action_command, "model"))
+        yield SystemCommand(
+            "Switch role", "Another role for the next message (Ctrl+R)", partial(self.action_command, "role")
+        )
+        yield SystemCommand(
+            "Restore", "Restore an earlier state of the files (Ctrl+G)", partial(self.action_command, "undo")
+        )
         yield SystemCommand("Continue", "Go on where the turn stopped (F3)", self.action_continue_turn)
-        yield SystemCommand("Autonomy", "Choose how much asks in this chat (F4)", run("autonomy"))
+        yield SystemCommand(
+            "Autonomy", "Choose how much asks in this chat (F4)", partial(self.action_command, "autonomy")
+        )
         yield SystemCommand("Stop", "End the turn that runs (Esc)", self.action_stop)
         yield SystemCommand("Light or dark", "The other look", self._toggle_theme)
         yield SystemCommand("Quit", "Leave; the chat is kept (Ctrl+Q)", self.exit)
@@ -123,13 +127,19 @@ class ChatScreen(App[None]):
         self.run_worker(self._follow(), group="events", exclusive=True)
 
     async def _follow(self) -> None:
+        """Shows the chat and what comes. After the server was lost, it starts anew as soon as one answers."""
         try:
-            await self._conversation.clear()
-            await self._load_history(messages := await self.client.messages())
-            async for event in self.client.events(messages[1]):
-                if event.get("type") == "turn-started":
-                    await self.client.refresh()  # the first message of a chat becomes its title
-                self._see(event)
+            while True:
+                try:
+                    await self._show_chat()
+                except ServerUnreachable as error:
+                    self._conversation.note(f"{error.message} It goes on here as soon as the server answers.", "error")
+                    self.status.state = "disconnected"
+                    self._draw_head()
+                    await wait_for_server(self.client)
+                    self.status = _first_status(self.client)
+                    self._show_dock(None)
+                    self.show_status("")
         except NoMatches:
             if self.query(QuestionDock):
                 raise  # else the screen is being closed, and nobody looks
@@ -137,6 +147,14 @@ class ChatScreen(App[None]):
             self._conversation.note(error.message, "error")
             self.status.state = "idle"
             self._draw_head()
+
+    async def _show_chat(self) -> None:
+        await self._conversation.clear()
+        await self._load_history(messages := await self.client.messages())
+        async for event in self.client.events(messages[1]):
+            if event.get("type") == "turn-started":
+                await self.client.refresh()  # the first message of a chat becomes its title
+            self._see(event)
 
     async def _load_history(self, so_far: tuple[list[Json], int]) -> None:
         """Shows what was said and asked before this screen opened."""
@@ -159,7 +177,7 @@ class ChatScreen(App[None]):
             case "message":
                 conversation.show(noun(event, "message"))
             case "text-delta" | "reasoning-delta" as kind:
-                self._grow(event, thinking=kind == "reasoning-delta")
+                conversation.grow_by(event, thinking=kind == "reasoning-delta")
             case "error":
                 conversation.note(str(noun(event, "error").get("message")), "error")
             case "workflow-progress":
@@ -167,16 +185,9 @@ class ChatScreen(App[None]):
                 conversation.note(f"{run.get('name')}, step {run.get('step')} of {run.get('of')}: {run.get('title')}")
             case "turn-ended":
                 conversation.end_growing()
-                if event.get("reason") in ("stopped", "interrupted"):
-                    conversation.note("Stopped." if event["reason"] == "stopped" else "Interrupted.")
+                if event.get("reason") not in ("answered", "terminated") and (held := held_messages(self.status)):
+                    conversation.note(held)
         self._show_open_requests()
-
-    def _grow(self, event: Json, *, thinking: bool) -> None:
-        where, offset, text = str(event.get("message_id")), event.get("offset"), str(event.get("text"))
-        printed = event.get("call_id") is not None
-        at = offset if isinstance(offset, int) else 0
-        of_turn = event.get("turn_id") is not None
-        self._conversation.grow(where, at, text, thinking=thinking, printed=printed, of_turn=of_turn)
 
     # --- what waits for the person
 

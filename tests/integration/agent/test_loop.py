@@ -15,7 +15,7 @@ from anycowork.server.clock import SystemClock
 from anycowork.tools.read_tools import ReadFile
 from support.live_server import live_server
 from support.sandboxes import running, until
-from support.scripted_model import BreakOff, HttpError, Reply, call
+from support.scripted_model import TIMEOUT, BreakOff, HttpError, Reply, call
 from support.spec import proves
 
 
@@ -278,6 +278,23 @@ async def test_stop_kills_the_command_that_runs(tmp_path: Path) -> None:
         assert running(marker) == [] and not (client.workspace / "made").exists()
         [result] = await chat.results()
         assert result["status"] == "cancelled" and "none of its changes was kept" in result["error"]["message"]
+
+
+async def test_a_stopped_command_keeps_what_it_had_printed(tmp_path: Path) -> None:
+    replies = [call("execute_command", command="echo the first line; exec sleep 600")]
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        await chat.send("run it")
+        [pending] = await chat.approvals()
+        decisions = [{"id": pending["id"], "decision": "allow_once"}]
+        await client.ask("POST", f"{chat.path}/approvals", {"decisions": decisions})
+        async with asyncio.timeout(TIMEOUT):
+            async for event in chat.follow():
+                if event["type"] == "text-delta" and "the first line" in event["text"]:
+                    break
+        await client.ask("POST", f"{chat.path}/stop")
+        [told] = await chat.of_type("tool_result")
+        assert told["content"].startswith("the first line\n'execute_command' was stopped while it ran")
 
 
 @proves("LOOP-6")

@@ -74,7 +74,7 @@ def test_a_plain_file_as_input_is_refused_with_the_reason(tmp_path: Path) -> Non
     requests.write_text(INITIALIZE)
     with requests.open() as file, ending(CommandLine(tmp_path).start("acp", stdin=file.fileno())) as process:
         out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (2, "") and "an editor starts this command" in err
+    assert (process.returncode, out) == (2, "") and "An editor starts this command" in err
 
 
 def test_the_sdk_costs_nothing_where_it_is_not_used() -> None:
@@ -109,3 +109,16 @@ def test_printing_by_accident_does_not_reach_the_protocol(tmp_path: Path) -> Non
     )
     assert (done.stdout, done.returncode) == ("protocol", 0), done.stderr
     assert "by accident" in done.stderr and "from a child" in done.stderr
+
+
+def test_without_an_editor_at_the_other_end_it_says_so(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "anycowork.cli.main", "acp"],
+        env={**os.environ, "PYTHONPATH": str(SOURCE), "ANYCOWORK_DATA_DIR": str(tmp_path / "data")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 2 and done.stderr.startswith("anycowork acp: An editor starts this command"), done.stderr

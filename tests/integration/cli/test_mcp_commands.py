@@ -48,15 +48,16 @@ def test_a_server_is_added_tested_listed_and_removed(tmp_path: Path, mcp: Any) -
     assert "raw: ready" in said and "raw__add, read-only: Add two numbers." in said
     typed(mcp, 1, "add", "raw", "--url", "http://127.0.0.1:9/mcp")
     typed(mcp, 2, "add", "Bad Name", "x")
+    assert "Name its program and arguments, or its address with --url" in typed(mcp, 2, "add", "nothing")
     typed(mcp, 2, "add", "other", "--env", "NOT_SET_ANYWHERE", "--", "x")
     said = typed(mcp, 1, "add", "gone", "no-such-program-here")
     assert "gone: failed" in said and "no-such-program-here" in said
     said = typed(mcp, 0, "list")
     assert "raw:" in said and "gone:" in said
     typed(mcp, 0, "test", "raw")
-    typed(mcp, 1, "test", "nobody")
+    typed(mcp, 2, "test", "nobody")
     typed(mcp, 0, "remove", "raw")
-    typed(mcp, 1, "remove", "raw")
+    typed(mcp, 2, "remove", "raw")
     assert [one["name"] for one in stored(tmp_path)] == ["gone"]
 
 

@@ -148,7 +148,7 @@ async def test_escape_stops_the_turn(tmp_path: Path) -> None:
         await person.say("Count")
         await person.sees("One ", "working")
         await person.pilot.press("escape")
-        await person.sees("Stopped.", "ready")
+        await person.sees("Stopped by the person.", "ready")
         hold.set()
 
 
@@ -263,3 +263,19 @@ async def test_autonomy_is_chosen_by_a_key_and_shown(tmp_path: Path) -> None:
         await person.say("Make it")
         await person.sees("Done.")
         assert (person.workspace / "a.txt").read_text() == "a"
+
+
+async def test_a_queued_message_that_a_stop_holds_back_is_named(tmp_path: Path) -> None:
+    hold = asyncio.Event()
+    replies = [Reply("One two three", chunks=["One ", "two"], hold=hold), "Six.", "Later."]
+    async with at_a_terminal(tmp_path, replies=replies) as person:
+        await person.say("Count")
+        await person.sees("One ", "working")
+        await person.say("Then count on")
+        await person.sees("Queued: it is sent when the agent has finished.")
+        await person.pilot.press("escape")
+        await person.sees("Stopped by the person.", 'Not sent yet, because the turn did not finish: "Then count on"')
+        hold.set()
+        await person.say("Go on")
+        await person.sees("Six.", "Later.", "ready")
+        assert person.screen.status.queued == {}

@@ -1,4 +1,4 @@
-// Who changed a file since the chat began: a letter beside the colour, and the words for who cannot see either.
+// Who changed a file since the chat began: a short word beside the colour (no letter: "A" would read as git's "added"), and the words for who cannot see either.
 import clsx from "clsx";
 import { t } from "../texts/files";
 

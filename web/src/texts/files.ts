@@ -22,7 +22,7 @@ export const en = {
     both: "Changed by the agent and by you since the chat began",
   },
   changedByShort: { agent: "Agent", you: "You", both: "Agent and you" },
-  changedByLetter: { agent: "A", you: "Y", both: "A+Y" },
+  changedByLetter: { agent: "AI", you: "You", both: "AI+You" },
   contentOf: (path: string) => `Content of ${path}`,
   textOf: (path: string, lines: string) => `${path}, ${lines} lines`,
   pictureOf: (path: string) => `Picture ${path}`,

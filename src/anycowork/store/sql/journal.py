@@ -135,6 +135,9 @@ class SqlJournal:
         self._printed.add(chat_id, turn_id, call_id, message_id, offset, text)
         self._show_output(chat_id, turn_id, call_id, message_id, offset, text, self._publish)
 
+    def printed_by(self, chat_id: str, call_id: str) -> str:
+        return "".join(output.text for output in self._printed.of(chat_id) if output.call_id == call_id)
+
     def drop_output(self, chat_id: str, message_id: str) -> None:
         self._printed.drop(chat_id, message_id)
 

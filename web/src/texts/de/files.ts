@@ -22,7 +22,7 @@ export const files: Texts = {
     both: "Seit Beginn des Chats vom Agenten und von Ihnen geändert",
   },
   changedByShort: { agent: "Agent", you: "Sie", both: "Agent und Sie" },
-  changedByLetter: { agent: "A", you: "S", both: "A+S" },
+  changedByLetter: { agent: "KI", you: "Sie", both: "KI+Sie" },
   contentOf: (path: string) => `Inhalt von ${path}`,
   textOf: (path: string, lines: string) => `${path}, ${lines} Zeilen`,
   pictureOf: (path: string) => `Bild ${path}`,

@@ -1,0 +1,52 @@
+"""What a run that needs a person says last: what is asked, why, and every way to go on."""
+
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from anycowork.cli.run_advice import advice_for, next_job_commands
+from anycowork.cli.run_outcome import RunEnding, RunOutcome
+from anycowork.client.connect import ServerAddress
+from anycowork.config.settings import Settings
+from anycowork.domain.messages import Json
+
+DIFF = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-old\n+new\n"
+ASKED: Json = {
+    "id": "approval-1",
+    "tool": "update_file",
+    "resource": "/a.txt",
+    "risk": "medium",
+    "reasons": ["It changes an existing file."],
+    "diff": DIFF,
+}
+ADDRESS = ServerAddress("http://127.0.0.1:8484", SecretStr("t"), lasting=True)
+
+
+def settings(tmp_path: Path) -> Settings:
+    return Settings(data_dir=tmp_path)
+
+
+def test_a_parked_run_names_the_page_of_the_chat_and_the_terminal(tmp_path: Path) -> None:
+    parked = RunOutcome(RunEnding.PARKED, waiting=(ASKED,))
+    lines = advice_for(parked, "chat-1", ADDRESS, settings(tmp_path))
+    assert "Decide on the page: http://127.0.0.1:8484/#/chat/chat-1" in lines
+    assert f"Or in a terminal: anycowork chat chat-1 --data-dir {tmp_path}" in lines
+    assert lines[-1].startswith("  curl ") and "approval-1" in lines[-1]
+
+
+def test_a_parked_run_says_why_it_asks_and_indents_the_whole_diff(tmp_path: Path) -> None:
+    parked = RunOutcome(RunEnding.PARKED, waiting=(ASKED,))
+    lines = advice_for(parked, "chat-1", ADDRESS, settings(tmp_path))
+    assert "  It changes an existing file." in lines
+    assert [f"    {line}" for line in DIFF.splitlines()] == lines[lines.index("  diff:") + 1 :][:5]
+
+
+def test_a_failed_job_names_the_commands_that_go_on(tmp_path: Path) -> None:
+    failed = RunOutcome(RunEnding.FAILED, error="These tasks did not complete: 1.", code="failed")
+    lines = advice_for(failed, "chat-1", ADDRESS, settings(tmp_path), job_id="job-1")
+    assert f"Try a failed task again: anycowork jobs retry job-1 --task TASK --data-dir {tmp_path}" in lines
+    assert advice_for(failed, "chat-1", ADDRESS, settings(tmp_path)) == []
+    assert next_job_commands("awaiting_approval", "job-1") == [
+        "Approve the plan and carry it out: anycowork jobs approve job-1"
+    ]
+    assert next_job_commands("running", "job-1") == []
