@@ -333,9 +333,19 @@ open('.git/index', 'wb').write(data + hashlib.sha1(data).digest())
 """
 
 
+# Each path goes on where the one before it ended: 2 MB of index would be 500 MB of paths.
+FORGED_PATHS = """
+import hashlib, struct
+body = b"DIRC" + struct.pack(">II", 4, 30_000) + (bytes(63) + b"a" + bytes(1)) * 30_000
+open(".git/index", "wb").write(body + hashlib.sha1(body).digest())
+"""
+
+
 @proves("SNAP-4")
 @pytest.mark.parametrize(
-    ("forgery", "says"), [(FORGED_STATE, "'a.txt'"), (FORGED_TREE, "'src'")], ids=["state", "tree"]
+    ("forgery", "says"),
+    [(FORGED_STATE, "'a.txt'"), (FORGED_TREE, "'src'"), (FORGED_PATHS, "a path is too long")],
+    ids=["state", "tree", "paths"],
 )
 async def test_a_forged_index_needs_a_persons_word(project: ToolWorkspace, forgery: str, says: str) -> None:
     project.write("forge.py", forgery)

@@ -9,9 +9,11 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from hashlib import sha1
 
 import pytest
 
+from anycowork.acp.diff_hunks import apply_hunks, diff_hunks
 from anycowork.agent.injection_detector import InjectionDetector
 from anycowork.agent.reply_parser import FoundCall, claims_success, read_called, read_reply, safe_to_show
 from anycowork.agent.think_splitter import ThinkSplitter
@@ -30,6 +32,7 @@ from anycowork.tools.text_edits import TextEdit, apply_edits
 from anycowork.workflows.definition import read_definition
 from anycowork.workflows.sections import BadDefinition
 from anycowork.workspace.diffs import diff
+from anycowork.workspace.git_index_file import parse_index
 from anycowork.workspace.ignores import read_patterns
 from anycowork.workspace.supplied_files import with_the_unseen_written_out
 from anycowork.workspace.text import TextFile
@@ -96,6 +99,22 @@ def _history(count: int, *roles: Speaker) -> list[Message]:
     return [_message(number, roles[number % len(roles)]) for number in range(count)]
 
 
+def _followed_diff(lines: int) -> Callable[[], object]:
+    """A change in every ninth line, brought into an editor's buffer."""
+    before = "".join(f"l{at}\n" for at in range(lines))
+    after = "".join(f"l{at}\n" if at % 9 else f"m{at}\n" for at in range(lines))
+    hunks = diff_hunks(diff(before.encode(), after.encode(), "a.txt").text)
+    assert hunks is not None
+    return lambda: apply_hunks(before, hunks)
+
+
+def _shared_paths(count: int) -> Callable[[], object]:
+    """An index of git in which each path goes on where the one before it ended."""
+    entries = (b"\0" * 62 + b"\0" + b"a\0") * count
+    body = b"DIRC" + (4).to_bytes(4) + count.to_bytes(4) + entries
+    return lambda: parse_index(body + sha1(body, usedforsecurity=False).digest())
+
+
 BLANK_LINES = "    \n"
 ENTRANCES: dict[str, tuple[Work, tuple[int, ...]]] = {
     # update_file
@@ -117,7 +136,9 @@ ENTRANCES: dict[str, tuple[Work, tuple[int, ...]]] = {
         lambda n: lambda: diff(b"a\n" * n, b"b\na\n" * (n // 2), "a.txt"),
         (1_000, 10_000, 100_000),
     ),
+    "diff, brought into an editor": (_followed_diff, (400, 4_000, 40_000)),
     # what is read, and what programs print
+    "git's index, paths that grow": (_shared_paths, (600, 6_000, 60_000)),
     "planted, open objects": (lambda n: _planted('"tool" ' + "{" * n), (10_000, 100_000, 1_000_000)),
     "planted, half objects": (lambda n: _planted('"tool" ' + '{"a" ' * n), (1_000, 10_000, 100_000)),
     "planted, objects in objects": (lambda n: _planted('"tool" ' + '{"a":[1,' * n), (1_000, 10_000, 100_000)),

@@ -60,15 +60,16 @@ def diff_hunks(diff: str) -> list[DiffHunk] | None:
 
 def apply_hunks(text: str, hunks: Sequence[DiffHunk]) -> str | None:
     """The text of one file with its hunks applied; None if one does not fit at its line."""
-    left, done = text.splitlines(keepends=True), list[str]()
+    lines, done = text.splitlines(keepends=True), list[str]()
+    at = 0  # in the lines: what comes before is done
     for hunk in hunks:
         kept = hunk.line - 1 - len(done) if hunk.new else hunk.line - len(done)
         old = (hunk.old or "").splitlines(keepends=True)
-        if kept < 0 or left[kept : kept + len(old)] != old:
+        if kept < 0 or lines[at + kept : at + kept + len(old)] != old:
             return None
-        done += [*left[:kept], *hunk.new.splitlines(keepends=True)]
-        left = left[kept + len(old) :]
-    return "".join([*done, *left])
+        done += [*lines[at : at + kept], *hunk.new.splitlines(keepends=True)]
+        at += kept + len(old)
+    return "".join([*done, *lines[at:]])
 
 
 def _without_line_feed(*sides: list[str]) -> None:

@@ -1,4 +1,7 @@
-"""An editor's prompt, a list of content blocks, as the message and the images that a chat takes. Pure."""
+"""An editor's prompt, a list of content blocks, as the message, the images and the files that a chat takes. Pure.
+
+The text of files is attached, never part of the message: a file does not speak for the person.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
@@ -15,7 +18,9 @@ from acp.schema import (
     TextResourceContents,
 )
 
-from anycowork.acp.markdown import fenced, one_line
+from anycowork.acp.markdown import one_line
+from anycowork.domain.attached_files import LONGEST_NAME, AttachedFile, check_files
+from anycowork.domain.errors import Invalid, TooLarge
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 
@@ -26,16 +31,26 @@ ContentBlock = (
 
 @value
 class PromptMessageContent:
-    """`text` is what the person said, `unsaved` the editor's versions of files that are not saved."""
+    """`text` is what the person said, `embedded` the files in the prompt, `unsaved` the editor's versions of files that are not saved."""
 
     text: str
     images: tuple[Json, ...] = ()
-    unsaved: str = ""
+    embedded: tuple[AttachedFile, ...] = ()
+    unsaved: tuple[AttachedFile, ...] = ()
+    notes: str = ""
+
+    @property
+    def is_command(self) -> bool:
+        return self.text.lstrip().startswith("/")
 
     @property
     def whole_text(self) -> str:
         """A command's words are its parameters: nothing is added to them."""
-        return self.text if self.text.lstrip().startswith("/") else self.text + self.unsaved
+        return self.text if self.is_command else self.text + self.notes
+
+    @property
+    def files(self) -> tuple[AttachedFile, ...]:
+        return self.embedded if self.is_command else (*self.embedded, *self.unsaved)
 
 
 def mentioned_files(blocks: Sequence[ContentBlock], workspace: str) -> list[str]:
@@ -47,12 +62,13 @@ def mentioned_files(blocks: Sequence[ContentBlock], workspace: str) -> list[str]
 def read_prompt(
     blocks: Sequence[ContentBlock], workspace: str, unsaved: Mapping[str, str] = MappingProxyType({})
 ) -> PromptMessageContent:
-    """`unsaved` are the editor's versions of files that differ from the disk: they follow the message.
+    """`unsaved` are the editor's versions of files that differ from the disk: they are attached as far as they fit.
 
     Raises: RequestError (-32602) if nothing is said, or something cannot be passed on.
     """
     parts: list[str] = []
     images: list[Json] = []
+    embedded: list[AttachedFile] = []
     for block in blocks:
         match block:
             case TextContentBlock(text=text):
@@ -64,7 +80,9 @@ def read_prompt(
             case ResourceContentBlock(uri=uri):
                 parts.append(mention(uri, workspace))
             case EmbeddedResourceContentBlock(resource=TextResourceContents(uri=uri, text=text)):
-                parts.append(f"\n{mention(str(uri), workspace, read=False)}\n{fenced(text)}\n")
+                name = mention(str(uri), workspace, read=False)
+                parts.append(f" {one_line(name, 300)} ")
+                embedded += [AttachedFile(_file_name(name), text)] if text.strip() else []
             case EmbeddedResourceContentBlock():
                 raise RequestError(-32602, "An embedded resource must be text. Send images as images.")
             case AudioContentBlock():
@@ -72,13 +90,38 @@ def read_prompt(
     text = "".join(parts)
     if not text.strip():
         raise RequestError(-32602, "The prompt holds no text. Say what to do.")
-    return PromptMessageContent(text, tuple(images), "".join(map(_unsaved_text, unsaved.items())))
+    fitting, notes = _unsaved_files(embedded, unsaved)
+    return PromptMessageContent(text, tuple(images), tuple(embedded), fitting, notes)
 
 
-def _unsaved_text(version: tuple[str, str]) -> str:
-    path, text = version
-    name = one_line(path, 300)
-    return f"\n\n{name} is open in the editor with changes that are not saved yet. On disk it differs:\n{fenced(text)}"
+def _unsaved_files(
+    embedded: Sequence[AttachedFile], unsaved: Mapping[str, str]
+) -> tuple[tuple[AttachedFile, ...], str]:
+    """The versions that a message takes beside the embedded files, and what it says of each one."""
+    found: list[AttachedFile] = []
+    notes: list[str] = []
+    for path, text in unsaved.items():
+        file = AttachedFile(_file_name(path), text)
+        is_taken = _can_be_attached([*embedded, *found, file])
+        found += [file] if is_taken else []
+        how = "Its version there is attached." if is_taken else "Its version there cannot be attached."
+        notes.append(
+            f"\n\n{one_line(path, 300)} is open in the editor with changes that are not saved yet. On disk it differs. {how}"
+        )
+    return tuple(found), "".join(notes)
+
+
+def _can_be_attached(files: Sequence[AttachedFile]) -> bool:
+    try:
+        check_files(files)
+    except (Invalid, TooLarge):
+        return False
+    return True
+
+
+def _file_name(path: str) -> str:
+    """The end of a path says more than its beginning."""
+    return path[-LONGEST_NAME:]
 
 
 def mention(uri: str, workspace: str, *, read: bool = True) -> str:

@@ -112,7 +112,7 @@ class EditorSession:
             reason = await self._follow(await self._parked_turn(), approvals=await self.chat.approvals())
             if reason != "end_turn" or self._fault is not None:
                 return reason
-        sent = await self.chat.send(content.whole_text, images=content.images)
+        sent = await self.chat.send(content.whole_text, images=content.images, files=content.files)
         self.updates.own.add(str(sent.get("message_id")))
         return await self._follow(str(sent.get("turn_id")))
 

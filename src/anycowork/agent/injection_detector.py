@@ -6,7 +6,7 @@ in plain words that names the tool and, close to it, the target.
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -66,21 +66,23 @@ class InjectionDetector:
         spans = [(max(0, start - _NEAR), end + _NEAR) for start, end in found]
         self._orders += [text[start:end] for start, end in (spans if len(spans) <= _MOST_ORDERS else _joined(spans))]
 
-    def contains(self, call: FoundCall) -> bool:
+    def contains(self, call: FoundCall, known: Sequence[str] = ()) -> bool:
+        """Whether a text contains this call, or an instruction to make it. Targets that a `known` text names may be mentioned."""
         if self._too_much or (self._meant and _meaning(call.tool, call.parameters) in self._meant):
             return True
-        if self._orders and self._is_demanded(call):
+        if self._orders and self._is_demanded(call, known):
             return True
         wanted = _bare(call.source) if self._spelt else ""
         return any(wanted in text for text in self._spelt)
 
-    def _is_demanded(self, call: FoundCall) -> bool:
+    def _is_demanded(self, call: FoundCall, known: Sequence[str]) -> bool:
         """Whether an instruction names this tool and target, or the command uses a file that an instruction names."""
-        targets = self._targets(call)
+        targets = [target for target in self._targets(call) if not _named_in_any(known, target)]
         if any(_named_in(order, target) for order in self._orders if call.tool in order for target in targets):
             return True
         command = call.parameters.get("command")
-        words = _files_in(command) if isinstance(command, str) else set()
+        found = _files_in(command) if isinstance(command, str) else set()
+        words = found if len(found) > _MOST_WORDS else {word for word in found if not _named_in_any(known, word)}
         return len(words) > _MOST_WORDS or any(_named_in(order, word) for order in self._orders for word in words)
 
     def _targets(self, call: FoundCall) -> list[str]:
@@ -129,6 +131,10 @@ def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             joined.append((start, end))
     return joined
+
+
+def _named_in_any(texts: Sequence[str], target: str) -> bool:
+    return any(_named_in(text, target) for text in texts)
 
 
 def _named_in(order: str, target: str) -> bool:

@@ -217,8 +217,8 @@ class TurnContext:
             self._read[path] = after  # the content of a file that was read and changed, or created, is known
 
     def may_be_injected(self, call: FoundCall) -> bool:
-        """Whether the same call occurs in an earlier tool result or an attached file, in any spelling: someone may have planted it."""
-        return self._injection_scanner.contains(call, self.history)
+        """Whether the same call occurs, in any spelling, in text of others that the model was shown: someone may have planted it."""
+        return self._injection_scanner.contains(call, self.history, self.plan)
 
     def earlier_failure(self, call: Call) -> Call | None:
         """Return the same call made earlier in this turn, if it was refused or nothing has succeeded since. Workflow steps are exempt,

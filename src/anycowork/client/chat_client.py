@@ -9,6 +9,7 @@ import msgspec
 from pydantic import JsonValue
 
 from anycowork.client.errors import ServerRefused, ServerUnreachable
+from anycowork.domain.attached_files import AttachedFile
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 
@@ -73,9 +74,13 @@ class ChatClient:
             found = [*objects(page, "messages"), *found]
         return found, last if isinstance(last, int) else 0
 
-    async def send(self, words: str, *, images: Sequence[Json] = (), queue: bool = False) -> Json:
+    async def send(
+        self, words: str, *, images: Sequence[Json] = (), files: Sequence[AttachedFile] = (), queue: bool = False
+    ) -> Json:
         """The ids of the message and of its turn. `queue`: while the agent works, the message waits until it has finished."""
         more: Json = {"images": [*images]} if images else {}
+        if files:
+            more["attachments"] = [file.to_json() for file in files]
         if queue:
             more["when"] = "idle"
         return await self._post("messages", {"content": words, **more})

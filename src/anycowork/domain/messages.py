@@ -123,6 +123,16 @@ def is_continuation(message: Message) -> bool:
     return message.payload is not None and "continued" in message.payload
 
 
+QUOTED_REPORTS = "quoted_reports"
+"""In the payload of what a job tells an agent: the reports of other agents that the text quotes."""
+
+
+def quoted_reports(message: Message) -> str:
+    """Return the reports of other agents that this message quotes; empty if it quotes none."""
+    found = (message.payload or {}).get(QUOTED_REPORTS)
+    return found if isinstance(found, str) else ""
+
+
 CHECKPOINT_NOTE = "checkpoint"
 """In the payload of a note: it says what the checkpoint changed that the person named. The model is shown it."""
 

@@ -24,7 +24,7 @@ from anycowork.jobs.job_placement import JobPlacement, LocalPlacement
 from anycowork.jobs.job_records import JobRecords
 from anycowork.jobs.job_state import JobState, JobStates
 from anycowork.jobs.job_writer import ChatTurns, JobWriter
-from anycowork.jobs.task_briefs import job_results, plain_response, replan_request
+from anycowork.jobs.task_briefs import job_results, plain_response, replan_request, summaries
 from anycowork.jobs.task_commits import TaskMerge
 from anycowork.jobs.task_dispatcher import TaskDispatcher
 
@@ -201,7 +201,7 @@ class JobCoordinator:
 
     async def replan(self, job: Job, tasks: Sequence[JobTask], *writes: Write) -> None:
         """Asks the planning agent how to go on from here. Only inside the chat's lock, and while no turn runs."""
-        request = self._records.replan(job, replan_request(job, tasks))
+        request = self._records.replan(job, replan_request(job, tasks), summaries(tasks))
         planning = replace(job, status=JobStatus.PLANNING, replan_id=request.id, error=None, completed_at=None)
         events = (event_factory.job_updated(planning, ChatState.RUNNING),)
         await self._writer.write(job, *writes, request, planning, SetChat(ChatState.RUNNING), events=events)
@@ -324,7 +324,7 @@ class JobCoordinator:
         last = [turn for turn in await self._store.job_turns(job.id, None) if turn.plan_id is not None]
         if not last or (last[-1].reason is EndReason.INTERRUPTED and len(last) <= MOST_INTERRUPTIONS):
             turn = self._records.turn(job, role=chat.role, message_id=job.message_id, plan_id=job.plan_id)
-            results = self._records.results(job, turn, job_results(job, tasks))
+            results = self._records.results(job, turn, job_results(job, tasks), summaries(tasks))
             over = () if state.small else (state.plan_update(job, ()),)  # the last task's event covers a small plan
             await self._writer.begin(job, [turn], results, events=over)
         elif last[-1].reason is EndReason.STOPPED:

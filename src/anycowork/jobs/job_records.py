@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from anycowork.domain.approvals import QuestionRow
 from anycowork.domain.chats import Turn
 from anycowork.domain.jobs import Job, JobTask
-from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.messages import QUOTED_REPORTS, Json, Message, MessageType, Speaker
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.jobs.isolated_tasks import conflict_words
@@ -34,18 +34,18 @@ class JobRecords:
             task_id=task.id if task else None,
         )
 
-    def assignment(self, job: Job, task: JobTask, text: str) -> Message:
-        payload: Json = {"task": task.to_json()}
+    def assignment(self, job: Job, task: JobTask, text: str, quoted: str) -> Message:
+        payload: Json = {"task": task.to_json(), QUOTED_REPORTS: quoted}
         return self._message(job, Speaker.USER, text, MessageType.TASK_ASSIGNMENT, payload, task.turn_id, task.id)
 
-    def results(self, job: Job, turn: Turn, text: str) -> Message:
+    def results(self, job: Job, turn: Turn, text: str, quoted: str) -> Message:
         """Data, so it stands as a result: what workers say is never taken for a person's words."""
-        payload: Json = {"tool_call_id": None, "tool": "tasks", "status": "ok"}
+        payload: Json = {"tool_call_id": None, "tool": "tasks", "status": "ok", QUOTED_REPORTS: quoted}
         return self._message(job, Speaker.TOOL, text, MessageType.TOOL_RESULT, payload, turn.id, None)
 
-    def replan(self, job: Job, text: str) -> Message:
+    def replan(self, job: Job, text: str, quoted: str) -> Message:
         """The request for a new plan. It quotes what workers said, so it stands as a result and not as a person's words."""
-        payload: Json = {"tool_call_id": None, "tool": "tasks", "status": "ok"}
+        payload: Json = {"tool_call_id": None, "tool": "tasks", "status": "ok", QUOTED_REPORTS: quoted}
         return self._message(job, Speaker.TOOL, text, MessageType.TOOL_RESULT, payload, None, None)
 
     def failure_question(self, job: Job, task: JobTask) -> tuple[Message, QuestionRow, Turn]:

@@ -37,6 +37,11 @@ def task_assignment(step: PlanStep, task: JobTask, done: Sequence[JobTask], earl
     return "\n\n".join(parts)
 
 
+def quoted_in_assignment(task: JobTask, done: Sequence[JobTask]) -> str:
+    """The reports that the assignment quotes: of the tasks before it, and of the attempt before this one."""
+    return "\n".join([summaries(done), _reason(task)])
+
+
 def summaries(tasks: Sequence[JobTask]) -> str:
     """One line for each task: id, status and result, bounded."""
     lines: list[str] = []

@@ -17,7 +17,7 @@ from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.jobs.job_records import JobRecords
 from anycowork.jobs.job_state import JobState
 from anycowork.jobs.job_writer import JobWriter
-from anycowork.jobs.task_briefs import task_assignment
+from anycowork.jobs.task_briefs import quoted_in_assignment, task_assignment
 
 
 @value
@@ -118,7 +118,8 @@ class TaskDispatcher:
             completed_at=None,
         )
         done = state.named(sorted(set(task.dependencies), key=lambda one: state.tasks[one].ordinal))
-        message = self._records.assignment(job, begun, task_assignment(step, begun, done, earlier))
+        text = task_assignment(step, begun, done, earlier)
+        message = self._records.assignment(job, begun, text, quoted_in_assignment(begun, done))
         turn = replace(self._records.turn(job, role=agent.role, message_id=message.id, task=begun), workspace=where)
         return DispatchedTask(begun, message, turn)
 

@@ -8,23 +8,26 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from anycowork.domain.mcp_servers import McpServerConfig
+from anycowork.mcp.answer_limits import LARGEST_ANSWER, AnswerRefused, answer_limit
 
 if TYPE_CHECKING:
     import httpx2
     from mcp.client._transport import TransportStreams
 
-LARGEST_ANSWER = 4_000_000
 _ASK = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 _ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
 def remote_transport(
-    server: McpServerConfig, *, auth: Any = None, unauthorized: Callable[[], None] = lambda: None
+    server: McpServerConfig, *, auth: Any, unauthorized: Callable[[], None], note: Callable[[bytes], None]
 ) -> "AbstractAsyncContextManager[TransportStreams]":
-    """`unauthorized` is called when the server answers 401. Nothing of the SDK is imported before this is called."""
+    """`unauthorized` is called when the server answers 401, `note` with the reason why an answer is not taken.
+
+    Nothing of the SDK is imported before this is called.
+    """
     assert server.url is not None
     headers = {name: value.get_secret_value() for name, value in server.headers.items()}
-    client = partial(_client, server.url, unauthorized)
+    client = partial(_client, server.url, unauthorized, note)
     if server.kind == "sse":
         from mcp.client.sse import sse_client
 
@@ -36,7 +39,7 @@ async def ask_for_sign_in(server: McpServerConfig, auth: Any) -> None:
     """Asks the server for something, so that it wants to know who asks. `auth` then has a person log in. Raises: what the SDK raises."""
     assert server.url is not None
     headers = {name: value.get_secret_value() for name, value in server.headers.items()}
-    async with _client(server.url, lambda: None, headers={**headers, **_ACCEPT}, auth=auth) as client:
+    async with _client(server.url, lambda: None, lambda _: None, headers={**headers, **_ACCEPT}, auth=auth) as client:
         await (client.get(server.url) if server.kind == "sse" else client.post(server.url, json=_ASK))
 
 
@@ -54,6 +57,7 @@ async def _streamable(url: str, http: "httpx2.AsyncClient") -> AsyncIterator["Tr
 def _client(
     url: str,
     unauthorized: Callable[[], None],
+    note: Callable[[bytes], None],
     headers: dict[str, Any] | None = None,
     timeout: Any = None,
     auth: Any = None,
@@ -63,42 +67,66 @@ def _client(
 
     wait = timeout or httpx2.Timeout(30.0, read=300.0)
     return httpx2.AsyncClient(
-        headers=headers, timeout=wait, auth=auth, transport=_bounded_transport(urlsplit(url).netloc, unauthorized)
+        headers=headers, timeout=wait, auth=auth, transport=_bounded_transport(urlsplit(url).netloc, unauthorized, note)
     )
 
 
-def _bounded_transport(own: str, unauthorized: Callable[[], None]) -> "httpx2.AsyncBaseTransport":
+def _bounded_transport(
+    own: str, unauthorized: Callable[[], None], note: Callable[[bytes], None]
+) -> "httpx2.AsyncBaseTransport":
     import httpx2
-
-    class BoundedStream(httpx2.AsyncByteStream):
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            """An event stream is counted event by event, everything else as a whole."""
-            size = 0
-            async for piece in self._stream:
-                size = len(piece) - piece.rfind(b"\n\n") - 2 if b"\n\n" in piece else size + len(piece)
-                if size > LARGEST_ANSWER:
-                    raise httpx2.ReadError(f"the answer has more than {LARGEST_ANSWER:,} bytes")
-                yield piece
-
-        async def aclose(self) -> None:
-            await self._stream.aclose()
 
     class BoundedTransport(httpx2.AsyncHTTPTransport):
         async def handle_async_request(self, request: "httpx2.Request") -> "httpx2.Response":
-            """A server names its authorization server. It cannot name one inside of this network: only TLS to a host name is spoken."""
+            """A server names its authorization server. It cannot name one inside of this network: only TLS to a host name is spoken.
+
+            An answer is taken as it is: a compressed one could grow a thousandfold, and another charset would hide what it holds.
+            """
             asked = urlsplit(str(request.url))
             if asked.netloc != own and (asked.scheme != "https" or _is_local(asked.hostname or "")):
                 raise httpx2.UnsupportedProtocol(f"the server sends us to {asked.netloc[:200]}, which is not used")
+            request.headers["Accept-Encoding"] = "identity"
             response = await super().handle_async_request(request)
             if response.status_code == 401 and asked.netloc == own:
                 unauthorized()
-            response.stream = BoundedStream(response.stream)
+            if response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+                await response.aclose()
+                raise _refused_answer("the answer is compressed, and we asked for one that is not", note)
+            response.encoding = "utf-8"
+            response.stream = _bounded_stream(response, note)
             return response
 
     return BoundedTransport()
+
+
+def _bounded_stream(response: "httpx2.Response", note: Callable[[bytes], None]) -> "httpx2.AsyncByteStream":
+    import httpx2
+
+    stream: Any = response.stream
+    limit = answer_limit(response.headers.get("content-type", ""))
+
+    class BoundedStream(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            try:
+                async for piece in stream:
+                    if passed := limit.checked(piece):
+                        yield passed
+                if passed := limit.rest():
+                    yield passed
+            except AnswerRefused as refused:
+                raise _refused_answer(str(refused), note) from None
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return BoundedStream()
+
+
+def _refused_answer(reason: str, note: Callable[[bytes], None]) -> "httpx2.ReadError":
+    import httpx2
+
+    note(f"the session was ended: {reason}".encode())
+    return httpx2.ReadError(reason)
 
 
 def _is_local(host: str) -> bool:

@@ -49,7 +49,7 @@ class SessionFactory:
             if config.url is None:
                 return self._program(config, root, ended)
             auth = oauth_provider(config.name, config.url, self._tokens, None)
-            return remote_transport(config, auth=auth, unauthorized=self._unauthorized)
+            return remote_transport(config, auth=auth, unauthorized=self._unauthorized, note=self._lines.add)
 
         scratch = config.command is not None and self._launcher.sandbox is not None
         return McpSession(

@@ -33,7 +33,8 @@ def prompt_message(message: Message) -> PromptMessage | None:
             return _one(ASSISTANT, message.content, call=message.payload)
         case MessageType.TOOL_RESULT:
             answers = _word(message.payload or {}, "tool_call_id")
-            return _one(USER, f"{result_heading(message)}\n{message.content}{_changes(message)}", answers=answers)
+            words = "\n".join([result_heading(message), message.content, *changed_lines(message)])
+            return _one(USER, words, answers=answers)
         case MessageType.ROLE_CHANGE:
             return _one(USER, _role_change(message))
         case _:
@@ -105,15 +106,15 @@ def result_heading(message: Message) -> str:
     return f"{heading}. {remark}" if remark else f"{heading}:"
 
 
-def _changes(message: Message) -> str:
-    """Return the lines that a command changed, if they are few, so that the model notices mistakes."""
+def changed_lines(message: Message) -> list[str]:
+    """Return the lines that a command changed, if they are few, so that the model notices mistakes. Each begins with its sign."""
     payload = message.payload or {}
     diff = _word(payload, "diff")
     if payload.get("tool") != "execute_command" or diff is None:
-        return ""
+        return []
     lines = [line for line in diff.splitlines() if line[:1] in "+-" and not line.startswith(("+++", "---"))]
     few = 0 < len(lines) <= _FEW_LINES and sum(map(len, lines)) <= _FEW_CHARACTERS
-    return "".join(f"\n{line}" for line in lines) if few else ""
+    return lines if few else []
 
 
 def result_of(message: Message) -> str:

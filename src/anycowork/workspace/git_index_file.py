@@ -9,6 +9,8 @@ from typing import NamedTuple
 STAGE = 0x3000  # of an entry's flags: not 0 in a merge with conflicts
 _EXTENDED = 0x4000
 _FIRST = 12  # byte of the first entry
+_LONGEST_PATH = 4096  # bytes; git refuses longer ones itself
+_MOST_GROWTH = 4  # times the size of the file: version 4 leaves out what a path shares with the one before it
 _INCOMPLETE = frozenset({b"link", b"sdir"})  # extensions: entries are in another file, or are whole folders
 
 
@@ -41,10 +43,13 @@ def parse_index(data: bytes) -> GitIndex:
     body, index = data[:-length], GitIndex(algorithm)
     with _translated_faults():
         version, count = _version_and_count(body)
-        at, path = _FIRST, b""
+        at, path, room = _FIRST, b"", _MOST_GROWTH * len(data)
         for _ in range(count):
             entry, at = _entry(body, at, length, version, path)
             path = entry.path
+            room -= len(path)
+            if room < 0:
+                raise NotAnIndex("its paths are much longer than the file")
             index.entries[(path, entry.flags & STAGE)] = entry
         index.extensions.update(_extensions(body, at))
     if len(index.entries) != count:
@@ -113,6 +118,8 @@ def _entry(data: bytes, at: int, length: int, version: int, previous: bytes) -> 
         path = previous[: len(previous) - cut] if cut <= len(previous) else previous
     end = data.index(b"\0", at)
     path += data[at:end]
+    if len(path) > _LONGEST_PATH:
+        raise NotAnIndex("a path is too long")
     at = end + 1 if version == 4 else start + (end - start + 8) // 8 * 8
     mtime, mode, size = _number(fixed, 8), _number(fixed, 24), _number(fixed, 36)
     return IndexEntry(path, mode, fixed[40 : 40 + length], flags, more, mtime, size, fixed), at
