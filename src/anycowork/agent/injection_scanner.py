@@ -20,8 +20,11 @@ class InjectionScanner:
 
     def contains(self, call: FoundCall, history: Sequence[Message]) -> bool:
         """Whether the same call occurs in a result or an attached file of this history, in any spelling."""
+        result = MessageType.TOOL_RESULT
         for message in history[self._scanned :]:
-            if message.message_type is MessageType.TOOL_RESULT and not _is_server_message(message):
+            if message.payload is None and message.message_type is not result:
+                continue  # it has neither a result nor a file
+            if message.message_type is result and not _is_server_message(message):
                 # Text that the model was not shown cannot influence it.
                 self._results.add_text(shown_result(message).content)
             for file in attached_files_of(message):
