@@ -168,8 +168,11 @@ class _ThreeCalls:
         self._calls = InstantModel(3, LOOK_UP, {"word": "word{number}"})
 
     async def answer(self, request: ModelRequest) -> AsyncIterator[Chunk]:
-        asked = max(at for at, said in enumerate(request.messages) if "Look all the words up" in said.content)
-        made = sum(said.role == "assistant" for said in request.messages[asked:])
+        made = 0  # counted from the end: what the model costs must not depend on the length of the chat
+        for said in reversed(request.messages):
+            if "Look all the words up" in said.content:
+                break
+            made += said.role == "assistant"
         yield TextChunk(self._calls.reply(made))
         yield UsageChunk(prompt=500, completion=40)
         yield ReplyFinished("stop")

@@ -32,18 +32,23 @@ class InjectionScanner:
 
         A report says what was done to which file: what the person or the approved `plan` names as well is no order of the report.
         """
+        user, words, result = Speaker.USER, MessageType.TEXT, MessageType.TOOL_RESULT
         for message in history[self._scanned :]:
-            for text in _texts_of_others(message):
-                self._texts.add_text(text)
-            if reports := quoted_reports(message):
-                self._reports.add_text(reports)
-                self._has_reports = True
-            if message.role is Speaker.USER and message.message_type is MessageType.TEXT:
+            if message.role is user and message.message_type is words:
                 self._words.append(message.content)
+            if message.payload is not None or message.message_type is result:  # else it is all the speaker's own
+                self._scan(message)
         self._scanned = len(history)
         if self._texts.contains(call):
             return True
         return self._has_reports and self._reports.contains(call, [*self._words, *_named_by(plan)])
+
+    def _scan(self, message: Message) -> None:
+        for text in _texts_of_others(message):
+            self._texts.add_text(text)
+        if reports := quoted_reports(message):
+            self._reports.add_text(reports)
+            self._has_reports = True
 
 
 def _texts_of_others(message: Message) -> Iterator[str]:

@@ -150,7 +150,7 @@ class ModelCaller:
         for at, message in enumerate(context.history[len(context.window) :], start=1):
             if at % _AT_A_TIME == 0:
                 await asyncio.sleep(0)  # a long chat must not block the others
-            one = message if options.images else _with_notes(message)
+            one = message if options.images or message.payload is None else _with_notes(message)
             if message.id == context.turn.message_id:
                 one = await self._with_files(context, one)
             context.window.add(one)

@@ -16,6 +16,7 @@ from anycowork.domain.chats import EndReason, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, TooManyFaults
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
+from anycowork.domain.messages import Message
 from anycowork.domain.ports import Journal, RecentMessages, Store, Workspaces
 from anycowork.domain.principals import SERVER_PRINCIPAL
 from anycowork.domain.tool_ports import Toolbox
@@ -23,11 +24,12 @@ from anycowork.jobs.approved_plans import ApprovedPlans
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.compaction import without_undone
-from anycowork.prompts.tool_selection import LOOKED_AT
+from anycowork.prompts.tool_selection import LOOKED_AT, opening_request
 from anycowork.workflows.runner import WorkflowRunner
 
 log = logging.getLogger(__name__)
 Sleep = Callable[[float], Awaitable[None]]
+_LOOKED_AT_FIRST = 3  # messages
 _Line = tuple[str, str | None]
 """A chat's id, and the id of a task of its job."""
 
@@ -170,7 +172,7 @@ class TurnScheduler:
             workspace=self._workspaces.open(turn.workspace or chat.workspace),
             toolbox=self._toolbox,
             history=without_undone(recent.messages),
-            beginning=() if recent.complete else await self._store.first_messages(chat.id, LOOKED_AT),
+            beginning=() if recent.complete else await self._beginning(chat.id),
             calls=await self._store.calls(turn.id),
             progress=await progress_of(self._store, self._toolbox, turn, chat.workspace, self._plans),
         )
@@ -182,6 +184,11 @@ class TurnScheduler:
             return await self._store.recent_history(turn.chat_id, since=turn.message_id, until=limit.reached)
         since = await self._store.messages_since(turn.chat_id, turn.message_id)
         return RecentMessages([message for message in since if message.turn_id == turn.id], complete=True)
+
+    async def _beginning(self, chat_id: str) -> list[Message]:
+        """Return the first messages of a long chat, until one is a request, which nearly always comes at once."""
+        first = await self._store.first_messages(chat_id, _LOOKED_AT_FIRST)
+        return first if opening_request(first) else await self._store.first_messages(chat_id, LOOKED_AT)
 
     async def _end_failed(self, turn: Turn, error: AnyCoworkError) -> None:
         """End the turn with this error, as soon as the store accepts writes."""

@@ -59,6 +59,8 @@ class PromptConversation:
             tuple[str, PromptMessage]
         ] = []  # what the last turn is merged from, each with the joint before it; empty if it is one message
         self._newest: Message | None = None
+        self._starts: list[int] = []  # for each message the place of the turn that it begins, or -1
+        self._removed = 0  # turns; places count them
 
     @property
     def turns(self) -> list[PromptMessage]:
@@ -73,12 +75,26 @@ class PromptConversation:
         """Append the next message that has text."""
         before, self._newest = self._newest, message
         if before is None or self._turns[-1].role != one.role:
-            (self.turns if self._merged else self._turns).append(one)
+            turns = self.turns if self._merged else self._turns
+            self._starts.append(self._removed + len(turns))
+            turns.append(one)
         elif _is_result(before) and not _is_result(message):
             self.turns.extend((_one(ASSISTANT, TURN_OVER), one))  # a person's text is never merged into a tool result
+            self._starts.append(self._removed + len(self._turns) - 1)
         else:
+            self._starts.append(-1)
             self._merged = self._merged or [("", self._turns[-1])]
             self._merged.append((_joint(before, message, one.role), one))
+
+    def remove_first(self, count: int) -> bool:
+        """Remove the oldest messages, as if they had never been added; return False, and change nothing, if the next one is merged
+        with them, or none is left."""
+        if count >= len(self._starts) or self._starts[count] < 0:
+            return False
+        place = self._starts[count]
+        del self._turns[: place - self._removed], self._starts[:count]
+        self._removed = place
+        return True
 
 
 def is_summary(message: Message) -> bool:
@@ -88,7 +104,10 @@ def is_summary(message: Message) -> bool:
 
 def results_before_summary(messages: Sequence[Message]) -> frozenset[str]:
     """Return the ids of the calls whose results a summary replaced for the model."""
-    last = next((at for at in range(len(messages) - 1, -1, -1) if is_summary(messages[at])), 0)
+    last = 0
+    for at, message in enumerate(messages):
+        if message.payload is not None and is_summary(message):
+            last = at
     found = (_word(message.payload or {}, "tool_call_id") for message in messages[:last] if _is_result(message))
     return frozenset(call_id for call_id in found if call_id)
 

@@ -6,9 +6,9 @@ the person always stays.
 """
 
 import math
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
@@ -36,27 +36,51 @@ _NARROW = "the whole is stored; make a narrower call to see another part"
 _TOO_LONG = "this message is longer than the model can be shown"
 
 
-@dataclass(slots=True)
+@leaf_value
 class MeasuredMessage:
-    """`shown` is the `whole` message, perhaps truncated; `prompt_form` is its prompt form (None if it has none), `tokens` its size."""
+    """`shown` is the `whole` message, perhaps truncated; `prompt_form` is its prompt form (None if it has none), `tokens` its size at
+    the model's `ratio`."""
 
     whole: Message
     shown: Message
     prompt_form: PromptMessage | None
     tokens: int
     form: "_MessageForm"
+    ratio: float
+
+
+_remembered: dict[tuple[str, int], MeasuredMessage] = {}
 
 
 def measured(message: Message, *, ratio: float, result_cap: int, whole: Message | None = None) -> MeasuredMessage:
-    """Measure a message; a result is truncated to `result_cap`. `whole` is the message before an earlier truncation."""
-    form = _form(message, result_cap)
+    """Measure a message; a result is truncated to `result_cap`. `whole` is the message before an earlier truncation.
+
+    Remembers recent messages, because each turn measures the same ones again. One that differs in anything is measured anew.
+    """
+    wanted, key = whole or message, (message.id, result_cap)
+    found = _remembered.get(key)
+    if found is None or (found.form.whole is not message and found.form.whole != message):
+        form = _made_form(message, result_cap)
+    elif found.whole is wanted and found.ratio == ratio:
+        return found
+    else:
+        form = found.form
+    item = MeasuredMessage(wanted, form.shown, form.prompt_form, _weight(form, ratio), form, ratio)
+    if len(message.content) <= _LARGEST_REMEMBERED:
+        if key not in _remembered and len(_remembered) >= _MOST_REMEMBERED:
+            del _remembered[next(iter(_remembered))]
+        _remembered[key] = item
+    return item
+
+
+def _weight(form: "_MessageForm", ratio: float) -> int:
     if form.prompt_form is None:
-        return MeasuredMessage(whole or message, form.shown, None, 0, form)
+        return 0
     weight = math.ceil(form.size / BYTES_PER_TOKEN * ratio) + FRAME
     if form.may_follow_result:
         # before words that follow a result a note is put, which is weighed with them whether it will stand there or not
-        weight += _turn_over_tokens(ratio) + FRAME + form.image_tokens
-    return MeasuredMessage(whole or message, form.shown, form.prompt_form, weight, form)
+        weight += note_tokens(TURN_OVER, ratio) + form.image_tokens
+    return weight
 
 
 @leaf_value
@@ -75,22 +99,6 @@ class _MessageForm:
     image_tokens: int = 0
 
 
-_forms: dict[tuple[str, int], _MessageForm] = {}
-
-
-def _form(message: Message, result_cap: int) -> _MessageForm:
-    """Remembers the form of recent messages, because each turn measures the same ones again. One that differs in anything is measured anew."""
-    key = message.id, result_cap
-    found = _forms.get(key)
-    if found is None or (found.whole is not message and found.whole != message):
-        found = _made_form(message, result_cap)
-        if len(message.content) <= _LARGEST_REMEMBERED:
-            if key not in _forms and len(_forms) >= _MOST_REMEMBERED:
-                del _forms[next(iter(_forms))]
-            _forms[key] = found
-    return found
-
-
 def _made_form(message: Message, result_cap: int) -> _MessageForm:
     shown = _cut_result(message if message.payload is None else with_quoted_files(message), result_cap)
     one, by_person = prompt_message(shown), is_from_the_person(shown)
@@ -103,8 +111,9 @@ def _made_form(message: Message, result_cap: int) -> _MessageForm:
 
 
 @lru_cache(maxsize=64)
-def _turn_over_tokens(ratio: float) -> int:
-    return tokens(TURN_OVER, ratio)
+def note_tokens(text: str, ratio: float) -> int:
+    """Return the tokens of a note that stands as a message of its own."""
+    return tokens(text, ratio) + FRAME
 
 
 def fit_history(
@@ -129,7 +138,9 @@ class HistoryBudget:
         self._ratio = ratio
         self._short = min(SHORT_RESULT, result_cap)
         self.version = 0
-        """Changes whenever `kept` changes otherwise than by messages added at its end."""
+        """Changes whenever `kept` changes otherwise than by messages added at its end or left out at its beginning."""
+        self.left_out_first = 0
+        """How many messages were left out at the beginning; 0 when all are lined up anew."""
         self._begin([])
 
     @property
@@ -178,6 +189,7 @@ class HistoryBudget:
         self._items = items
         self._count = len(items)
         self._kept = dict(enumerate(items))
+        self.left_out_first = 0
         self._total = sum(item.tokens for item in items)
         self._call_ids = set[str]()
         self._digests = _digests_in(items, 0)
@@ -197,24 +209,25 @@ class HistoryBudget:
         self._kept.update(enumerate(items, start))
         self._total += sum(item.tokens for item in items)
         self._digests |= _digests_in(items, start)
-        units = list(_units(items, self._call_ids))
+        units = _units(items, self._call_ids)
         self._line_up_current(range(start + unit.start, start + unit.stop) for unit in units)
 
     # --- what gives way first
 
     def _line_up(self) -> None:
-        units = list(_units(self._items, self._call_ids))
+        units = _units(self._items, self._call_ids)
         self._anchor = _newest_of_the_person(self._items)
         current = self._current_turn(units)
-        early = [unit for unit in units if unit.start < current]
-        self._early_results.extend(index for index in range(current) if self._is_result(index))
-        self._early_turns.extend(self._turns(unit for unit in early if not self._is_digest(unit)))
-        self._line_up_current(units[len(early) :])
+        early = units[:current]
+        before = self._items[: early[-1].stop] if early else []
+        self._early_results.extend([index for index, item in enumerate(before) if item.form.is_result])
+        self._early_turns.extend(self._turns(self._without_digests(early) if self._digests else early))
+        self._line_up_current(units[current:])
 
     def _line_up_current(self, units: Iterable[range]) -> None:
         """Queue the units of the current turn: the agent's steps are dropped before messages of the person; the newest never."""
         for unit in units:
-            self._results.extend(index for index in unit if self._is_result(index))
+            self._results.extend([index for index in unit if self._items[index].form.is_result])
             if self._anchor in unit or self._is_digest(unit):
                 continue
             has_person = any(self._items[index].form.is_from_the_person for index in unit)
@@ -224,27 +237,29 @@ class HistoryBudget:
         """A digest stands for all that is left out already; it is bounded, and stays."""
         return not self._digests.isdisjoint(unit)
 
-    def _is_result(self, index: int) -> bool:
-        return self._items[index].form.is_result
+    def _without_digests(self, units: Sequence[range]) -> list[range]:
+        return [unit for unit in units if not self._is_digest(unit)]
 
     def _current_turn(self, units: Sequence[range]) -> int:
-        """Return where the turn of the person's last message begins."""
-        if self._anchor < 0:
+        """Return the place of the unit with which the turn of the person's last message begins."""
+        if not units:
             return 0
         turn_id = self._items[self._anchor].shown.turn_id
-        same = (index for index, item in enumerate(self._items) if turn_id and item.shown.turn_id == turn_id)
-        first = next(same, self._anchor)
-        return next(unit.start for unit in units if first in unit)
+        first = [item.shown.turn_id for item in self._items].index(turn_id) if turn_id else self._anchor
+        return bisect_right([unit.start for unit in units], first) - 1
 
-    def _turns(self, units: Iterable[range]) -> list[range]:
+    def _turns(self, units: Sequence[range]) -> list[range]:
         """Group units from one message of the person to the next."""
+        if not units:
+            return []
         turns: list[range] = []
-        for unit in units:
-            if turns and not self._items[unit.start].form.is_from_the_person:
-                turns[-1] = range(turns[-1].start, unit.stop)
-            else:
-                turns.append(unit)
-        return turns
+        items, start, stop = self._items, units[0].start, units[0].stop
+        for unit in units[1:]:
+            if items[unit.start].form.is_from_the_person:
+                turns.append(range(start, stop))
+                start = unit.start
+            stop = unit.stop
+        return [*turns, range(start, stop)]
 
     # --- giving way
 
@@ -274,14 +289,17 @@ class HistoryBudget:
         self._cut_results += self._kept[index].tokens < whole
 
     def _drop(self, span: range) -> None:
-        self.version += 1
+        if next(iter(self._kept)) == span.start:
+            self.left_out_first += len(span)
+        else:
+            self.version += 1
         self._total -= sum(self._kept.pop(index).tokens for index in span)
 
     def _fits(self) -> bool:
         return self._total + self._note_tokens() <= self.budget
 
     def _note_tokens(self) -> int:
-        return tokens(LEFT_OUT, self._ratio) + FRAME if self.left_out else 0
+        return note_tokens(LEFT_OUT, self._ratio) if self.left_out else 0
 
     def _weighed(self, message: Message, whole: Message) -> MeasuredMessage:
         return measured(message, ratio=self._ratio, result_cap=self._short, whole=whole)
@@ -317,18 +335,20 @@ def is_from_the_person(message: Message) -> bool:
 _NOT_WORDS = {MessageType.TOOL_CALL, MessageType.TOOL_RESULT, MessageType.ROLE_CHANGE}
 
 
-def _units(items: Sequence[MeasuredMessage], call_ids: set[str]) -> Iterator[range]:
-    """Yield the smallest spans that keep every call together with its result. Adds the ids of the calls to `call_ids`."""
+def _units(items: Sequence[MeasuredMessage], call_ids: set[str]) -> list[range]:
+    """Return the smallest spans that keep every call together with its result. Adds the ids of the calls to `call_ids`."""
     ids = [item.form.call_id for item in items]
     last = {call_id: index for index, call_id in enumerate(ids) if call_id}
     call_ids.update(last)
+    units: list[range] = []
     start = end = 0
     for index, call_id in enumerate(ids):
         if call_id:
             end = max(end, last[call_id])
         if index >= end:
-            yield range(start, index + 1)
+            units.append(range(start, index + 1))
             start = end = index + 1
+    return units
 
 
 def call_id_of(message: Message) -> str:

@@ -8,6 +8,8 @@ from anycowork.prompts.compaction import is_compaction
 from anycowork.prompts.history_budget import SHORT_RESULT, call_id_of, is_from_the_person, measured
 from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME
 
+_TEXT, _SYSTEM = MessageType.TEXT, Speaker.SYSTEM  # Python 3.11 takes long to look up a member of an enum
+
 
 class HistoryLimit:
     """Takes the messages of a chat, without those of tasks, newest first. `since` is the message that began the running turn.
@@ -24,23 +26,28 @@ class HistoryLimit:
 
     def reached(self, message: Message) -> bool:
         """Whether no message older than this one can be shown. Never between a call and its result."""
-        self._count(message)
-        return self._tokens_left < 0 and not self._open_results
-
-    def _count(self, message: Message) -> None:
-        if call_id := call_id_of(message):
+        if message.payload is not None and (call_id := call_id_of(message)):
             is_result = message.message_type is MessageType.TOOL_RESULT
             (self._open_results.add if is_result else self._open_results.discard)(call_id)
         newest = self._newest_request
-        if self._is_before and newest is not None and (message.turn_id is None or message.turn_id != newest.turn_id):
+        if newest is None or not self._is_before:
+            self._look_for_request(message)
+        elif message.turn_id is None or message.turn_id != newest.turn_id:
             self._tokens_left -= fewest_tokens(message)
-        if newest is None and is_from_the_person(message) and message.content.strip():
+        return self._tokens_left < 0 and not self._open_results
+
+    def _look_for_request(self, message: Message) -> None:
+        if self._newest_request is None and is_from_the_person(message) and message.content.strip():
             self._newest_request = message
         self._is_before = self._is_before or message.id == self._since
 
 
 def fewest_tokens(message: Message) -> int:
     """Return a lower bound of what the message takes if the model is shown it, truncated as far as possible; 0 if it may not be shown."""
+    if message.payload is None and message.message_type is _TEXT:  # nearly every message of a long chat
+        content = message.content
+        unseen = message.role is _SYSTEM or not content or content.isspace()
+        return 0 if unseen else len(content) // BYTES_PER_TOKEN + FRAME
     match message.message_type:
         case MessageType.TOOL_RESULT:
             return measured(message, ratio=1.0, result_cap=SHORT_RESULT).tokens

@@ -8,7 +8,14 @@ from anycowork.domain.model import ContentPart, PromptMessage
 from anycowork.domain.person_commands import ended_command
 from anycowork.domain.values import value
 from anycowork.prompts.conversation import SYSTEM, USER, PromptConversation, is_summary
-from anycowork.prompts.history_budget import LEFT_OUT, RESULT_CAP, HistoryBudget, MeasuredMessage, measured
+from anycowork.prompts.history_budget import (
+    LEFT_OUT,
+    RESULT_CAP,
+    HistoryBudget,
+    MeasuredMessage,
+    measured,
+    note_tokens,
+)
 from anycowork.prompts.tokens import FRAME, tokens
 
 
@@ -60,14 +67,14 @@ class Window:
     def add(self, message: Message) -> None:
         """Append a message. What a person ran for themselves is told with their next message, never between a call and its result."""
         self._length += 1
-        if ended_command(message) is not None:
+        if message.payload is not None and ended_command(message) is not None:
             self._notes.append(message)
             return
-        if message.role is Speaker.USER:
+        if self._notes and message.role is Speaker.USER:
             for note in self._notes:
                 self._append(note)
             self._notes = []
-        if is_summary(message):
+        if message.payload is not None and is_summary(message):
             self._begin_anew()
         self._append(message)
 
@@ -114,23 +121,27 @@ class Window:
         self._fitting.extend(added)
         self._fitted = len(self._items)
         kept = self._fitting.kept()
-        if self._part.version == self._fitting.version:
+        same = self._part.version == self._fitting.version
+        if same and self._part.leave_out_first(self._fitting.left_out_first):
             self._part.extend(added)
         else:
-            self._part = _BuiltConversation(self._fitting.version)
+            self._part = _BuiltConversation(self._fitting.version, left_out=self._fitting.left_out_first)
             self._part.extend(kept)
         if not self._fitting.left_out:
             return self._part.turns, self._part.tokens
-        return _with_note(self._part.turns), self._part.tokens + tokens(LEFT_OUT, self.ratio) + FRAME
+        return _with_note(self._part.turns), self._part.tokens + note_tokens(LEFT_OUT, self.ratio)
 
 
 class _BuiltConversation:
-    """What was built of measured messages, and can be extended. `version` is that of the `HistoryBudget` it was built from."""
+    """What was built of measured messages, and can be extended. `version` is that of the `HistoryBudget` it was built from, `left_out`
+    the number of messages that are left out at its beginning."""
 
-    def __init__(self, version: int = 0) -> None:
+    def __init__(self, version: int = 0, *, left_out: int = 0) -> None:
         self.version = version
+        self.left_out = left_out
         self.count = 0
         self.tokens = 0
+        self._sizes: list[int] = []  # tokens of each message
         self._conversation = PromptConversation()
 
     @property
@@ -138,11 +149,26 @@ class _BuiltConversation:
         return self._conversation.turns
 
     def extend(self, items: Iterable[MeasuredMessage]) -> None:
+        add = self._conversation.add
         for item in items:
             self.count += 1
             if item.prompt_form is not None:
-                self._conversation.add(item.shown, item.prompt_form)
+                add(item.shown, item.prompt_form)
                 self.tokens += item.tokens
+                self._sizes.append(item.tokens)
+
+    def leave_out_first(self, left_out: int) -> bool:
+        """Leave so many out at the beginning, those included that are left out already; return False if it must be built anew."""
+        more = left_out - self.left_out
+        if more == 0:
+            return True
+        if len(self._sizes) < self.count or not self._conversation.remove_first(more):
+            return False
+        self.left_out = left_out
+        self.count -= more
+        self.tokens -= sum(self._sizes[:more])
+        del self._sizes[:more]
+        return True
 
 
 @value

@@ -40,5 +40,5 @@ def test_what_is_remembered_is_bounded() -> None:
         ratio=1.0,
         result_cap=RESULT_CAP,
     )
-    assert len(history_budget._forms) == history_budget._MOST_REMEMBERED
-    assert ("long", RESULT_CAP) not in history_budget._forms
+    assert len(history_budget._remembered) == history_budget._MOST_REMEMBERED
+    assert ("long", RESULT_CAP) not in history_budget._remembered

@@ -1,13 +1,15 @@
 """Reads the messages of a chat in chunks, so that other requests are served in between."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing
 
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.ports import RecentMessages
 from anycowork.store.sql import messages
+from anycowork.store.sql.chat_tails import ChatTail, ChatTails, TailRow
 from anycowork.store.sql.connection import SqlReader
-from anycowork.store.sql.stored_message import recent_message_in
+from anycowork.store.sql.stored_message import message_in
 
 MOST_RECENT = 5_000  # messages of a long chat that a turn starts with
 MOST_RECENT_BYTES = 16_000_000
@@ -19,6 +21,7 @@ _LENGTHS_AT_A_TIME = 500
 class MessageHistory:
     def __init__(self, reader: SqlReader) -> None:
         self._reader = reader
+        self._tails = ChatTails()
 
     async def all(self, chat_id: str) -> list[Message]:
         return await self._messages(chat_id, await self._reader.read(messages.lengths, chat_id))
@@ -45,24 +48,31 @@ class MessageHistory:
         Reads back to the first message for which `until` is true, or to the limits, but never less than to `since`.
         """
         found: list[Message] = []  # newest first
-        before, size = 2**62, 0
+        size = 0
         may_end = await self._reader.read(messages.number_of, chat_id, since) is None
-        while lengths := await self._reader.read(messages.lengths, chat_id, newest=_LENGTHS_AT_A_TIME, before=before):
-            for first, last in _chunks_back(lengths):
-                await asyncio.sleep(0)
-                for body in reversed(await self._reader.read(messages.bodies_between, chat_id, first, last)):
-                    message = recent_message_in(chat_id, body)
-                    if message.task_id is not None:
-                        continue
-                    size += len(body)
-                    if may_end and found and (len(found) >= MOST_RECENT or size > MOST_RECENT_BYTES):
-                        return await self._end_of_chat(chat_id, found)
-                    found.append(message)
-                    may_end = may_end or message.id == since
-                    if until is not None and until(message):
-                        return await self._end_of_chat(chat_id, found)
-            before = lengths[0][0]
+        reading = _BackwardReading(self._reader, chat_id, await self._known_tail(chat_id))
+        try:
+            async with aclosing(reading.pages()) as pages:
+                async for page in pages:
+                    for _, length, message in page:
+                        size += length
+                        if may_end and found and (len(found) >= MOST_RECENT or size > MOST_RECENT_BYTES):
+                            return await self._end_of_chat(chat_id, found)
+                        found.append(message)
+                        may_end = may_end or message.id == since
+                        if until is not None and until(message):
+                            return await self._end_of_chat(chat_id, found)
+        finally:
+            if (tail := reading.tail()) is not None:
+                self._tails.keep(chat_id, tail)
         return RecentMessages(found[::-1], complete=True)
+
+    async def _known_tail(self, chat_id: str) -> ChatTail | None:
+        """Returns what is kept of the chat, if its newest record is still there, unchanged."""
+        tail = self._tails.of(chat_id)
+        if tail is None or await self._reader.read(messages.hash_of, chat_id, tail.newest) == tail.mark:
+            return tail
+        return None
 
     async def _end_of_chat(self, chat_id: str, newest_first: Sequence[Message]) -> RecentMessages:
         (oldest,) = await self._reader.read(messages.first, chat_id, 1)
@@ -78,6 +88,59 @@ class MessageHistory:
                 await asyncio.sleep(0)
             found += await self._reader.read(messages.between, chat_id, first, last)
         return found
+
+
+class _BackwardReading:
+    """Reads the messages of a chat outside tasks, the newest first. What is in `known` is not read again."""
+
+    def __init__(self, reader: SqlReader, chat_id: str, known: ChatTail | None) -> None:
+        self._reader = reader
+        self._chat_id = chat_id
+        self._known = known
+        self._newest = 0 if known is None else known.newest
+        self._mark = None if known is None else known.mark
+        self._oldest = 2**62
+        self._rows: list[TailRow] = []
+
+    async def pages(self) -> AsyncGenerator[Sequence[TailRow], None]:
+        known = self._known
+        if known is None:
+            async for page in self._read(since=0, before=2**62):
+                yield page
+            return
+        async for page in self._read(since=known.newest + 1, before=2**62):
+            yield page
+        for page in known.pages(_AT_A_TIME):
+            await asyncio.sleep(0)
+            yield self._take(page, oldest=page[-1][0])
+        self._oldest = known.oldest
+        async for page in self._read(since=0, before=known.oldest):
+            yield page
+
+    async def _read(self, *, since: int, before: int) -> AsyncIterator[Sequence[TailRow]]:
+        while lengths := await self._reader.read(
+            messages.lengths, self._chat_id, newest=_LENGTHS_AT_A_TIME, since=since, before=before
+        ):
+            if lengths[-1][0] > self._newest:  # the mark is read before the messages: it can only be older than they
+                self._newest = lengths[-1][0]
+                self._mark = await self._reader.read(messages.hash_of, self._chat_id, self._newest)
+            for first, last in _chunks_back(lengths):
+                await asyncio.sleep(0)
+                found = await self._reader.read(messages.bodies_between, self._chat_id, first, last)
+                rows = [(seq, len(body), message_in(self._chat_id, body)) for seq, body in reversed(found)]
+                yield self._take([row for row in rows if row[2].task_id is None], oldest=first)
+            before = lengths[0][0]
+
+    def _take(self, rows: Sequence[TailRow], *, oldest: int) -> Sequence[TailRow]:
+        self._rows += rows
+        self._oldest = oldest
+        return rows
+
+    def tail(self) -> ChatTail | None:
+        """Returns what was read, without a gap; None if that is nothing, or cannot be recognised later."""
+        if self._mark is None or self._oldest > self._newest:
+            return None
+        return ChatTail(self._newest, self._mark, self._oldest, self._rows)
 
 
 def _chunks(lengths: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -100,11 +163,12 @@ def _chunks_back(lengths: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]
 
 def _with_whole_calls(found: Sequence[Message]) -> list[Message]:
     """Drops results whose calls are too far back to be included."""
-    made = {_named(message, "id") for message in found if message.message_type is MessageType.TOOL_CALL}
+    call, result = MessageType.TOOL_CALL, MessageType.TOOL_RESULT
+    made = {_named(message, "id") for message in found if message.message_type is call}
     return [
         message
         for message in found
-        if message.message_type is not MessageType.TOOL_RESULT
+        if message.message_type is not result
         or _named(message, "tool_call_id") is None
         or _named(message, "tool_call_id") in made
     ]

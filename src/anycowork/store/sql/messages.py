@@ -86,16 +86,21 @@ def lengths_after(
 
 def between(connection: SqlConnection, chat_id: str, first: int, last: int) -> list[Message]:
     """Returns the messages with these numbers, both ends included."""
-    return [message_in(chat_id, body) for body in bodies_between(connection, chat_id, first, last)]
+    return [message_in(chat_id, body) for _, body in bodies_between(connection, chat_id, first, last)]
 
 
-def bodies_between(connection: SqlConnection, chat_id: str, first: int, last: int) -> list[bytes]:
-    """Returns the records of the messages with these numbers, both ends included."""
-    rows = connection.execute(
-        "SELECT body FROM records WHERE chat_id = ? AND seq BETWEEN ? AND ? AND type = 'message' ORDER BY seq",
+def bodies_between(connection: SqlConnection, chat_id: str, first: int, last: int) -> list[tuple[int, bytes]]:
+    """Returns number and record of the messages with these numbers, both ends included."""
+    return connection.execute(
+        "SELECT seq, body FROM records WHERE chat_id = ? AND seq BETWEEN ? AND ? AND type = 'message' ORDER BY seq",
         (chat_id, first, last),
     ).fetchall()
-    return [body for (body,) in rows]
+
+
+def hash_of(connection: SqlConnection, chat_id: str, seq: int) -> str | None:
+    """Returns the hash of a record, which covers all records of its chat before it."""
+    row = connection.execute("SELECT hash FROM records WHERE chat_id = ? AND seq = ?", (chat_id, seq)).fetchone()
+    return None if row is None else row[0]
 
 
 def first(connection: SqlConnection, chat_id: str, limit: int) -> list[Message]:

@@ -1,6 +1,5 @@
 """Reads one message from the body of its record."""
 
-from functools import lru_cache
 from typing import Any  # a payload is any JSON object
 
 import msgspec
@@ -8,18 +7,6 @@ import msgspec
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.times import stored_time
 from anycowork.store.sql.columns import from_json_text
-
-_LARGEST_REMEMBERED = 8_192  # bytes
-
-
-def recent_message_in(chat_id: str, body: bytes) -> Message:
-    """Returns the record's message. Remembers short ones by their whole record, because each turn reads the newest ones again."""
-    return _remembered(chat_id, body) if len(body) <= _LARGEST_REMEMBERED else message_in(chat_id, body)
-
-
-@lru_cache(maxsize=2_048)
-def _remembered(chat_id: str, body: bytes) -> Message:
-    return message_in(chat_id, body)
 
 
 def message_in(chat_id: str, body: bytes) -> Message:

@@ -12,6 +12,7 @@ from anycowork.config.settings import ProviderEntry
 from anycowork.prompts.enhance import OFFER_BUDGET, TOOL_BUDGET
 from anycowork.prompts.small_model import TOOL_BUDGET as BRIEF_BUDGET
 from anycowork.prompts.tokens import tokens
+from anycowork.store.sql import message_history
 from support.distributions import install
 from support.live_server import LiveServer, live_server
 from support.scripted_model import Script, ScriptedModel, call
@@ -88,6 +89,20 @@ async def test_what_the_opening_request_speaks_of_is_described_and_the_prompt_st
         assert len(set(later)) == 1 and len(later) == 3
         assert (await client.ask("GET", f"{DEFAULT}?context_id={chat.id}"))["content"] == later[0]
         assert (await chat.of_type("tool_result"))[0]["content"] == "tides 47: heron in cm"
+
+
+@proves("SYS-1", "SYS-2")
+async def test_the_opening_request_of_a_long_chat_is_found_behind_greetings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_history, "MOST_RECENT", 2)
+    replies = ("Hello.", "Hello again.", call(WANTED, exhibit="heron"), "Measured.", "Coins.")
+    async with furnished(tmp_path, *replies) as client:
+        chat = await client.chat()
+        for words in ("Hello!", "Anybody?", OPENING, "Now tell me of coins no. 3 and coins no. 4, please."):
+            await chat.send(words)
+        later = told(client)[2:]
+        assert len(later) == 3 and f"- {WANTED}(" in later[0] and len(set(later)) == 1
 
 
 @proves("SYS-2")
