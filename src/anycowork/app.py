@@ -37,6 +37,7 @@ from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_
 from anycowork.server.database_setup import open_database
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
+from anycowork.server.metrics_setup import build_metrics
 from anycowork.server.peer_setup import PeerRuntime, server_watches, worker_watches
 from anycowork.server.provider_keys import ProviderKeys
 from anycowork.server.service_setup import build_models, build_services
@@ -188,7 +189,7 @@ async def _build_server(
         mcp=mcp,
         models=build_models(shared, local, provider_keys),
         maintenance=maintenance,
-        stalls=stalls,
+        metrics=build_metrics(shared, shared.telemetry.metrics, hub, stalls),
     )
 
     def on_rest(chat_id: str) -> None:

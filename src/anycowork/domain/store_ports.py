@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field
 from typing import Protocol
 
 from anycowork.domain.audit import ChainEnd, ChainHead, ChainLink
@@ -17,6 +18,19 @@ from anycowork.domain.snapshot_ports import SnapshotRows
 from anycowork.domain.text_search import SearchResult
 from anycowork.domain.usage import ChatUsage
 from anycowork.domain.values import value
+
+
+@value
+class StoreNumbers:
+    """Counts for operators. `turns`, `jobs` and `tasks` are by state, without those that are over."""
+
+    chats: int
+    events: int
+    turns: dict[str, int] = field(hash=False)
+    jobs: dict[str, int] = field(hash=False)
+    tasks: dict[str, int] = field(hash=False)
+    approvals_pending: int = 0
+    oldest_approval: str | None = None
 
 
 class StoreQueries(Store, Protocol):

@@ -2,6 +2,7 @@
 
 import asyncio
 import platform
+from functools import partial
 
 from anycowork.agent.live_questions import LiveQuestions
 from anycowork.checkpoints.other_packs import OtherPacks, PackFolder, pack_id
@@ -10,6 +11,7 @@ from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.config.settings import Settings
 from anycowork.delegates.source import DelegateSource
 from anycowork.domain.ports import Clock, TaskWorkspaces
+from anycowork.domain.tools import ToolSpec
 from anycowork.domain.values import value
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.isolated_tasks import IsolatedTasks
@@ -39,6 +41,8 @@ from anycowork.server.server_peers import build_workspaces
 from anycowork.server.trusted_files import TrustedFileStore
 from anycowork.server.workspace_roots import WorkspaceRoots
 from anycowork.store.sql.database import Database
+from anycowork.telemetry.server_metrics import ServerMetrics
+from anycowork.telemetry.telemetry import ServerTelemetry
 from anycowork.tools.plugins.discovery import plain_name
 from anycowork.tools.plugins.manager import PluginManager
 from anycowork.tools.plugins.runtime import PluginRuntime
@@ -67,6 +71,7 @@ class SharedComponents:
     prompts: PromptService
     agents: AgentRegistry
     questions: LiveQuestions
+    telemetry: ServerTelemetry
 
 
 async def build_shared_components(
@@ -95,6 +100,10 @@ async def build_shared_components(
     workspaces = build_workspaces(database, sandbox_setup.staging)
     roles = RoleRegistry(DefinitionFiles(settings.data_dir).read_roles())
     live_settings = LiveSettings(settings, providers, sandbox_setup, plugins)
+    telemetry = ServerTelemetry(
+        ServerMetrics(partial(_find_spec, toolbox), lambda name: roles.get(name) is not None, live_settings.cost)
+    )
+    database.journal.committed = telemetry.committed
     return SharedComponents(
         settings=settings,
         clock=clock,
@@ -121,7 +130,13 @@ async def build_shared_components(
         trusted_files=trusted_files,
         prompts=PromptService(database.system_prompts, toolbox, trusted_files),
         questions=LiveQuestions(journal=database.journal, clock=clock),
+        telemetry=telemetry,
     )
+
+
+def _find_spec(toolbox: ToolRegistry, name: str) -> ToolSpec | None:
+    tool = toolbox.find(name)
+    return None if tool is None else tool.spec
 
 
 async def _other_packs(settings: Settings, database: Database, *, is_worker: bool) -> OtherPacks | None:

@@ -18,7 +18,7 @@ def used(prompt: int, completion: int, cached: int = 0) -> dict[str, object]:
     }
 
 
-@proves("OPS-1")
+@proves("OPS-1/5")
 async def test_a_chats_usage_is_summed_over_its_turns_and_priced(tmp_path: Path) -> None:
     replies = [
         Reply(call("list_directory", path="."), usage=used(1000, 10)),
