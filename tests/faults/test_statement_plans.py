@@ -51,6 +51,7 @@ EXCEPTIONS = {
     ("store_numbers.read_numbers", "FROM chats"): "counts for the metrics, over a small index",
     ("store_numbers._by_status", "FROM jobs"): "counts for the metrics, over the index of the few jobs that go on",
     ("turns.in_states", ""): _START,
+    ("usage.grouped", ""): "the report of use, which a person asks for: it reads all turns",
 }
 ONLY_POSTGRESQL = {("snapshots._forget_oldest", ""), ("store_numbers._by_status", "FROM jobs"), ("turns.in_states", "")}
 

@@ -16,7 +16,7 @@ from anycowork.domain.store_ports import StoreNumbers
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.text_search import SearchResult
 from anycowork.domain.tools import Call
-from anycowork.domain.usage import ChatUsage, ModelUsage, TurnUsage
+from anycowork.domain.usage import ChatUsage, GroupedUsage, ModelUsage, TurnUsage, UsageGroup
 from anycowork.domain.workflows import Run
 from anycowork.store.sql import (
     approvals,
@@ -234,6 +234,9 @@ class SqlStore:
         shown = {piece.last.seq: piece.record() for piece in self._chunks.of(chat_id)}
         shown |= {record.seq: record for record in await self._reader.read(records.deltas, chat_id)}
         return records.unfinished([shown[seq] for seq in sorted(shown)], turn_id)
+
+    async def grouped_usage(self, by: UsageGroup, since: str, until: str) -> Sequence[GroupedUsage]:
+        return await self._reader.read_large(usage.grouped, by, since, until)
 
     async def chat_usage(self, chat_id: str) -> ChatUsage:
         return await self._reader.read(usage.of_chat, chat_id)
