@@ -2,7 +2,6 @@
 
 import asyncio
 import platform
-from functools import partial
 
 from anycowork.agent.live_questions import LiveQuestions
 from anycowork.checkpoints.other_packs import OtherPacks, PackFolder, pack_id
@@ -11,7 +10,6 @@ from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.config.settings import Settings
 from anycowork.delegates.source import DelegateSource
 from anycowork.domain.ports import Clock, TaskWorkspaces
-from anycowork.domain.tools import ToolSpec
 from anycowork.domain.values import value
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.isolated_tasks import IsolatedTasks
@@ -38,10 +36,10 @@ from anycowork.server.mcp_server_store import McpServerStore
 from anycowork.server.mcp_token_store import McpTokenStore
 from anycowork.server.sandbox_setup import DiskBudgets, SandboxSetup, set_up_sandbox
 from anycowork.server.server_peers import build_workspaces
+from anycowork.server.telemetry_setup import build_telemetry
 from anycowork.server.trusted_files import TrustedFileStore
 from anycowork.server.workspace_roots import WorkspaceRoots
 from anycowork.store.sql.database import Database
-from anycowork.telemetry.server_metrics import ServerMetrics
 from anycowork.telemetry.telemetry import ServerTelemetry
 from anycowork.tools.plugins.discovery import plain_name
 from anycowork.tools.plugins.manager import PluginManager
@@ -100,9 +98,7 @@ async def build_shared_components(
     workspaces = build_workspaces(database, sandbox_setup.staging)
     roles = RoleRegistry(DefinitionFiles(settings.data_dir).read_roles())
     live_settings = LiveSettings(settings, providers, sandbox_setup, plugins)
-    telemetry = ServerTelemetry(
-        ServerMetrics(partial(_find_spec, toolbox), lambda name: roles.get(name) is not None, live_settings.cost)
-    )
+    telemetry = build_telemetry(settings, toolbox, roles, live_settings.cost)
     database.journal.committed = telemetry.committed
     return SharedComponents(
         settings=settings,
@@ -132,11 +128,6 @@ async def build_shared_components(
         questions=LiveQuestions(journal=database.journal, clock=clock),
         telemetry=telemetry,
     )
-
-
-def _find_spec(toolbox: ToolRegistry, name: str) -> ToolSpec | None:
-    tool = toolbox.find(name)
-    return None if tool is None else tool.spec
 
 
 async def _other_packs(settings: Settings, database: Database, *, is_worker: bool) -> OtherPacks | None:
