@@ -115,7 +115,7 @@ docs: install ## write the generated pages of docs/
 	@if [ -f scripts/spec_table.py ]; then $(BIN)/python scripts/spec_table.py; else echo "There are no generated pages yet."; fi
 
 lock: install ## pin the newest fitting versions with their hashes (LOCK=--upgrade; without it, what is new only)
-	@for name in uv runtime dev local; do \
+	@for name in uv runtime dev local traces; do \
 	  echo "==> Locking requirements/$$name.txt"; \
 	  (cd requirements && ../$(COMPILE) $(LOCK) $$name.in -o $$name.txt) || exit 1; \
 	done

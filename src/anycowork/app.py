@@ -37,6 +37,7 @@ from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_
 from anycowork.server.database_setup import open_database
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
+from anycowork.server.metrics_setup import build_metrics
 from anycowork.server.peer_setup import PeerRuntime, server_watches, worker_watches
 from anycowork.server.provider_keys import ProviderKeys
 from anycowork.server.service_setup import build_models, build_services
@@ -50,6 +51,8 @@ from anycowork.server.stall_watchdog import StallWatch
 from anycowork.server.turn_setup import build_turn_runtime
 from anycowork.server.uvicorn_server import serve_app, tune_gc
 from anycowork.store.sql.database import Database
+from anycowork.telemetry.json_logs import json_logs
+from anycowork.telemetry.telemetry import ServerTelemetry
 
 log = logging.getLogger(__name__)
 JOIN_AGAIN_SECONDS = 1.0
@@ -73,6 +76,7 @@ class RunningServer:
     maintenance: Maintenance
     mcp: McpManager
     services: Services
+    telemetry: ServerTelemetry
     app: ASGIApp
     stopping: asyncio.Event
     lost: asyncio.Event
@@ -143,6 +147,7 @@ async def start_services(
                     await server.job_engine.aclose()
                 await server.local.aclose()
                 await server.mcp.aclose()
+                await server.telemetry.aclose()
     finally:
         await providers.aclose()
         await database.aclose()
@@ -188,7 +193,7 @@ async def _build_server(
         mcp=mcp,
         models=build_models(shared, local, provider_keys),
         maintenance=maintenance,
-        stalls=stalls,
+        metrics=build_metrics(shared, shared.telemetry.metrics, hub, stalls),
     )
 
     def on_rest(chat_id: str) -> None:
@@ -234,6 +239,7 @@ async def _build_server(
         maintenance=maintenance,
         mcp=mcp,
         services=services,
+        telemetry=shared.telemetry,
         app=app,
         stopping=stopping,
         lost=lost,
@@ -262,7 +268,7 @@ async def serve(
         while True:
             lost: asyncio.Event | None = None
             try:
-                async with start_services(settings, clock, token=token) as server:
+                async with _logs(settings, token), start_services(settings, clock, token=token) as server:
                     lost = server.lost
                     tune_gc()
                     await serve_app(
@@ -278,6 +284,16 @@ async def serve(
                 await asyncio.sleep(JOIN_AGAIN_SECONDS)
             if lost is not None and not lost.is_set():
                 return
+
+
+@asynccontextmanager
+async def _logs(settings: Settings, token: str) -> AsyncIterator[None]:
+    """Writes structured logs while the block runs, if the settings ask for them."""
+    if settings.log_format == "text":
+        yield
+        return
+    with json_logs(settings.log_level, [token]):
+        yield
 
 
 # --- working
@@ -301,7 +317,11 @@ async def work(
     with lock_data_folder(settings.data_dir):
         while not stopping.is_set():
             try:
-                async with start_services(settings, token=secrets.token_urlsafe(32), worker_jobs=most_jobs) as services:
+                token = secrets.token_urlsafe(32)
+                async with (
+                    _logs(settings, token),
+                    start_services(settings, token=token, worker_jobs=most_jobs) as services,
+                ):
                     joined, engine = True, services.job_engine
                     assert engine is not None
                     tune_gc()

@@ -36,7 +36,7 @@ from anycowork.domain.journal import (
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, CallState, CallStatus, Intent, PathIntent, Provenance, ToolResult
-from anycowork.domain.usage import ModelUsage
+from anycowork.domain.usage import ModelUsage, UsageGroup
 from support.spec import proves
 from support.store_factories import OpenStore
 from support.stored import SOON, add_chat, body, message, new_chat, note, said
@@ -295,6 +295,35 @@ async def test_what_a_turn_used_is_told_by_model_in_the_order_they_were_asked(op
         assert [(one.model, one.requests, one.reserved, one.prompt) for one in used] == [("b", 2, 0, 4), ("a", 1, 0, 2)]
         whole = await database.store.chat_usage("c1")
         assert sum(one.reserved for one in whole.models) == 21 and whole.window == 3
+
+
+async def test_use_is_summed_by_chat_job_role_model_and_day(open_store: OpenStore) -> None:
+    async with open_store() as database:
+        for chat_id, role, job_id, day in (("c1", "actor", None, "02"), ("c2", "tester", "j1", "03")):
+            turn = Turn(
+                f"t-{chat_id}",
+                chat_id,
+                role,
+                "person:ann",
+                "m0",
+                job_id=job_id,
+                created_at=f"2026-11-{day}T10:00:00.000000Z",
+            )
+            reserve = Reserve(f"u-{chat_id}", turn.id, "turn", "p/m", 100)
+            await database.journal.write(add_chat(chat_id, turn, reserve))
+            await database.journal.write(Change(chat_id, (Spend(reserve, 10, 1),)))
+
+        async def keys(by: UsageGroup, since: str = "2026-11-01", until: str = "2026-11-30") -> dict[str, int]:
+            found = await database.store.grouped_usage(by, since, until)
+            return {one.key: one.used.prompt for one in found}
+
+        assert await keys(UsageGroup.CHAT) == {"c1": 10, "c2": 10}
+        assert await keys(UsageGroup.JOB) == {"j1": 10}
+        assert await keys(UsageGroup.ROLE) == {"actor": 10, "tester": 10}
+        assert await keys(UsageGroup.MODEL) == {"p/m": 20}
+        assert await keys(UsageGroup.DAY) == {"2026-11-02": 10, "2026-11-03": 10}
+        assert await keys(UsageGroup.CHAT, since="2026-11-03") == {"c2": 10}
+        assert await keys(UsageGroup.CHAT, until="2026-11-02") == {"c1": 10}
 
 
 async def test_a_removed_chat_leaves_no_row_and_its_text_does_not_come_back(open_store: OpenStore) -> None:

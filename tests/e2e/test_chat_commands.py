@@ -8,7 +8,7 @@ from support.scripted_model import ScriptedModel
 from support.spec import proves
 
 
-@proves("UI-9", "OPS-2")
+@proves("UI-9", "OPS-2", "OPS-1/7")
 def test_a_chat_is_found_exported_and_imported_from_the_command_line(
     shared: tuple[CommandLine, ServeProcess], models: ScriptedModel, tmp_path: Path
 ) -> None:
@@ -20,6 +20,10 @@ def test_a_chat_is_found_exported_and_imported_from_the_command_line(
     [result] = json.loads(found.stdout)["results"]
     assert "The otter swims." in cli.type("search", "otter").stdout
     assert cli.type("search", "no-such-word").returncode == 1
+    used = json.loads(cli.type("usage", "--by", "chat", "--json").stdout)["rows"]
+    assert result["context_id"] in {row["key"] for row in used}
+    assert "actor" in cli.type("usage", "--by", "role").stdout
+    assert cli.type("usage", "--since", "yesterday").returncode == 1
     listed = [line for line in cli.type("chats").stdout.splitlines() if line.startswith(result["context_id"])]
     assert len(listed) == 1 and "What does the animal do?" in listed[0] and "  idle " in listed[0]
     assert "No archived chats." in cli.type("chats", "--archived").stderr

@@ -91,7 +91,7 @@ async def test_the_comparison_fits_a_phone_and_the_dark(tmp_path):
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-@proves("OPS-1")
+@proves("OPS-1/5")
 async def test_the_meter_sums_tokens_and_cost_and_shows_how_full_the_context_is(tmp_path):
     usage = {"prompt_tokens": 4000, "completion_tokens": 100}
     replies = [Reply("One.", usage=usage), Reply("Two.", usage={**usage, "prompt_tokens": 6000})]

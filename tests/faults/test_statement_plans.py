@@ -48,10 +48,12 @@ EXCEPTIONS = {
     ("snapshots._needed_hashes", ""): _UPKEEP,
     ("snapshots.changes_in", ""): "reads what it returns: all changes in a folder, most often the only one",
     ("snapshots.unfinished_restores", ""): _START,
-    ("store._counts", ""): "counts for the metrics, over a small index",
+    ("store_numbers.read_numbers", "FROM chats"): "counts for the metrics, over a small index",
+    ("store_numbers._by_status", "FROM jobs"): "counts for the metrics, over the index of the few jobs that go on",
     ("turns.in_states", ""): _START,
+    ("usage.grouped", ""): "the report of use, which a person asks for: it reads all turns",
 }
-ONLY_POSTGRESQL = {("snapshots._forget_oldest", ""), ("turns.in_states", "")}
+ONLY_POSTGRESQL = {("snapshots._forget_oldest", ""), ("store_numbers._by_status", "FROM jobs"), ("turns.in_states", "")}
 
 
 def exception(statement: StoreStatement) -> tuple[str, str] | None:

@@ -9,6 +9,7 @@ from itertools import product
 from types import ModuleType
 from typing import NamedTuple
 
+from anycowork.domain.usage import UsageGroup
 from anycowork.store import postgres
 from anycowork.store import sql as package
 from anycowork.store.sql import jobs
@@ -74,7 +75,10 @@ _EXECUTE = ("execute", "executemany")
 
 
 # What functions that build a statement are given, where it is no text. Another such argument fails here with its name.
-_SAMPLES = {"filled": [{"filled": (given,) * len(jobs._SOMETIMES)} for given in (True, False)]}
+_SAMPLES: dict[str, list[dict[str, object]]] = {
+    "filled": [{"filled": (given,) * len(jobs._SOMETIMES)} for given in (True, False)],
+    "by": [{"by": group} for group in UsageGroup],
+}
 
 
 class _Texts:

@@ -17,6 +17,7 @@ from anycowork.domain.messages import Json, Message
 from anycowork.domain.model import ModelOptions, ModelRequest, PromptMessage, Providers, ToolCallStyle, UsageChunk
 from anycowork.domain.ports import HiddenPathRules, Journal
 from anycowork.domain.provider_errors import NoSuchModel, PromptTooLong
+from anycowork.domain.telemetry import NO_TELEMETRY, Telemetry
 from anycowork.domain.values import replace
 from anycowork.prompts.conversation import is_summary
 from anycowork.prompts.history_budget import RESULT_CAP
@@ -45,6 +46,7 @@ class ModelCaller:
         prompts: PromptService,
         hidden: Callable[[str, str], Awaitable[HiddenPathRules]],
         image_bytes: ImageBytes,
+        telemetry: Telemetry = NO_TELEMETRY,
     ) -> None:
         self._journal = journal
         self._providers = providers
@@ -52,6 +54,7 @@ class ModelCaller:
         self._prompts = prompts
         self._hidden = hidden
         self._image_bytes = image_bytes
+        self._telemetry = telemetry
 
     def is_brief(self, context: TurnContext) -> bool:
         """Whether the chat's model is a small one. Raises: NoSuchModel."""
@@ -85,7 +88,9 @@ class ModelCaller:
             change = Change(context.chat.id, (*pending, reserve, context.turn), announcements)
             await context.write_buffer.write(self._journal, change)
         try:
-            reply = await reply_stream.receive(provider, request)
+            with self._telemetry.model_request(context.turn, provider.name, request) as outcome:
+                reply = await reply_stream.receive(provider, request)
+                outcome.text, outcome.finish, outcome.usage = reply.text, reply.finish, reply.usage
         except PromptTooLong as fault:
             self._ratios.learn_too_long(name)
             if context.turn.job_id is not None:

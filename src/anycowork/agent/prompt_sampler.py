@@ -20,6 +20,7 @@ from anycowork.domain.model import (
     UsageChunk,
 )
 from anycowork.domain.ports import Clock, Journal
+from anycowork.domain.telemetry import NO_TELEMETRY, Telemetry
 from anycowork.prompts.tokens import tokens
 
 PURPOSE = "mcp_sampling"
@@ -29,10 +30,13 @@ MOST_LETTERS = 40_000
 class PromptSampler:
     """What a prompt costs is counted like every other request of the turn, under its own purpose."""
 
-    def __init__(self, *, journal: Journal, providers: Providers, clock: Clock) -> None:
+    def __init__(
+        self, *, journal: Journal, providers: Providers, clock: Clock, telemetry: Telemetry = NO_TELEMETRY
+    ) -> None:
         self._journal = journal
         self._providers = providers
         self._clock = clock
+        self._telemetry = telemetry
 
     async def sample(self, context: TurnContext, prompt: SamplingPrompt) -> SampledReply:
         """Raises: ProviderFault, LimitReached."""
@@ -45,7 +49,9 @@ class PromptSampler:
         reply = Reply(reserve.id)
         request = ModelRequest(model=model, messages=prompt.messages, purpose=PURPOSE, max_tokens=prompt.max_tokens)
         try:
-            await _receive(provider, request, reply)
+            with self._telemetry.model_request(context.turn, provider.name, request) as outcome:
+                await _receive(provider, request, reply)
+                outcome.text, outcome.finish, outcome.usage = reply.text, reply.finish, reply.usage
         finally:
             spend, event = spent_for(reserve, reply)
             usage = event_factory.usage(context.turn.id, event)

@@ -29,6 +29,7 @@ from anycowork.domain.ports import Clock, Journal, Store, Workspaces, names_noth
 from anycowork.domain.question import Question
 from anycowork.domain.snapshot_ports import Snapshots
 from anycowork.domain.snapshots import ReplacedFile, Snapshot, shown_path
+from anycowork.domain.telemetry import NO_TELEMETRY, Telemetry
 from anycowork.domain.tool_ports import Intend, Toolbox
 from anycowork.domain.tools import Call, CallState, CallStatus, Intent, PathIntent, ToolResult
 from anycowork.domain.values import replace, value
@@ -78,6 +79,7 @@ class ToolRunner:
         cost_of: CostOf = lambda used: None,
         questions: LiveQuestions | None = None,
         sampling: PromptSampler | None = None,
+        telemetry: Telemetry = NO_TELEMETRY,
     ) -> None:
         self._gate = gate
         self._questions = questions
@@ -92,6 +94,7 @@ class ToolRunner:
         self._workspaces = workspaces
         self._snapshots = snapshots
         self._clock = clock
+        self._telemetry = telemetry
 
     async def run(self, context: TurnContext) -> CallsParked | CallsDone:
         """Run every open call of the turn, or park the turn until a person has decided."""
@@ -295,12 +298,14 @@ class ToolRunner:
                 ask=self._ask_of(context, call),
                 sample=self._sample_of(context),
             )
-        try:
-            return await admitted.tool.run(admitted.prepared, tool_context)
-        except RejectedByUser as denied:
-            return failed_result(denied)
-        except (ToolFault, Refusal) as error:
-            return ToolResult.failed(error)
+        with self._telemetry.tool_call(context.turn, call, admitted.tool.spec) as outcome:
+            try:
+                outcome.result = await admitted.tool.run(admitted.prepared, tool_context)
+            except RejectedByUser as denied:
+                outcome.result = failed_result(denied)
+            except (ToolFault, Refusal) as error:
+                outcome.result = ToolResult.failed(error)
+            return outcome.result
 
     def _ask_of(self, context: TurnContext, call: Call) -> Callable[[Question], Awaitable[str | None]] | None:
         """A worker of a job has nobody to ask: its chat goes on beside it."""

@@ -1,7 +1,6 @@
 """Assembles the ASGI app: middleware, gateway, streams and routes. The outermost layer is added last."""
 
 import asyncio
-from collections import Counter
 
 import msgspec
 from fastapi import FastAPI, Response
@@ -19,6 +18,7 @@ from anycowork.api.middleware.database_away import DatabaseAwayMiddleware
 from anycowork.api.middleware.held_chats import HeldChatMiddleware
 from anycowork.api.middleware.idempotency import IdempotencyMiddleware
 from anycowork.api.middleware.methods import HeadAsGet
+from anycowork.api.middleware.request_metrics import RequestMetrics
 from anycowork.api.middleware.security_headers import SecurityHeaders
 from anycowork.api.openapi import describe
 from anycowork.api.router import Router
@@ -108,18 +108,21 @@ NOUNS = (
 
 
 def create_api(services: Services) -> ASGIApp:
-    """The server's ASGI app. A request passes, from outside in: headers, errors, database, authentication, gateway, body, idempotency,
+    """The server's ASGI app. A request passes, from outside in: metrics, headers, errors, database, authentication, gateway, body, idempotency,
     streams, routes."""
-    answers: Counter[int] = Counter()
-    passed_on: Counter[str] = Counter()
-    app: ASGIApp = EventStreams(HeadAsGet(_routes(services, answers, passed_on)), services)
+    metrics = services.server.metrics
+    app: ASGIApp = EventStreams(HeadAsGet(_routes(services)), services)
     if services.server.forwarder is not None:
         app = HeldChatMiddleware(app, services.server.forwarder)
     app = IdempotencyMiddleware(app, services.access.receipts)
     app = BodyLimit(app, max_bytes=services.access.request_limit_bytes)
     meter = Meter(services.access.ledger, services.clock)
     app = Gateway(
-        app, services.models.upstreams, meter, max_bytes=services.access.request_limit_bytes, requests=passed_on
+        app,
+        services.models.upstreams,
+        meter,
+        max_bytes=services.access.request_limit_bytes,
+        count=metrics.gateway_request,
     )
     app = AuthMiddleware(
         app,
@@ -129,13 +132,13 @@ def create_api(services: Services) -> ASGIApp:
         slowdown=AuthThrottle(services.clock, services.access.sleep),
     )
     app = DatabaseAwayMiddleware(app, services.server.database_away)
-    app = SecurityHeaders(ErrorMiddleware(app), answers)
+    app = RequestMetrics(SecurityHeaders(ErrorMiddleware(app)), metrics)
     return _HttpOnly(app)
 
 
 def create_worker_api(services: Services) -> ASGIApp:
     """The routes alone, for requests that a server has authenticated and forwarded."""
-    return ErrorMiddleware(_routes(services, Counter(), Counter()))
+    return ErrorMiddleware(_routes(services))
 
 
 class _HttpOnly:
@@ -160,7 +163,7 @@ async def _acknowledge_lifespan(receive: Receive, send: Send) -> None:
         await send({"type": f"lifespan.{phase}.complete"})
 
 
-def _routes(services: Services, answers: Counter[int], passed_on: Counter[str]) -> FastAPI:
+def _routes(services: Services) -> FastAPI:
     app = FastAPI(
         title="AnyCowork",
         version=__version__,
@@ -171,8 +174,6 @@ def _routes(services: Services, answers: Counter[int], passed_on: Counter[str]) 
         redirect_slashes=False,
     )
     app.state.services = services
-    app.state.answers = answers
-    app.state.passed_on = passed_on
     catch_errors(app)
     for routes in (*(noun.routes for noun in NOUNS), _description(app, services)):
         # Not `include_router`: it would copy each route at the first request, with app defaults that are not needed here.

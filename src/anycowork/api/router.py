@@ -10,8 +10,10 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
+from starlette.types import Receive, Scope, Send
 
 from anycowork.api.responses import Responses
+from anycowork.api.route_template import name_route
 
 
 class Route(APIRoute):
@@ -28,6 +30,10 @@ class Route(APIRoute):
     ) -> None:
         super().__init__(path, endpoint, response_model=None, **others)
         self._documentation = {"response_model": response_model, "responses": responses, **others}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        name_route(scope, self.path)
+        await super().handle(scope, receive, send)
 
     def described(self) -> APIRoute:
         """The same route with all that it may answer."""

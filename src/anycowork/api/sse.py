@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from anycowork.api.asgi import header
 from anycowork.api.errors import WrongMethod
 from anycowork.api.middleware.auth import principal_in
+from anycowork.api.route_template import name_route
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.services import Services
 from anycowork.domain import principals
@@ -40,6 +41,7 @@ class EventStreams:
         if one is None and scope["path"] != _ALL:
             await self._app(scope, receive, send)
             return
+        name_route(scope, _ALL if one is None else "/context/{chat_id}/events")
         if scope["method"] != "GET":
             raise WrongMethod("Use GET to read event streams.", allow="GET")
         principal_in(scope, principals.Scope.READ)

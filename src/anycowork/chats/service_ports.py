@@ -222,3 +222,12 @@ class UpstreamsPort(Protocol):
 
     async def models(self) -> Sequence[Json]:
         """Return the models as the providers list them; empty if there are none. Raises: ProviderFault."""
+
+
+class MetricsPort(Protocol):
+    """Counts for operators. Counting never raises."""
+
+    def http_request(self, method: str, route: str, status: int, seconds: float | None) -> None: ...
+    def gateway_request(self, principal: str) -> None: ...
+    async def scrape(self) -> bytes:
+        """Returns all metrics as Prometheus reads them. Raises: StorageFault."""

@@ -1,7 +1,7 @@
 """The container of all services that every face (API, ACP, MCP) uses; `server/service_setup.py` fills it. Adapters appear here only as Protocols."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field
 
 from anycowork.chats.chat_export import ChatExport
@@ -28,6 +28,7 @@ from anycowork.chats.service_ports import (
     EventStreamsPort,
     LocalModelsPort,
     McpServersPort,
+    MetricsPort,
     ProvidersPort,
     Sessions,
     SettingsPort,
@@ -95,7 +96,7 @@ class ServerServices:
     """The running server itself. `stopping` is set when it shuts down: streams finish and readiness becomes false."""
 
     settings: SettingsPort
-    numbers: Callable[[], Awaitable[Mapping[str, int]]]
+    metrics: MetricsPort
     storage: Callable[[], Awaitable[Sequence[Json]]]
     audit: AuditChecks
     stopping: asyncio.Event = field(default_factory=asyncio.Event)

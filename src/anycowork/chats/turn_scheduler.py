@@ -16,6 +16,7 @@ from anycowork.domain.chats import EndReason, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, TooManyFaults
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
+from anycowork.domain.log_context import with_log_fields
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import Journal, RecentMessages, Store, Workspaces
 from anycowork.domain.principals import SERVER_PRINCIPAL
@@ -132,6 +133,15 @@ class TurnScheduler:
         if before is not None:
             await asyncio.wait([before])
         try:
+            with with_log_fields(chat_id=turn.chat_id, turn_id=turn.id, job_id=turn.job_id):
+                await self._run_to_end(turn)
+        finally:
+            if self._running.get(_line_of(turn)) is asyncio.current_task():
+                del self._running[_line_of(turn)]
+                self.on_rest(turn.chat_id)
+
+    async def _run_to_end(self, turn: Turn) -> None:
+        try:
             await self._run(turn)
         except AnyCoworkError as error:
             log.warning("turn %s ended: %s", turn.id, error.message)
@@ -141,10 +151,6 @@ class TurnScheduler:
             await self._end_failed(
                 turn, InternalError("An internal error occurred; see the log. You can continue the chat.")
             )
-        finally:
-            if self._running.get(_line_of(turn)) is asyncio.current_task():
-                del self._running[_line_of(turn)]
-                self.on_rest(turn.chat_id)
 
     async def _run(self, turn: Turn) -> None:
         if turn.state is not TurnState.RUNNING:

@@ -102,6 +102,19 @@ Examples:
     anycowork search budget --json | jq .results
 """
 
+USAGE_HELP = """Say what models were used for, and what that cost.
+
+Days are in UTC; a turn counts on the day it began. Requests of other programs to /v1 are counted with their keys. A cost followed by
++ leaves out requests whose price is not known.
+
+Examples:
+
+\b
+    anycowork usage
+    anycowork usage --by role --since 2026-11-01
+    anycowork usage --by job --json | jq .rows
+"""
+
 EXPORT_HELP = """Export a chat: its messages, plans against what was done, diffs, and the end of its audit chain.
 
 It goes to stdout, or to a file; `anycowork chats` lists the ids. `json` can be imported again; `html` is one page that needs nothing else.

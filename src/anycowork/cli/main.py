@@ -31,6 +31,7 @@ from anycowork.cli.help_texts import (
     RUN_HELP,
     SEARCH_HELP,
     SERVE_HELP,
+    USAGE_HELP,
     WORKER_HELP,
 )
 from anycowork.cli.options import (
@@ -82,6 +83,14 @@ class ExportChoice(StrEnum):
     markdown = "markdown"
     json = "json"
     html = "html"
+
+
+class UsageChoice(StrEnum):
+    model = "model"
+    chat = "chat"
+    job = "job"
+    role = "role"
+    day = "day"
 
 
 @app.callback(invoke_without_command=True)
@@ -307,6 +316,22 @@ def open_page(
     from anycowork.cli import open_page as command
 
     raise typer.Exit(command.open_page(invoked(context, data_dir=data_dir), print_only=print_only))
+
+
+@app.command("usage", help=USAGE_HELP, short_help="Say what models were used for, and what that cost.")
+def show_usage(
+    context: typer.Context,
+    by: Annotated[UsageChoice, typer.Option("--by", help="What it is summed up by.")] = UsageChoice.model,
+    since: Annotated[str | None, typer.Option(help="The first day, as 2026-11-01.", metavar="DAY")] = None,
+    until: Annotated[str | None, typer.Option(help="The last day.", metavar="DAY")] = None,
+    limit: Annotated[int, typer.Option(help="How many lines at most.", min=1, max=1000)] = 100,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.cli.usage import show_usage as command
+
+    invocation = invoked(context, data_dir=data_dir)
+    raise typer.Exit(command(invocation, by=by.value, since=since, until=until, limit=limit, as_json=as_json))
 
 
 @app.command()

@@ -198,6 +198,14 @@ class Settings(BaseModel):
 
     # behaviour
     log_level: Annotated[Literal["debug", "info", "warning", "error"], SettingSpec(changeable=True)] = "info"
+    log_format: Annotated[
+        Literal["text", "json"],
+        SettingSpec("json: one object in each line of the log, with the ids of request, chat and turn"),
+    ] = "text"
+    traces: Annotated[
+        bool, SettingSpec("send spans to the OpenTelemetry collector that OTEL_EXPORTER_OTLP_ENDPOINT names")
+    ] = False
+    trace_contents: Annotated[bool, SettingSpec("spans hold prompts, replies, parameters and results too")] = False
     open_browser: Annotated[bool, SettingSpec("only when started in a terminal")] = True
 
     @model_validator(mode="after")

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field
 from typing import Protocol
 
 from anycowork.domain.audit import ChainEnd, ChainHead, ChainLink
@@ -15,8 +16,21 @@ from anycowork.domain.ports import Journal, MessagePage, Rules, Store, SystemPro
 from anycowork.domain.principals import Principal
 from anycowork.domain.snapshot_ports import SnapshotRows
 from anycowork.domain.text_search import SearchResult
-from anycowork.domain.usage import ChatUsage
+from anycowork.domain.usage import ChatUsage, GroupedUsage, UsageGroup
 from anycowork.domain.values import value
+
+
+@value
+class StoreNumbers:
+    """Counts for operators. `turns`, `jobs` and `tasks` are by state, without those that are over."""
+
+    chats: int
+    events: int
+    turns: dict[str, int] = field(hash=False)
+    jobs: dict[str, int] = field(hash=False)
+    tasks: dict[str, int] = field(hash=False)
+    approvals_pending: int = 0
+    oldest_approval: str | None = None
 
 
 class StoreQueries(Store, Protocol):
@@ -46,6 +60,9 @@ class StoreQueries(Store, Protocol):
         self, query: str, *, limit: int, before: str | None = None
     ) -> tuple[list[SearchResult], str | None]:
         """Return messages of all chats, newest first, and the cursor of the next page. Raises: Invalid for an invalid cursor."""
+
+    async def grouped_usage(self, by: UsageGroup, since: str, until: str) -> Sequence[GroupedUsage]:
+        """The use of all turns that began from one day to another, both included; without a job, none for jobs."""
 
     async def chat_usage(self, chat_id: str) -> ChatUsage:
         """Return the usage of the chat; empty if there is no such chat."""

@@ -18,6 +18,11 @@ def later(written: str, seconds: float) -> str:
     return written_time(datetime.fromisoformat(written) + timedelta(seconds=seconds))
 
 
+def seconds_between(earlier: str, written: str) -> float:
+    """Return the seconds from one written time to a later one; 0 if it is not later."""
+    return max(0.0, (datetime.fromisoformat(written) - datetime.fromisoformat(earlier)).total_seconds())
+
+
 def stored_time(stored: JsonValue) -> str:
     """Return a stored time in our format, from a text (without a zone: UTC) or from seconds or milliseconds since 1970. A value that
     is not a time stays unchanged; None becomes empty."""

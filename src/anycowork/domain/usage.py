@@ -1,4 +1,6 @@
-"""The model usage of a chat, summed up from its recorded requests."""
+"""What models were used for, summed up from the recorded requests."""
+
+from enum import StrEnum
 
 from anycowork.domain.values import value
 
@@ -32,3 +34,21 @@ class ChatUsage:
 
     models: tuple[ModelUsage, ...] = ()
     window: int = 0
+
+
+class UsageGroup(StrEnum):
+    """What a report of use is summed up by."""
+
+    CHAT = "chat"
+    JOB = "job"
+    ROLE = "role"
+    MODEL = "model"
+    DAY = "day"
+
+
+@value
+class GroupedUsage:
+    """What one chat, job, role, model or day used of one model."""
+
+    key: str
+    used: ModelUsage

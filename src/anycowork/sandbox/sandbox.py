@@ -10,7 +10,8 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,6 +101,8 @@ class Sandbox:
         self.toolchains = toolchains or Toolchains()
         self.packages = packages or PackageCaches()
         self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self.measured: Callable[[float], None] = lambda seconds: None
+        """Called with the seconds that each sandbox took to start. It must not raise."""
 
     def layer_for(self, root: str) -> Layer:
         return Layer.COPY if root in self._uncovered else self.layer
@@ -168,6 +171,7 @@ class Sandbox:
         With `held_back`, everything is set up, but the command waits for `let_go`. It cannot read `masks`. A command with its own `sight`
         is foreign code and shares no cache with the workspace's commands. Raises: ToolFault.
         """
+        begun = time.monotonic()
         with ExitStack() as things:
             program = self._bwrap if _can_reach(self._bwrap, stage.runner) else self._copied()
             prefix = things.enter_context(counted(self.limits))
@@ -207,6 +211,7 @@ class Sandbox:
             )
             argv = [*prefix, *_as_runner(stage.runner), *words, *shell]
             fds = (*given.all(), death_pipe.read_end, status.read_end, mark.write_end)
+            status.on_start = lambda: self.measured(time.monotonic() - begun)
             yield Launch(argv, fds, given_stdin, status, mark, latch)
 
     def _hidden_in(self, tools: Toolchains, sight: VisiblePaths | None) -> list[str]:

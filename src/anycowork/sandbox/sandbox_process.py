@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -108,6 +108,7 @@ class BubblewrapStatus:
     _named: asyncio.Event = field(default_factory=asyncio.Event)
     _process: int = 0
     _network: int = 0
+    on_start: Callable[[], None] = lambda: None
 
     @classmethod
     @contextmanager
@@ -183,6 +184,7 @@ class BubblewrapStatus:
                 pass  # over already
             self._process, self._network = started["child-pid"], started.get("net-namespace", 0)
             self._named.set()
+            self.on_start()
 
 
 def _end(process: int) -> None:

@@ -19,6 +19,7 @@ from anycowork.domain.chats import Autonomy, Limits
 from anycowork.domain.model import Providers
 from anycowork.domain.ports import Clock, Workspaces
 from anycowork.domain.snapshot_ports import Snapshots
+from anycowork.domain.telemetry import NO_TELEMETRY, Telemetry
 from anycowork.jobs.approved_plans import ApprovedPlans
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.budgets import CostOf
@@ -46,6 +47,7 @@ def build_scheduler(shared: SharedComponents, recovery: TurnRecovery) -> TurnSch
         ask_when=settings.ask_when,
         cost_of=settings.cost,
         questions=shared.questions,
+        telemetry=shared.telemetry,
     )
     plans = ApprovedPlans(database.store)
     jobs = JobRunner(
@@ -112,6 +114,7 @@ def build_agent(
     ask_when: Callable[[], AskWhen] = lambda: AskWhen.BEFORE,
     cost_of: CostOf = lambda used: None,
     questions: LiveQuestions | None = None,
+    telemetry: Telemetry = NO_TELEMETRY,
 ) -> Agent:
     journal, store = database.journal, database.store
     recorder = TurnRecorder(journal=journal, clock=clock)
@@ -127,13 +130,19 @@ def build_agent(
         clock=clock,
         cost_of=cost_of,
         questions=questions,
-        sampling=PromptSampler(journal=journal, providers=providers, clock=clock),
+        sampling=PromptSampler(journal=journal, providers=providers, clock=clock, telemetry=telemetry),
+        telemetry=telemetry,
     )
     return Agent(
         journal=journal,
         recorder=recorder,
         model_caller=ModelCaller(
-            journal=journal, providers=providers, prompts=prompts, hidden=gate.hidden, image_bytes=database.blobs
+            journal=journal,
+            providers=providers,
+            prompts=prompts,
+            hidden=gate.hidden,
+            image_bytes=database.blobs,
+            telemetry=telemetry,
         ),
         toolrunner=toolrunner,
         checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),

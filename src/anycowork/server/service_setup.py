@@ -31,12 +31,11 @@ from anycowork.server.definition_files import DefinitionFiles
 from anycowork.server.disk_usage import disk_usage
 from anycowork.server.file_setup import build_file_services, build_person_commands, build_workspace_copies
 from anycowork.server.maintenance import Maintenance
+from anycowork.server.metrics_setup import ScrapedMetrics
 from anycowork.server.model_connections import ModelConnections
 from anycowork.server.provider_keys import ProviderKeys
 from anycowork.server.shared_components import SharedComponents
-from anycowork.server.stall_watchdog import StallWatch
 from anycowork.server.turn_setup import TurnRuntime
-from anycowork.store.sql.database import Database
 from anycowork.workflows.template_service import JobTemplateService
 from anycowork.workflows.workflow_editor import WorkflowEditor
 from anycowork.workflows.workflow_service import WorkflowService
@@ -53,7 +52,7 @@ def build_services(
     mcp: McpManager,
     models: ModelServices,
     maintenance: Maintenance,
-    stalls: StallWatch,
+    metrics: ScrapedMetrics,
 ) -> Services:
     store, clock, toolbox, chat_coordinator = (
         shared.database.store,
@@ -134,7 +133,7 @@ def build_services(
         models=models,
         access=_build_access(shared, token),
         workspaces=_build_workspaces(shared),
-        server=_build_server(shared, stalls),
+        server=_build_server(shared, metrics),
     )
 
 
@@ -196,18 +195,14 @@ def _build_workspaces(shared: SharedComponents) -> WorkspaceServices:
     )
 
 
-def _build_server(shared: SharedComponents, stalls: StallWatch) -> ServerServices:
+def _build_server(shared: SharedComponents, metrics: ScrapedMetrics) -> ServerServices:
     settings, peers = shared.settings, shared.database.peers
     return ServerServices(
         settings=shared.live_settings,
-        numbers=partial(_numbers, shared.database, stalls),
+        metrics=metrics,
         storage=partial(asyncio.to_thread, disk_usage, settings, shared.sandbox_setup.staging),
         forwarder=peers.requests if peers is not None else None,
         workers=peers.table.workers if peers is not None else None,
         database_away=peers.away if peers is not None else asyncio.Event(),
         audit=AuditService(settings, shared.clock),
     )
-
-
-async def _numbers(database: Database, stalls: StallWatch) -> dict[str, int]:
-    return {**await database.store.numbers(), **stalls.numbers()}

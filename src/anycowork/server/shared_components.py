@@ -36,9 +36,11 @@ from anycowork.server.mcp_server_store import McpServerStore
 from anycowork.server.mcp_token_store import McpTokenStore
 from anycowork.server.sandbox_setup import DiskBudgets, SandboxSetup, set_up_sandbox
 from anycowork.server.server_peers import build_workspaces
+from anycowork.server.telemetry_setup import build_telemetry
 from anycowork.server.trusted_files import TrustedFileStore
 from anycowork.server.workspace_roots import WorkspaceRoots
 from anycowork.store.sql.database import Database
+from anycowork.telemetry.telemetry import ServerTelemetry
 from anycowork.tools.plugins.discovery import plain_name
 from anycowork.tools.plugins.manager import PluginManager
 from anycowork.tools.plugins.runtime import PluginRuntime
@@ -67,6 +69,7 @@ class SharedComponents:
     prompts: PromptService
     agents: AgentRegistry
     questions: LiveQuestions
+    telemetry: ServerTelemetry
 
 
 async def build_shared_components(
@@ -95,6 +98,8 @@ async def build_shared_components(
     workspaces = build_workspaces(database, sandbox_setup.staging)
     roles = RoleRegistry(DefinitionFiles(settings.data_dir).read_roles())
     live_settings = LiveSettings(settings, providers, sandbox_setup, plugins)
+    telemetry = build_telemetry(settings, toolbox, roles, live_settings.cost)
+    database.journal.committed = telemetry.committed
     return SharedComponents(
         settings=settings,
         clock=clock,
@@ -121,6 +126,7 @@ async def build_shared_components(
         trusted_files=trusted_files,
         prompts=PromptService(database.system_prompts, toolbox, trusted_files),
         questions=LiveQuestions(journal=database.journal, clock=clock),
+        telemetry=telemetry,
     )
 
 

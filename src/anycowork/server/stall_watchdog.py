@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 log = logging.getLogger(__name__)
@@ -23,12 +23,10 @@ class StallWatch:
     def __init__(self) -> None:
         self.stalls = 0
         self.longest = 0.0
+        self.measured: Callable[[float], None] = lambda seconds: None
+        """Called on the watch's thread with how late the loop answered. It must not raise."""
         self._ended = threading.Event()
         self._last_logged = -_LOG_EVERY
-
-    def numbers(self) -> dict[str, int]:
-        """For the metrics."""
-        return {"event_loop_stalls_total": self.stalls, "event_loop_longest_stall_ms": round(self.longest * 1000)}
 
     @contextmanager
     def watching(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
@@ -53,6 +51,7 @@ class StallWatch:
                 return  # the loop was closed
             if not answered.wait(STALL_SECONDS - _BUSY_PAUSE):
                 self._wait_for_the_end(answered, asked, watched)
+            self.measured(_since(asked))
             pause = _IDLE_PAUSE if time.monotonic() - asked < _QUICK_ANSWER else _BUSY_PAUSE
 
     def _wait_for_the_end(self, answered: threading.Event, asked: float, watched: int) -> None:

@@ -293,11 +293,11 @@ async def test_providers_are_listed(client):
     assert answer.status == 200 and answer.json()["providers"]
 
 
-@proves("OPS-1")
+@proves("OPS-1/1", "OPS-1/2")
 async def test_health_readiness_and_numbers(client, anonymous):
     assert (await anonymous.get("/healthz")).json() == {"status": "ok"}
     assert (await anonymous.get("/readyz")).json() == {"status": "ready"}
     await new_chat(client)
     text = (await client.get("/metrics")).body.decode()
-    assert 'anycowork_http_answers_total{status="201"} 1' in text
+    assert 'anycowork_http_requests_total{method="POST",route="/context",status="201"} 1' in text
     assert "anycowork_chats 1" in text

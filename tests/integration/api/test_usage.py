@@ -1,10 +1,13 @@
 """What a chat has used: summed per model over all its turns, with what it cost where the price is known."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from anycowork.cli.usage import usage_lines
 from anycowork.config.settings import PriceEntry, ProviderEntry
+from support.jobs import new_job, plan, report, until, writing
 from support.live_server import live_server
 from support.scripted_model import Reply, ScriptedModel, call
 from support.spec import proves
@@ -18,7 +21,7 @@ def used(prompt: int, completion: int, cached: int = 0) -> dict[str, object]:
     }
 
 
-@proves("OPS-1")
+@proves("OPS-1/5")
 async def test_a_chats_usage_is_summed_over_its_turns_and_priced(tmp_path: Path) -> None:
     replies = [
         Reply(call("list_directory", path="."), usage=used(1000, 10)),
@@ -57,3 +60,56 @@ async def test_a_cost_that_nobody_knows_is_not_guessed_and_another_chat_is_not_c
         [row] = (await client.ask("GET", f"{first.path}/usage"))["models"]
         assert row["requests"] == 1 and row["cost"] is None
         await client.ask("GET", "/context/nobody/usage", expect=404)
+
+
+@proves("OPS-1/5", "OPS-1/6", "OPS-1/7")
+async def test_use_and_cost_are_told_by_chat_job_role_model_and_day(tmp_path: Path) -> None:
+    replies = [
+        Reply("Hello.", usage=used(1000, 100)),
+        Reply(json.dumps(plan(writing("a"))), usage=used(2000, 200)),
+        Reply(call("create_file", path="a.txt", content="a"), usage=used(3000, 300)),
+        Reply(report("a.txt is there"), usage=used(4000, 400)),
+        Reply("All done.", usage=used(5000, 500)),
+    ]
+    async with ScriptedModel(replies) as model:
+        prices = {"scripted": PriceEntry(input=2.0, output=10.0)}
+        entry = ProviderEntry(name="scripted", base_url=model.base_url, models=("scripted",), prices=prices)
+        async with live_server(tmp_path, providers=(entry,)) as client:
+            first, work = await client.chat(), await client.chat()
+            await first.send("hi")
+            job = await new_job(client, work, request="Write a")
+            await until(client, work, job["id"], "awaiting_approval")
+            await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
+            await until(client, work, job["id"], "completed")
+
+            async def tokens(by: str) -> dict[str, int]:
+                shown = await client.ask("GET", f"/usage?by={by}", expect=200)
+                assert shown["by"] == by and shown["total"]["unpriced_requests"] == 0
+                for row in shown["rows"]:
+                    assert row["cost"] == pytest.approx((row["prompt"] * 2 + row["completion"] * 10) / 1e6)
+                return {row["key"]: row["prompt"] for row in shown["rows"]}
+
+            assert await tokens("chat") == {first.id: 1000, work.id: 14_000}
+            assert await tokens("job") == {job["id"]: 14_000}
+            roles = await tokens("role")
+            assert roles["planner"] == 2000 and sum(roles.values()) == 15_000 and len(roles) > 1
+            assert await tokens("model") == {"scripted/scripted": 15_000}
+            [day] = await tokens("day")
+            assert (await client.ask("GET", f"/usage?since={day}&until={day}"))["total"]["requests"] == 5
+            assert (await client.ask("GET", "/usage?since=2030-01-01"))["rows"] == []
+            wrong = await client.ask("GET", "/usage?since=yesterday", expect=422)
+            assert wrong["error"]["param"] == "since"
+            await client.ask("GET", "/usage?by=key", expect=422)
+
+
+@proves("OPS-1/7")
+async def test_use_without_a_known_price_is_told_as_unknown_and_counted(tmp_path: Path) -> None:
+    async with live_server(tmp_path, replies=[Reply("One.", usage=used(10, 1))]) as client:
+        chat = await client.chat()
+        await chat.send("hi")
+        shown = await client.ask("GET", "/usage?by=role")
+        [row] = shown["rows"]
+        assert (row["key"], row["cost"], row["unpriced_requests"]) == ("actor", None, 1)
+        lines = usage_lines(shown)
+        assert lines[1].split() == ["actor", "1", "10", "1", "0", "unknown"]
+        assert lines[-1] == "The price of 1 requests is not known; the cost leaves them out."

@@ -117,7 +117,7 @@ def test_a_database_that_is_being_read_stays_as_it_was(tmp_path: Path) -> None:
         assert connection.execute("SELECT count(*) FROM things").fetchone() == (20,)
 
 
-@proves("OPS-1", "OPS-2")
+@proves("OPS-2")
 async def test_a_person_sees_what_takes_room_and_what_bounds_it(tmp_path: Path) -> None:
     async with live_server(
         tmp_path, replies=[call("execute_command", command="head -c 100000 /dev/urandom > ~/.cache/x")]

@@ -1443,6 +1443,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Usage
+         * @description What all chats and jobs used of their models, and what that cost. Requests to `/v1` are counted with the client keys.
+         */
+        get: operations["usage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/context/{chat_id}/usage": {
         parameters: {
             query?: never;
@@ -7197,6 +7217,102 @@ export interface components {
             paths?: string[] | null;
             /** Overwrite */
             overwrite?: string[];
+        };
+        /**
+         * UsageGroup
+         * @description What a report of use is summed up by.
+         * @enum {string}
+         */
+        UsageGroup: "chat" | "job" | "role" | "model" | "day";
+        /** UsageReportShape */
+        UsageReportShape: {
+            by: components["schemas"]["UsageGroup"];
+            /** Since */
+            since: string;
+            /** Until */
+            until: string;
+            /**
+             * Rows
+             * @description Most tokens first; days newest first.
+             */
+            rows: components["schemas"]["UsageRowShape"][];
+            /**
+             * Groups
+             * @description How many there are, beyond the limit too.
+             */
+            groups: number;
+            total: components["schemas"]["UsageSumShape"];
+        };
+        /** UsageRowShape */
+        UsageRowShape: {
+            /** Requests */
+            requests: number;
+            /**
+             * Reserved
+             * @description Set aside for requests that never told what they used; it counts as spent.
+             */
+            reserved: number;
+            /** Prompt */
+            prompt: number;
+            /** Completion */
+            completion: number;
+            /** Cached */
+            cached: number;
+            /** Reasoning */
+            reasoning: number;
+            /**
+             * Estimated
+             * @description Some of it was counted here, because the provider did not say.
+             */
+            estimated: boolean;
+            /**
+             * Cost
+             * @description US dollars by the known prices; null where none is known.
+             */
+            cost: number | null;
+            /**
+             * Unpriced Requests
+             * @description Requests whose price is not known: `cost` leaves them out.
+             */
+            unpriced_requests: number;
+            /**
+             * Key
+             * @description The id of the chat or job, the name of the role or model, or the day (UTC).
+             */
+            key: string;
+        };
+        /** UsageSumShape */
+        UsageSumShape: {
+            /** Requests */
+            requests: number;
+            /**
+             * Reserved
+             * @description Set aside for requests that never told what they used; it counts as spent.
+             */
+            reserved: number;
+            /** Prompt */
+            prompt: number;
+            /** Completion */
+            completion: number;
+            /** Cached */
+            cached: number;
+            /** Reasoning */
+            reasoning: number;
+            /**
+             * Estimated
+             * @description Some of it was counted here, because the provider did not say.
+             */
+            estimated: boolean;
+            /**
+             * Cost
+             * @description US dollars by the known prices; null where none is known.
+             */
+            cost: number | null;
+            /**
+             * Unpriced Requests
+             * @description Requests whose price is not known: `cost` leaves them out.
+             */
+            unpriced_requests: number;
         };
         /** WaitingFor */
         WaitingFor: {
@@ -24871,6 +24987,142 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    usage: {
+        parameters: {
+            query?: {
+                /** @description What it is summed up by. */
+                by?: components["schemas"]["UsageGroup"];
+                /** @description The first day (UTC) on which a turn began. */
+                since?: string;
+                /** @description The last day. */
+                until?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageReportShape"];
+                };
             };
             /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
             401: {

@@ -5,8 +5,7 @@ The one exception are keys with a limit of tokens or dollars: what they send is 
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from typing import Any
 
@@ -25,6 +24,7 @@ from anycowork.api.gateway.proxy_headers import (
 from anycowork.api.gateway.usage_events import UsageEventFilter
 from anycowork.api.middleware.auth import ONE_MODEL, principal_in
 from anycowork.api.middleware.body import ClientGone, read_body
+from anycowork.api.route_template import name_route
 from anycowork.chats.service_ports import LiveAnswerPort, UpstreamPort, UpstreamsPort
 from anycowork.domain import principals
 from anycowork.domain.errors import AnyCoworkError, NotFound, RequestFault
@@ -46,16 +46,16 @@ class NoProvider(RequestFault):
 
 
 class Gateway:
-    """Handles the passthrough's paths; passes everything else to the app. `requests` counts requests by principal."""
+    """Handles the passthrough's paths; passes everything else to the app. `count` is called with the principal of each request."""
 
     def __init__(
-        self, app: ASGIApp, upstreams: UpstreamsPort, meter: Meter, *, max_bytes: int, requests: Counter[str]
+        self, app: ASGIApp, upstreams: UpstreamsPort, meter: Meter, *, max_bytes: int, count: Callable[[str], None]
     ) -> None:
         self._app = app
         self._upstreams = upstreams
         self._meter = meter
         self._max_bytes = max_bytes
-        self._requests = requests
+        self._count = count
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
@@ -63,11 +63,12 @@ class Gateway:
         if not asks_models and path not in FORWARDED:
             await self._app(scope, receive, send)
             return
+        name_route(scope, f"{ONE_MODEL}{{id}}" if path.startswith(ONE_MODEL) else path)
         principal = principal_in(scope, principals.Scope.PASSTHROUGH)
         wanted = "GET" if asks_models else "POST"
         if scope["method"] != wanted:
             raise WrongMethod(f"{path} is asked with {wanted}.", allow=wanted)
-        self._requests[principal.label()] += 1
+        self._count(principal.label())
         account = await self._meter.account(principal)
         if asks_models:
             with self._meter.reserved(account, NOTHING, None, name=principal.name):

@@ -1,6 +1,4 @@
-"""Adds security headers to every response and counts the responses. Browsers may load only our own page."""
-
-from collections import Counter
+"""Adds security headers to every response. Browsers may load only our own page."""
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -21,14 +19,12 @@ _NOT_KEPT = (b"cache-control", b"no-store")
 class SecurityHeaders:
     """An answer that brings its own content policy or caching (the page, an asset) keeps it."""
 
-    def __init__(self, app: ASGIApp, answers: Counter[int]) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._answers = answers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def secured(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._answers[message["status"]] += 1
                 message["headers"] = [*message.get("headers", ()), *_missing(message.get("headers", ()))]
             await send(message)
 

@@ -1,6 +1,6 @@
 """Routes for liveness, readiness and metrics. The first two are open to probes; the metrics need the token."""
 
-from fastapi import Request, Response
+from fastapi import Response
 
 from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Reader
@@ -35,10 +35,5 @@ async def readiness(services: ServicesDep) -> Response:
     response_class=Response,
     responses={**error_responses(), 200: {"description": "Prometheus text.", "content": {"text/plain": {}}}},
 )
-async def metrics(request: Request, principal: Reader, services: ServicesDep) -> Response:
-    lines = [f"anycowork_{name} {value}" for name, value in sorted((await services.server.numbers()).items())]
-    answers = sorted(request.app.state.answers.items())
-    lines += [f'anycowork_http_answers_total{{status="{status}"}} {count}' for status, count in answers]
-    asked = sorted(request.app.state.passed_on.items())
-    lines += [f'anycowork_gateway_requests_total{{principal="{label}"}} {count}' for label, count in asked]
-    return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
+async def metrics(principal: Reader, services: ServicesDep) -> Response:
+    return Response(await services.server.metrics.scrape(), media_type="text/plain; version=0.0.4")

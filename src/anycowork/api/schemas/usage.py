@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from anycowork.api.schemas.base import DescribedSchema
+from anycowork.domain.usage import UsageGroup
 
 
 class ModelUsageShape(DescribedSchema):
@@ -15,6 +16,31 @@ class ModelUsageShape(DescribedSchema):
     reasoning: int
     estimated: bool = Field(description="Some of it was counted here, because the provider did not say.")
     cost: float | None = Field(description="US dollars by the known prices; null where none is known.")
+
+
+class UsageSumShape(DescribedSchema):
+    requests: int
+    reserved: int = Field(description="Set aside for requests that never told what they used; it counts as spent.")
+    prompt: int
+    completion: int
+    cached: int
+    reasoning: int
+    estimated: bool = Field(description="Some of it was counted here, because the provider did not say.")
+    cost: float | None = Field(description="US dollars by the known prices; null where none is known.")
+    unpriced_requests: int = Field(description="Requests whose price is not known: `cost` leaves them out.")
+
+
+class UsageRowShape(UsageSumShape):
+    key: str = Field(description="The id of the chat or job, the name of the role or model, or the day (UTC).")
+
+
+class UsageReportShape(DescribedSchema):
+    by: UsageGroup
+    since: str
+    until: str
+    rows: list[UsageRowShape] = Field(description="Most tokens first; days newest first.")
+    groups: int = Field(description="How many there are, beyond the limit too.")
+    total: UsageSumShape
 
 
 class ChatUsageShape(DescribedSchema):

@@ -85,6 +85,8 @@ class SqlJournal:
         self._closed = False
         self._job_turns = job_turns or JobTurns()
         self._printed = PrintedOutputs()
+        self.committed: Callable[[Sequence[Write], str], None] = lambda writes, at: None
+        """Called with what became durable, and when. It must not raise."""
 
     async def write(self, *changes: Change) -> None:
         chat_id = changes[0].chat_id
@@ -104,6 +106,7 @@ class SqlJournal:
             if isinstance(outcome, WriteDone):
                 known.set_result(None)  # waiting tasks continue in the loop's next round, when everything is shown
                 self._update_memory(numbered, drops)
+                self.committed(numbered.writes, numbered.at)
                 sequence.settle(place, partial(self._show_all, numbered.entries, outcome.value))
                 return
             known.settle(outcome)

@@ -12,10 +12,11 @@ from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import MessagePage, PastCall, RecentMessages, UnfinishedText
 from anycowork.domain.snapshots import RecordedChange, Snapshot
+from anycowork.domain.store_ports import StoreNumbers
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.text_search import SearchResult
 from anycowork.domain.tools import Call
-from anycowork.domain.usage import ChatUsage, ModelUsage, TurnUsage
+from anycowork.domain.usage import ChatUsage, GroupedUsage, ModelUsage, TurnUsage, UsageGroup
 from anycowork.domain.workflows import Run
 from anycowork.store.sql import (
     approvals,
@@ -35,10 +36,11 @@ from anycowork.store.sql import (
 )
 from anycowork.store.sql.audit_heads import AuditHeads
 from anycowork.store.sql.chat_sequencer import ChatSequencer
-from anycowork.store.sql.connection import SqlConnection, SqlReader
+from anycowork.store.sql.connection import SqlReader
 from anycowork.store.sql.delta_buffer import DeltaBuffer
 from anycowork.store.sql.message_history import MessageHistory
 from anycowork.store.sql.messages import Cursor
+from anycowork.store.sql.store_numbers import read_numbers
 from anycowork.store.sql.turns import RunningTurnCache
 
 
@@ -233,16 +235,18 @@ class SqlStore:
         shown |= {record.seq: record for record in await self._reader.read(records.deltas, chat_id)}
         return records.unfinished([shown[seq] for seq in sorted(shown)], turn_id)
 
+    async def grouped_usage(self, by: UsageGroup, since: str, until: str) -> Sequence[GroupedUsage]:
+        return await self._reader.read_large(usage.grouped, by, since, until)
+
     async def chat_usage(self, chat_id: str) -> ChatUsage:
         return await self._reader.read(usage.of_chat, chat_id)
 
     async def turn_usage(self, chat_id: str, turn_id: str) -> Sequence[ModelUsage]:
         return await self._reader.read(usage.of_turn, chat_id, turn_id)
 
-    async def numbers(self) -> dict[str, int]:
+    async def numbers(self) -> StoreNumbers:
         """Returns counts for the metrics."""
-        chat_count, turn_count = await self._reader.read(_counts)
-        return {"chats": chat_count, "turns": turn_count, "events": await self._reader.read(records.last_position)}
+        return await self._reader.read(read_numbers)
 
     # --- snapshots
 
@@ -334,8 +338,3 @@ class SqlStore:
     def _limits_in_memory(self, chat_id: str) -> list[int]:
         bound = self._lines.bound(chat_id)
         return [*(() if bound is None else (bound,)), *(piece.first.seq - 1 for piece in self._chunks.of(chat_id))]
-
-
-def _counts(connection: SqlConnection) -> tuple[int, int]:
-    row = connection.execute("SELECT (SELECT count(*) FROM chats), (SELECT count(*) FROM turns)").fetchone()
-    return row[0], row[1]

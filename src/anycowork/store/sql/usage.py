@@ -6,7 +6,7 @@ from typing import Any, assert_never
 
 from anycowork.domain.errors import NotFound
 from anycowork.domain.journal import Reserve, Spend
-from anycowork.domain.usage import ChatUsage, ModelUsage, TurnUsage
+from anycowork.domain.usage import ChatUsage, GroupedUsage, ModelUsage, TurnUsage, UsageGroup
 from anycowork.store.sql.connection import SqlConnection
 
 _COUNTED = ("requests", "reserved", "prompt", "completion", "cached", "reasoning", "estimated")
@@ -118,6 +118,26 @@ def of_job(connection: SqlConnection, job_id: str, task_ids: Collection[str] | N
         f"SELECT task_id, SUM(seconds) FROM turns WHERE job_id = ?{only} GROUP BY task_id", given
     )
     return [TurnUsage(task_id, float(total), tuple(models.get(task_id, ()))) for task_id, total in seconds]
+
+
+_GROUPS = {
+    UsageGroup.CHAT: "turns.chat_id",
+    UsageGroup.JOB: "turns.job_id",
+    UsageGroup.ROLE: "turns.role",
+    UsageGroup.MODEL: "usage.model",
+    UsageGroup.DAY: "substr(turns.created_at, 1, 10)",
+}
+
+
+def grouped(connection: SqlConnection, by: UsageGroup, since: str, until: str) -> list[GroupedUsage]:
+    """Returns the use by model of each chat, job, role, model or day, of turns that began on these days. It reads all turns."""
+    rows = connection.execute(
+        f"SELECT {_GROUPS[by]}, model, {_SUMS} FROM turns"
+        " JOIN usage ON usage.chat_id = turns.chat_id AND usage.turn_id = turns.id"
+        " WHERE substr(turns.created_at, 1, 10) BETWEEN ? AND ? GROUP BY 1, 2",
+        (since, until),
+    )
+    return [GroupedUsage(row[0], _model(row[1:])) for row in rows if row[0] is not None]
 
 
 def of_whole_job(connection: SqlConnection, job_id: str) -> TurnUsage:

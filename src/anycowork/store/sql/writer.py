@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -99,6 +100,8 @@ class Writer:
         self._dialect = connection.dialect
         self._undone = undone
         self._committed = committed
+        self.measured: Callable[[int, float], None] = lambda works, seconds: None
+        """Called on the writer's thread with the size of a group and the time that it took. It must not raise."""
         self._round: list[_WriteJob] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._queue: SimpleQueue[list[_WriteJob] | None] = SimpleQueue()
@@ -166,6 +169,7 @@ class Writer:
         return group, False
 
     def _commit(self, group: list[_WriteJob]) -> Outcomes:
+        begun = time.perf_counter()
         for left in reversed(range(ATTEMPTS)):
             try:
                 outcomes = self._all_at_once(group) or self._one_by_one(group)
@@ -179,6 +183,7 @@ class Writer:
         self.tally.works += len(group)
         self.tally.commits += 1
         self._committed()
+        self.measured(len(group), time.perf_counter() - begun)
         return outcomes
 
     def _all_at_once(self, group: list[_WriteJob]) -> Outcomes | None:

@@ -1,0 +1,19 @@
+"""The template of the route that answers a request, for metrics: never the path itself, which holds ids."""
+
+from starlette.types import Scope
+
+UNMATCHED = "unmatched"
+_KEY = "anycowork.route"
+
+
+def expect_route(scope: Scope) -> list[str]:
+    """Returns a list that will hold the template. Middleware may copy the scope; the list stays the same."""
+    named: list[str] = []
+    scope[_KEY] = named
+    return named
+
+
+def name_route(scope: Scope, template: str) -> None:
+    named = scope.get(_KEY)
+    if named is not None:
+        named[:] = [template]

@@ -1,0 +1,71 @@
+"""`anycowork usage`: says what models were used for, and what that cost."""
+
+import json
+from urllib.parse import urlencode
+
+from pydantic import JsonValue
+
+from anycowork.cli.options import Invocation
+from anycowork.cli.server_command import run_with_server
+from anycowork.client.console import stdout, strip_controls
+from anycowork.client.http import ServerClient
+from anycowork.domain.messages import Json
+
+_COLUMNS = ("requests", "prompt", "completion", "cached")
+
+
+def show_usage(
+    invocation: Invocation, *, by: str, since: str | None, until: str | None, limit: int, as_json: bool
+) -> int:
+    """Prints a line for each chat, job, role, model or day, and the total."""
+
+    async def work(client: ServerClient) -> int:
+        asked = {"by": by, "since": since, "until": until, "limit": str(limit)}
+        report = await client.get(f"/usage?{urlencode({name: word for name, word in asked.items() if word})}")
+        if as_json:
+            stdout().json(json.dumps(report, ensure_ascii=False))
+            return 0
+        for line in usage_lines(report):
+            stdout().line(line)
+        return 0
+
+    return run_with_server("usage", invocation, work)
+
+
+def usage_lines(report: Json) -> list[str]:
+    """Returns the table. What a report leaves out is said below it."""
+    rows = [row for row in _list(report.get("rows")) if isinstance(row, dict)]
+    total = report.get("total")
+    total = total if isinstance(total, dict) else {}
+    if not rows:
+        return ["Nothing was used."]
+    head = [str(report.get("by")), "requests", "input", "output", "cached", "cost"]
+    table = [head, *(_cells(strip_controls(str(row.get("key"))), row) for row in rows), _cells("total", total)]
+    widths = [max(len(line[column]) for line in table) for column in range(len(head))]
+    lines = [
+        "  ".join(
+            [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))]
+        )
+        for line in table
+    ]
+    left_out = int(str(report.get("groups"))) - len(rows)
+    if left_out > 0:
+        lines.append(f"{left_out} more are in the total; --limit shows them.")
+    if unpriced := total.get("unpriced_requests"):
+        lines.append(f"The price of {unpriced} requests is not known; the cost leaves them out.")
+    return lines
+
+
+def _cells(name: str, row: Json) -> list[str]:
+    return [name, *(str(row.get(column)) for column in _COLUMNS), _cost(row)]
+
+
+def _cost(row: Json) -> str:
+    cost = row.get("cost")
+    if not isinstance(cost, int | float):
+        return "unknown"
+    return f"${cost:.4f}{'+' if row.get('unpriced_requests') else ''}"
+
+
+def _list(found: JsonValue) -> list[JsonValue]:
+    return found if isinstance(found, list) else []
