@@ -130,6 +130,7 @@ const provider = (parts: Partial<Provider>): Provider => ({
   models: [],
   images: [],
   default: false,
+  default_model: null,
   status: "",
   hint: "",
   ...parts,

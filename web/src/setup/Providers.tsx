@@ -3,6 +3,7 @@ import clsx from "clsx";
 import { Check, CircleAlert, Plus } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { Inline } from "../content/Inline";
+import { ModelButton } from "../models/ModelButton";
 import * as acts from "../state/acts";
 import { usePresets, useProviders, useSettings } from "../state/queries";
 import { t } from "../texts/settings";
@@ -59,6 +60,10 @@ export function Providers() {
   );
   return (
     <div className="space-y-3">
+      <div className="flex min-w-0 flex-wrap items-center gap-x-2 text-sm">
+        <span className="text-ink-2">{t.newChatsUse}</span>
+        <ModelButton model={null} onChoose={(model) => void choose(model)} named />
+      </div>
       <ul className="divide-y divide-line overflow-hidden rounded-2xl empty:hidden border border-line bg-surface">
         {providers.map((provider) => (
           <ProviderLine

@@ -17,6 +17,7 @@ export const en = {
     "The current key is for the old host and is not sent elsewhere. Paste the key of the new one.",
   saveAndTest: "Save and test",
   remove2: "Remove",
+  newChatsUse: "New chats use",
   answersByDefault: "default",
   letItAnswerByDefault: "Make default",
   models: (models: string | number) => `Models: ${models}`,

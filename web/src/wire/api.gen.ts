@@ -6231,6 +6231,11 @@ export interface components {
             /** Default */
             default: boolean;
             /**
+             * Default Model
+             * @description The model that it is asked for where none is named, if it is the default.
+             */
+            default_model: string | null;
+            /**
              * Status
              * @description ready, once a request succeeded; not tested, no key, key refused or unreachable.
              */

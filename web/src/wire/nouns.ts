@@ -35,6 +35,8 @@ export interface Provider {
   /** Those of them that can be shown images. */
   images: string[];
   default: boolean;
+  /** The model that it is asked for where a chat names none; null where another provider is the default. */
+  default_model: string | null;
   status: string;
   hint: string;
 }
@@ -327,6 +329,7 @@ export function readProvider(value: unknown): Provider {
     models: texts(found["models"]),
     images: texts(found["images"]),
     default: found["default"] === true,
+    default_model: text(found["default_model"]) || null,
     status: text(found["status"]),
     hint: text(found["hint"]),
   };

@@ -18,6 +18,7 @@ export const settings: Texts = {
     "Der jetzige Schlüssel gehört zum alten Server und wird nirgendwo anders hin gesendet. Fügen Sie den des neuen ein.",
   saveAndTest: "Speichern und testen",
   remove2: "Entfernen",
+  newChatsUse: "Neue Chats nutzen",
   answersByDefault: "Standard",
   letItAnswerByDefault: "Als Standard",
   models: (models: string | number) => `Modelle: ${models}`,
