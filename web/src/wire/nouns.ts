@@ -21,7 +21,6 @@ export type Plugin = Schemas["PluginShape"];
 export type Workflow = Schemas["WorkflowShape"];
 export type Parameter = Schemas["ParameterShape"];
 export type FileFault = Schemas["FileFaultShape"];
-export type MessageType = Schemas["MessageType"];
 export type Queued = Schemas["QueuedMessageShape"];
 export type SearchResults = Schemas["SearchResults"];
 export type SearchResult = Schemas["SearchResultShape"];
