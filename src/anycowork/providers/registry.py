@@ -173,7 +173,13 @@ class ProviderRegistry:
         """Returns the server's current list, or the known models if it cannot be asked. Raises: ProviderFault."""
         config = self._configs[name]
         client = self._answering(config)
-        return await client.models() if client else list(config.models)
+        if client is None:
+            return list(config.models)
+        try:
+            return await client.models()
+        except (BadKey, Unreachable, Untrusted) as fault:
+            client.last_fault = fault  # the next request would end the same way
+            raise
 
     def lasting_id(self) -> str | None:
         """Returns the default model with its provider in front; None while only the guide answers, or the default is missing."""
@@ -307,6 +313,7 @@ class ProviderRegistry:
             "status": status.value,
             "has_key": self._key(config) is not None,
             "hint": _hint(config, status, self._last_fault(config)),
+            "detail": _detail(config, status, self._last_fault(config)),
         }
 
     def _readiness(self, config: ProviderConfig) -> Readiness:
@@ -350,23 +357,30 @@ def _hint(config: ProviderConfig, status: Readiness, fault: ProviderFault | None
         return "Agents of other vendors, on a private copy in the sandbox. Choose one as agent/<name>."
     if config.kind == LOCAL:
         return "Runs on this machine; no data is sent elsewhere. Small and slow: for short tasks."
+    if detail := _detail(config, status, fault):
+        return detail
     match status:
         case Readiness.NO_KEY:
             return f"Paste its key here, or set the environment variable {config.api_key_env} and restart."
         case Readiness.KEY_REFUSED:
             return f"It refused the key. Paste the right one{f', or check {config.api_key_env}' if config.api_key_env else ''}."
         case Readiness.UNREACHABLE:
-            if isinstance(fault, Untrusted):
-                return fault.message
             return f"Nothing answers at {_address(config)}. Start it, or correct its base_url."
         case Readiness.NOT_TESTED:
             return f"Not used yet. Test it, or choose one of its models as {config.name}/<model>."
-        case Readiness.READY if _too_small_for_offers(config):
-            return (
-                f"Its tools are described as text: native calling needs a context of {LEAST_NATIVE_CONTEXT:,} tokens, and this one "
-                f"has {config.context_tokens:,}. Raise context_tokens if its model holds more."
-            )
         case Readiness.READY:
             return f"Choose one of its models as {config.name}/<model>."
         case _:
             assert_never(status)
+
+
+def _detail(config: ProviderConfig, status: Readiness, fault: ProviderFault | None) -> str | None:
+    """Returns what the status does not tell: why a server is not trusted, or that its context is too small for native calls."""
+    if status is Readiness.UNREACHABLE and isinstance(fault, Untrusted):
+        return fault.message
+    if status is Readiness.READY and _too_small_for_offers(config):
+        return (
+            f"Its tools are described as text: native calling needs a context of {LEAST_NATIVE_CONTEXT:,} tokens, and this one "
+            f"has {config.context_tokens:,}. Raise context_tokens if its model holds more."
+        )
+    return None

@@ -132,7 +132,7 @@ const provider = (parts: Partial<Provider>): Provider => ({
   default: false,
   default_model: null,
   status: "",
-  hint: "",
+  detail: null,
   ...parts,
 });
 

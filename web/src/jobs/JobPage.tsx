@@ -95,7 +95,7 @@ function JobDetails({ job, taskId }: { job: Job; taskId: string | null }) {
         <Controls job={job} act={act} />
       </section>
       {job.error && (
-        <p role="note" className="rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
+        <p role="note" lang="en" className="rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
           {job.error.message}
         </p>
       )}

@@ -75,7 +75,7 @@ function Line({ plugin, busy, disabled, onTurn }: Props) {
       {plugin.problems.length > 0 && (
         <ul aria-label={t.whatIsWrongWith(plugin.name)} className="mt-1 space-y-1 text-sm text-ink-2">
           {plugin.problems.map((problem) => (
-            <li key={problem} className="break-words">
+            <li key={problem} lang="en" className="break-words">
               {problem}
             </li>
           ))}

@@ -6247,6 +6247,11 @@ export interface components {
             has_key: boolean;
             /** Hint */
             hint: string;
+            /**
+             * Detail
+             * @description What the status does not tell, such as why its certificate is not trusted.
+             */
+            detail: string | null;
         };
         /** PushOfferShape */
         PushOfferShape: {

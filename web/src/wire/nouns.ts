@@ -37,7 +37,8 @@ export interface Provider {
   /** The model that it is asked for where a chat names none; null where another provider is the default. */
   default_model: string | null;
   status: string;
-  hint: string;
+  /** What the status does not tell, in the server's words. */
+  detail: string | null;
 }
 
 /** A well-known server that can be connected by name. */
@@ -330,7 +331,7 @@ export function readProvider(value: unknown): Provider {
     default: found["default"] === true,
     default_model: text(found["default_model"]) || null,
     status: text(found["status"]),
-    hint: text(found["hint"]),
+    detail: text(found["detail"]) || null,
   };
 }
 

@@ -20,6 +20,7 @@ class ProviderShape(DescribedSchema):
     status: str = Field(description="ready, once a request succeeded; not tested, no key, key refused or unreachable.")
     has_key: bool = Field(description="Whether a key is known. The key itself is never shown.")
     hint: str
+    detail: str | None = Field(description="What the status does not tell, such as why its certificate is not trusted.")
 
 
 class PresetShape(DescribedSchema):
