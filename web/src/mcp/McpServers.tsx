@@ -118,7 +118,7 @@ function ServerLine({ server, busy, signInPage, onTest, onSignIn, onRemove, onCh
         {server.url ?? server.module ?? [server.command, ...server.args].join(" ")}
       </p>
       {server.error && (
-        <p lang="en" className="break-words text-warn">
+        <p lang="en" className="break-words text-warn first-letter:uppercase">
           {server.error}
         </p>
       )}

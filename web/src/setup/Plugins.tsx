@@ -86,7 +86,8 @@ function Line({ plugin, busy, disabled, onTurn }: Props) {
 }
 
 function State({ plugin: { on, version, tools, problems } }: { plugin: Plugin }) {
-  const words = version === null ? t.notInstalled : on ? t.tools(tools) : t.pluginOff;
+  const failed = on && tools === 0 && problems.length > 0;
+  const words = version === null ? t.notInstalled : failed ? t.pluginFailed : on ? t.tools(tools) : t.pluginOff;
   const wrong = version === null || problems.length > 0;
   const Icon = wrong ? CircleAlert : on ? Check : Minus;
   return (

@@ -62,7 +62,9 @@ export function Providers() {
     <div className="space-y-3">
       <div className="flex min-w-0 flex-wrap items-center gap-x-2 text-sm">
         <span className="text-ink-2">{t.newChatsUse}</span>
-        <ModelButton model={null} onChoose={(model) => void choose(model)} named />
+        <span className="flex min-w-0 rounded-lg border border-line-strong bg-surface">
+          <ModelButton model={null} onChoose={(model) => void choose(model)} named />
+        </span>
       </div>
       <ul className="divide-y divide-line overflow-hidden rounded-2xl empty:hidden border border-line bg-surface">
         {providers.map((provider) => (

@@ -134,6 +134,7 @@ export const en = {
     `since ${day(since)} · ${requests === 1 ? "1 request" : `${requests} requests`} today`,
   tools: (count: number) => (count === 1 ? "1 tool" : `${count} tools`),
   pluginOff: "off",
+  pluginFailed: "failed",
   ready: "ready",
   seconds: "seconds",
   pages: {

@@ -7,7 +7,7 @@ export const en = {
   anycoworkOpen: "anycowork open",
   noAccountNoKeyNothing: "No account, no key. Nothing is changed before you have seen it and allowed it.",
   theServerDoesNotAnswer: "The server does not answer.",
-  whoAnswers: "who answers",
+  whoAnswers: "models",
   enter: "Enter",
   withAKey: "With a key",
   pasteAKey:

@@ -138,6 +138,7 @@ export const settings: Texts = {
     `seit ${day(since)} · heute ${requests === 1 ? "1 Anfrage" : `${requests} Anfragen`}`,
   tools: (count: number) => (count === 1 ? "1 Werkzeug" : `${count} Werkzeuge`),
   pluginOff: "aus",
+  pluginFailed: "fehlgeschlagen",
   ready: "bereit",
   seconds: "Sekunden",
   pages: {
