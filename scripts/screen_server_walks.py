@@ -144,7 +144,8 @@ async def autonomy(page: Page, client: LiveServer) -> None:
     await chat.send("What does the station do?")
     await page.goto(f"{client.url}/#/chat/{chat.id}")
     await expect(page.get_by_text("Every hour a report is written.")).to_be_visible()
-    await page.get_by_role("button", name="Autonomy: Ask. Change").click()
+    opens = "More about this chat" if page.viewport_size == PHONE else "Autonomy: Ask. Change"
+    await page.get_by_role("button", name=opens).click()
     await expect(page.get_by_role("menuitemradio", name="Edits")).to_be_visible()
 
 

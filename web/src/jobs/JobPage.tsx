@@ -55,7 +55,7 @@ export default function JobPage({ jobId, taskId, onSidebar }: Props) {
           )}
         </h1>
         {job && (
-          <span className="ml-auto flex">
+          <span className="ml-auto flex shrink-0">
             <JobStatusMark status={job.status} />
           </span>
         )}
