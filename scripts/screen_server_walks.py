@@ -57,7 +57,7 @@ async def plugins(page: Page, client: LiveServer) -> None:
 
 async def about(page: Page, client: LiveServer) -> None:
     await page.goto(f"{client.url}/#/settings/about")
-    await expect(page.get_by_text("Plugins").last).to_be_visible()
+    await expect(page.get_by_text("Caches of commands")).to_be_visible()
     whole = await page.evaluate(
         "innerHeight + document.getElementById('settings-page').scrollHeight - document.getElementById('settings-page').clientHeight"
     )
