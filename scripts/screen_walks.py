@@ -270,11 +270,6 @@ async def workflow_editor(page: Page) -> None:
     await expect(form.get_by_text("Valid: 1 step")).to_be_visible()
 
 
-async def about(page: Page) -> None:
-    await page.goto(page.url.split("#")[0] + "#/settings/about")
-    await expect(page.get_by_text("Plugins").last).to_be_visible()
-
-
 async def connect(page: Page) -> None:
     await page.get_by_role("button", name="Connect a model").click()
     await expect(page.get_by_role("dialog")).to_be_visible()
@@ -316,5 +311,4 @@ WALKS: dict[str, tuple[Walk, list[Script]]] = {
     "agents": (agents, []),
     "role-form": (role_form, []),
     "workflow-editor": (workflow_editor, []),
-    "about": (about, []),
 }

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from screen_replies import FILES
+from screen_server_walks import SERVER_WALKS, prepare_screen
 from screen_walks import SCREENS, WALKS
 
 from anycowork.config.settings import ProviderEntry
@@ -30,7 +31,7 @@ async def main(wanted: list[str]) -> int:
     """Returns 1 if a walk no longer fits the page; the other pictures are taken all the same."""
     SCREENS.mkdir(parents=True, exist_ok=True)
     failed = 0
-    for name in wanted or WALKS:
+    for name in wanted or (*WALKS, *SERVER_WALKS):
         try:
             for look in LOOKS:
                 await _take(name, look)
@@ -43,14 +44,17 @@ async def main(wanted: list[str]) -> int:
 
 
 async def _take(name: str, look: str) -> None:
-    walk, replies = WALKS[name]
+    walk, replies = WALKS.get(name, (None, []))
     viewport, dark = LOOKS[look]
     with _empty(Path(tempfile.gettempdir(), "weather-station")) as folder:
         async with (
             _answering(name, replies) as more,
-            at_the_page(folder, files=FILES, viewport=viewport, dark=dark, **more) as (page, _),
+            at_the_page(folder, files=FILES, viewport=viewport, dark=dark, **more, **prepare_screen(name, folder)) as (
+                page,
+                client,
+            ),
         ):
-            await walk(page)
+            await (walk(page) if walk else SERVER_WALKS[name](page, client))
             await page.evaluate("document.fonts.ready")
             await page.wait_for_timeout(300)  # colours of code come a moment later
             await page.screenshot(path=SCREENS / f"{name}-{look}.png")

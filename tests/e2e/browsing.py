@@ -120,7 +120,7 @@ async def a_page(
         yield page
     finally:
         await context.close()
-    assert complaints == []
+    assert complaints == [], complaints
 
 
 async def start_chat(page: Page, words: str, *, role: str = "Actor") -> None:

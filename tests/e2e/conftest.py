@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from playwright.async_api import Page, expect
 
-from e2e.browsing import sharing_a_browser
+from e2e.browsing import PHONE, a_browser, a_page, sharing_a_browser
 from support.cli_process import CommandLine, ServeProcess
+from support.live_server import LiveServer
 from support.scripted_model import ScriptedModel, serve_in_thread
 
 
@@ -23,6 +25,22 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
 async def one_browser() -> AsyncIterator[None]:
     async with sharing_a_browser():
         yield
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(client: LiveServer) -> AsyncIterator[Page]:
+    """The start page of the server that the file's own `client` fixture names."""
+    async with a_browser() as browser, a_page(browser, client.url) as page:
+        await expect(page.get_by_role("radio", name="Planner", exact=True)).to_be_visible()
+        yield page
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def phone(client: LiveServer) -> AsyncIterator[Page]:
+    """The same at phone width."""
+    async with a_browser() as browser, a_page(browser, client.url, viewport=PHONE) as page:
+        await expect(page.get_by_role("radio", name="Planner", exact=True)).to_be_visible()
+        yield page
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.async_api import Page, Route, expect
 
 from anycowork.config.settings import ProviderEntry
-from e2e.browsing import DESKTOP, PHONE, TIMEOUT_MS, a_browser, a_page
+from e2e.browsing import DESKTOP, PHONE, TIMEOUT_MS, Line, a_browser, a_page
 from support.live_server import live_server
 from support.scripted_model import ScriptedModel
 from support.spec import proves
@@ -127,3 +127,26 @@ async def test_no_role_moves_when_one_is_chosen_or_the_rest_of_the_page_arrives(
                 for role in ("Actor", "Reviewer", "Commander"):
                     await page.get_by_role("radio", name=role).click()
                     assert await actor.bounding_box() == first
+
+
+@proves("UI-6")
+async def test_nothing_moves_when_the_line_is_cut_or_mended(tmp_path: Path) -> None:
+    """What appears above a button between aiming and pressing takes the press."""
+    async with (
+        live_server(tmp_path) as client,
+        Line("127.0.0.1", int(client.url.rsplit(":", 1)[1])) as line,
+        a_browser() as browser,
+        a_page(browser, line.url) as page,
+    ):
+        actor, message = page.get_by_role("radio", name="Actor"), page.get_by_label("Message", exact=True)
+        await expect(page.get_by_text("scripted · scripted")).to_be_visible()
+        before = [await actor.bounding_box(), await message.bounding_box()]
+        line.cut()
+        await expect(page.get_by_text("The server does not answer.")).to_be_visible()
+        assert [await actor.bounding_box(), await message.bounding_box()] == before
+        await actor.click()
+        await expect(actor).to_be_checked()
+        line.mend()
+        await expect(page.get_by_text("The server does not answer.")).to_be_hidden()
+        assert [await actor.bounding_box(), await message.bounding_box()] == before
+        await expect(actor).to_be_checked()

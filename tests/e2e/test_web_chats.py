@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
-from e2e.browsing import a_browser, a_page, violations
+from e2e.browsing import violations
 from support.live_server import LiveServer, live_server
 from support.scripted_model import Reply, call
 from support.spec import proves
@@ -17,12 +17,6 @@ from support.spec import proves
 async def client(tmp_path_factory):
     async with live_server(tmp_path_factory.mktemp("day")) as client:
         yield client
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def page(client: LiveServer):
-    async with a_browser() as browser, a_page(browser, client.url) as page:
-        yield page
 
 
 async def choose(page: Page, item: str) -> None:

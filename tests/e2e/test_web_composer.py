@@ -7,7 +7,7 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from anycowork.config.settings import ProviderEntry
-from e2e.browsing import DESKTOP, PHONE, a_browser, a_page, violations
+from e2e.browsing import DESKTOP, PHONE, violations
 from support.live_server import LiveServer, live_server
 from support.scripted_model import ScriptedModel, call
 from support.spec import proves
@@ -27,12 +27,6 @@ async def client(tmp_path_factory, model: ScriptedModel):
     folder = tmp_path_factory.mktemp("composer")
     async with live_server(folder, providers=(entry,), model="small/m", files=NOTES) as client:
         yield client
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def page(client: LiveServer):
-    async with a_browser() as browser, a_page(browser, client.url) as page:
-        yield page
 
 
 @proves("LOOP-11/3", "UI-11")

@@ -17,12 +17,6 @@ async def client(tmp_path_factory):
         yield client
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def page(client: LiveServer):
-    async with a_browser() as browser, a_page(browser, client.url) as page:
-        yield page
-
-
 async def agents_page(page: Page) -> None:
     await page.goto(page.url.split("#")[0] + "#/settings/agents")
     await expect(page.get_by_role("button", name="New role")).to_be_visible()

@@ -9,7 +9,7 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from anycowork.config.settings import ProviderEntry
-from e2e.browsing import PHONE, a_browser, a_page, fits, has_focus, press_until, tab_to, violations
+from e2e.browsing import fits, has_focus, press_until, tab_to, violations
 from support.git_commands import git
 from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import HttpError, ScriptedModel, call
@@ -30,20 +30,6 @@ async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Live
             async with live_server(folder, providers=(scripted,), model="guide") as server:
                 server.model = model
                 yield server
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def page(client: LiveServer) -> AsyncIterator[Page]:
-    async with a_browser() as browser, a_page(browser, client.url) as page:
-        await expect(page.get_by_role("radio", name="Planner")).to_be_visible()
-        yield page
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def phone(client: LiveServer) -> AsyncIterator[Page]:
-    async with a_browser() as browser, a_page(browser, client.url, viewport=PHONE) as page:
-        await expect(page.get_by_role("radio", name="Planner")).to_be_visible()
-        yield page
 
 
 async def new_chat(client: LiveServer, **given: object) -> LiveChat:
@@ -243,6 +229,37 @@ async def test_changes_are_read_committed_and_branched_at_phone_width(
     await expect(phone.get_by_text("Nothing differs from the last commit.")).to_be_visible()
     await fits(phone)
     assert git(folder, "log", "-1", "--format=%D|%an|%s") == "HEAD -> lion|A Person|Rename the animal\n"
+
+
+@proves("UI-6", "UI-10")
+async def test_on_a_phone_a_toast_covers_no_tab_heading_or_button_of_the_files(
+    phone: Page, client: LiveServer, tmp_path: Path
+) -> None:
+    await repository(client, phone, tmp_path / "toasts")
+    await phone.get_by_role("button", name="More about this chat").click()
+    await phone.get_by_role("menuitem", name="Files and changes").click()
+    await phone.get_by_role("tab", name="Git").click()
+    await phone.get_by_role("button", name="Commit 2 files").click()
+    toast = phone.get_by_role("status").filter(has_text="Committed 2 files.")
+    await expect(toast).to_be_visible()
+    assert await phone.evaluate(COVERED) == []
+    await expect(phone.get_by_role("tab", name="Git")).to_be_in_viewport(ratio=1)
+    await fits(phone)
+
+
+# What can be seen of each tab, heading, button and field of the pane, and lies under what a toast says.
+COVERED = """() => {
+  const toasts = [...document.querySelectorAll("[role=status] > div")].map((toast) => toast.getBoundingClientRect());
+  if (toasts.length === 0) return ["no toast is shown"];
+  const panel = document.querySelector("[role=tabpanel]").getBoundingClientRect();
+  const parts = [...document.querySelectorAll("#files-pane :is(button, h2, strong, input, textarea, code)")];
+  return parts.filter((part) => !part.closest("[role=status]")).filter((part) => {
+    const box = part.getBoundingClientRect();
+    const inPanel = part.closest("[role=tabpanel]") !== null;
+    const bottom = inPanel ? Math.min(box.bottom, panel.bottom) : box.bottom;
+    return toasts.some((one) => box.left < one.right && box.right > one.left && box.top < one.bottom && bottom > one.top);
+  }).map((part) => part.textContent || part.ariaLabel);
+}"""
 
 
 async def repository(client: LiveServer, page: Page, folder: Path) -> Path:

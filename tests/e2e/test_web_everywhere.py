@@ -11,7 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from anycowork.config.settings import ProviderEntry
-from e2e.browsing import PHONE, a_browser, a_page, fits, has_focus, tab_to, violations
+from e2e.browsing import fits, has_focus, tab_to, violations
 from support.images import png
 from support.jobs import approved, plan, writing
 from support.live_server import LiveServer, live_server
@@ -42,20 +42,6 @@ async def client(tmp_path_factory) -> AsyncIterator[LiveServer]:
         async with live_server(folder, providers=(eyes,), model="eyes/gpt-4o", files={"a.md": "a\n"}) as server:
             server.model = model
             yield server
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def page(client: LiveServer) -> AsyncIterator[Page]:
-    async with a_browser() as browser, a_page(browser, client.url) as page:
-        await expect(page.get_by_role("radio", name="Planner")).to_be_visible()
-        yield page
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def phone(client: LiveServer) -> AsyncIterator[Page]:
-    async with a_browser() as browser, a_page(browser, client.url, viewport=PHONE) as page:
-        await expect(page.get_by_role("radio", name="Planner")).to_be_visible()
-        yield page
 
 
 @proves("UI-6", "UI-12")

@@ -23,7 +23,7 @@ PATHS = [f"src/{number // PER_FOLDER:03}/{number}.txt" for number in range(FILES
 COMMAND = "for file in src/*/*.txt; do echo more >> $file; done"
 REVERTED = PATHS[0]
 FOLDER = "src/001"
-RESTORED = "Files were restored to an earlier state: {} restored"  # the chat says so for good; a toast goes
+RESTORED = "Files were restored to an earlier state: {:,} files restored"  # the chat says so for good; a toast goes
 NODES = "document.querySelectorAll('*').length"
 MOST_IDLE = 0.05  # of one core while it waits and shows how far a restore is
 WATCH_LONG_TASKS = """() => {

@@ -57,7 +57,7 @@ function Frame() {
   const [open, setOpen] = useState<"palette" | "shortcuts" | null>(null);
   useEffect(() => followAll(queries), [queries]);
   useEffect(holdStrayFiles, []);
-  useEffect(() => void setTimeout(loadChatPage, IDLE), []);
+  useEffect(() => void setTimeout(() => void loadChatPage().catch(() => null), IDLE), []); // a chat that is opened asks again
   useLineBack();
   useKeptFocus();
   useArrival(path);
@@ -114,7 +114,7 @@ function Frame() {
       >
         <Sidebar current={chatAt(path)} onLeave={leave} onPalette={() => setOpen("palette")} />
       </div>
-      <div id="main" tabIndex={-1} className="flex min-w-0 flex-1 flex-col outline-none">
+      <div id="main" tabIndex={-1} className="relative flex min-w-0 flex-1 flex-col outline-none">
         <Banner connection={connection} />
         <div className="flex min-h-0 flex-1">
           <ErrorBoundary

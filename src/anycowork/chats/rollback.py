@@ -125,9 +125,14 @@ def file_differences(before: Snapshot, after: Snapshot) -> list[FileDifference]:
 
 
 def summary_text(done: Restored) -> str:
-    parts = [f"{len(done.restored)} restored", f"{len(done.deleted)} deleted"]
+    parts = _changed_parts(len(done.restored), len(done.deleted))
     if done.kept:
-        parts.append(f"{len(done.kept)} folders kept because they contain other files")
+        folders = (
+            "1 folder kept because it contains"
+            if len(done.kept) == 1
+            else f"{len(done.kept)} folders kept because they contain"
+        )
+        parts.append(f"{folders} other files")
     if done.unkept:
         first = min(done.unkept)
         parts.append(
@@ -139,4 +144,13 @@ def summary_text(done: Restored) -> str:
         parts.append(f"{len(done.conflicts)} left unchanged ('{shown_path(first)}': {reason.rstrip('.')})")
     if done.left:
         parts.append(f"{done.left} not reached because it was stopped (restore again to go on)")
-    return f"Files were restored to an earlier state: {', '.join(parts)}."
+    return f"Files were restored to an earlier state: {', '.join(parts) or 'nothing had to change'}."
+
+
+def _changed_parts(restored: int, removed: int) -> list[str]:
+    """Names the noun once: "3 files restored", "1 removed"."""
+    counts = [(count, verb) for count, verb in ((restored, "restored"), (removed, "removed")) if count]
+    return [
+        f"{count:,} {verb}" if place else f"{count:,} {'file' if count == 1 else 'files'} {verb}"
+        for place, (count, verb) in enumerate(counts)
+    ]

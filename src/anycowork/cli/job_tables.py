@@ -78,9 +78,9 @@ def diff_lines(found: Json) -> Iterator[str]:
         if one.get("result"):
             yield f"  {one['result']}"
         yield str(one.get("diff") or "")
-    for name in ("restored", "deleted", "kept", "unkept"):
+    for name, word in (("restored", "restored"), ("deleted", "removed"), ("kept", "kept"), ("unkept", "not kept")):
         for path in _list(found.get(name)):
-            yield f"{name}: {path}"
+            yield f"{word}: {path}"
     if found.get("diff"):
         yield str(found["diff"])
     for conflict in _objects(found.get("conflicts")):

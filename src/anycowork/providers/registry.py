@@ -127,7 +127,7 @@ class ProviderRegistry:
     def upstreams(self) -> list[tuple[Upstream, tuple[str, ...]]]:
         """Returns the targets of passthrough requests that speak OpenAI's API, the default first, each with its known ids."""
         if self._upstreams is None:
-            chosen = self._chosen()
+            chosen, _ = self._chosen()
             there = sorted(self._clients, key=lambda name: name != chosen)
             self._upstreams = [(self._upstream(self._configs[name]), self._configs[name].models) for name in there]
         return self._upstreams
@@ -139,16 +139,18 @@ class ProviderRegistry:
         models = self._configs[LOCAL].models
         if model in models:
             return self._local, str(model)
-        return None if self._clients and self._chosen() != LOCAL else (self._local, models[0])
+        return None if self._clients and self._chosen()[0] != LOCAL else (self._local, models[0])
 
     def client(self, name: str) -> OpenAIProvider | None:
         """Returns the client of this provider; None for the guide and for unknown names."""
         return self._clients.get(name)
 
     def describe(self) -> list[Json]:
-        """Describes every provider for people, without secrets; `default` marks the one that answers when none is named."""
-        chosen = self._chosen()
-        return [self._described(config, chosen) for config in self._configs.values()]
+        """Describes every provider for people, without secrets; `default` marks the one that answers when none is named,
+        `default_model` is the model that it then asks.
+        """
+        chosen, model = self._chosen()
+        return [self._described(config, model if config.name == chosen else None) for config in self._configs.values()]
 
     def put(self, config: ProviderConfig) -> None:
         """Adds a provider, or replaces the one of that name. Raises: Invalid for the name of a built-in one."""
@@ -171,7 +173,13 @@ class ProviderRegistry:
         """Returns the server's current list, or the known models if it cannot be asked. Raises: ProviderFault."""
         config = self._configs[name]
         client = self._answering(config)
-        return await client.models() if client else list(config.models)
+        if client is None:
+            return list(config.models)
+        try:
+            return await client.models()
+        except (BadKey, Unreachable, Untrusted) as fault:
+            client.last_fault = fault  # the next request would end the same way
+            raise
 
     def lasting_id(self) -> str | None:
         """Returns the default model with its provider in front; None while only the guide answers, or the default is missing."""
@@ -224,12 +232,13 @@ class ProviderRegistry:
 
     # --- choosing a provider
 
-    def _chosen(self) -> str | None:
-        """Returns the name of the default provider; None if the default names a model that nobody has."""
+    def _chosen(self) -> tuple[str | None, str | None]:
+        """Returns the names of the default provider and its model; both None if the default names a model that nobody has."""
         try:
-            return self._resolve(None)[0].name
+            config, model = self._resolve(None)
         except NoSuchModel:
-            return None
+            return None, None
+        return config.name, model
 
     def _resolve(self, model_id: str | None) -> tuple[ProviderConfig, str]:
         wanted = model_id or self._default
@@ -291,7 +300,7 @@ class ProviderRegistry:
             self._environment.get(variable) if variable else None
         )
 
-    def _described(self, config: ProviderConfig, chosen: str | None) -> Json:
+    def _described(self, config: ProviderConfig, default_model: str | None) -> Json:
         status = self._readiness(config)
         return {
             "name": config.name,
@@ -299,10 +308,12 @@ class ProviderRegistry:
             "base_url": _address(config),
             "models": list(config.models),
             "images": [model for model in config.models or (AUTO,) if config.sees(model)],
-            "default": config.name == chosen,
+            "default": default_model is not None,
+            "default_model": default_model,
             "status": status.value,
             "has_key": self._key(config) is not None,
             "hint": _hint(config, status, self._last_fault(config)),
+            "detail": _detail(config, status, self._last_fault(config)),
         }
 
     def _readiness(self, config: ProviderConfig) -> Readiness:
@@ -346,23 +357,30 @@ def _hint(config: ProviderConfig, status: Readiness, fault: ProviderFault | None
         return "Agents of other vendors, on a private copy in the sandbox. Choose one as agent/<name>."
     if config.kind == LOCAL:
         return "Runs on this machine; no data is sent elsewhere. Small and slow: for short tasks."
+    if detail := _detail(config, status, fault):
+        return detail
     match status:
         case Readiness.NO_KEY:
             return f"Paste its key here, or set the environment variable {config.api_key_env} and restart."
         case Readiness.KEY_REFUSED:
             return f"It refused the key. Paste the right one{f', or check {config.api_key_env}' if config.api_key_env else ''}."
         case Readiness.UNREACHABLE:
-            if isinstance(fault, Untrusted):
-                return fault.message
             return f"Nothing answers at {_address(config)}. Start it, or correct its base_url."
         case Readiness.NOT_TESTED:
             return f"Not used yet. Test it, or choose one of its models as {config.name}/<model>."
-        case Readiness.READY if _too_small_for_offers(config):
-            return (
-                f"Its tools are described as text: native calling needs a context of {LEAST_NATIVE_CONTEXT:,} tokens, and this one "
-                f"has {config.context_tokens:,}. Raise context_tokens if its model holds more."
-            )
         case Readiness.READY:
             return f"Choose one of its models as {config.name}/<model>."
         case _:
             assert_never(status)
+
+
+def _detail(config: ProviderConfig, status: Readiness, fault: ProviderFault | None) -> str | None:
+    """Returns what the status does not tell: why a server is not trusted, or that its context is too small for native calls."""
+    if status is Readiness.UNREACHABLE and isinstance(fault, Untrusted):
+        return fault.message
+    if status is Readiness.READY and _too_small_for_offers(config):
+        return (
+            f"Its tools are described as text: native calling needs a context of {LEAST_NATIVE_CONTEXT:,} tokens, and this one "
+            f"has {config.context_tokens:,}. Raise context_tokens if its model holds more."
+        )
+    return None

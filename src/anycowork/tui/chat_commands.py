@@ -164,6 +164,7 @@ def _clock(snapshot: Json) -> str:
 
 def _restore_summary(restored: Json) -> str:
     parts = []
+    counts = restored.get("counts")
     for name, verb in (
         ("restored", "restored"),
         ("deleted", "removed"),
@@ -172,7 +173,8 @@ def _restore_summary(restored: Json) -> str:
     ):
         paths = restored.get(name)
         if isinstance(paths, list) and paths:
-            parts.append(f"{len(paths)} {verb}: {_first_paths(paths)}.")
+            count = counts.get(name, len(paths)) if isinstance(counts, dict) else len(paths)
+            parts.append(f"{count} {'file' if count == 1 else 'files'} {verb}: {_first_paths(paths)}.")
     return " ".join(parts) or "Nothing would change."
 
 

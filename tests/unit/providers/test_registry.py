@@ -104,9 +104,11 @@ def test_the_description_shows_state_and_way_out_and_no_secret():
         "models": ["small", "big/one"],
         "images": [],
         "default": True,
+        "default_model": "small",
         "status": "not tested",
         "has_key": True,
         "hint": "Not used yet. Test it, or choose one of its models as acme/<model>.",
+        "detail": None,
     }
     assert (home["default"], guide["default"], guide["base_url"]) == (False, False, None)
     assert "paste a key" in str(guide["hint"])

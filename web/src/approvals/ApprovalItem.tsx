@@ -79,7 +79,11 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
           </ul>
         </div>
       )}
-      {reasons.length > 0 && <p className="mt-0.5 text-sm text-ink-2">{visible(reasons.join(" "))}</p>}
+      {reasons.length > 0 && (
+        <p lang="en" className="mt-0.5 text-sm text-ink-2">
+          {visible(reasons.join(" "))}
+        </p>
+      )}
       <DisclosedList
         items={[...first, ...(rest ?? [])].filter((item) => !isInHead(item, approval, subject))}
         label={(approval.held ? t.everyPathThatItChanged : t.allThatWasGiven(approval.tool)) + which}

@@ -88,7 +88,7 @@ export function Composer(props: Props) {
   const { chatId, state, placeholder, sent, images, note = null, onSend, onQueue, onStop, onJob } = props;
   const attached = useAttached(images);
   const [words, setWords] = useState(() => draftOf(chatId));
-  const [sending, setSending] = useState(false);
+  const [leaving, setLeaving] = useState<string | null>(null); // the words that are on their way
   const [back, setBack] = useState(0);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => setWords(draftOf(chatId)), [chatId]);
@@ -97,6 +97,8 @@ export function Composer(props: Props) {
     keepDraft(chatId, next);
   };
   const idle = state === "idle";
+  // The answer may come after the agent began: what is typed by then is another message.
+  const sending = leaving !== null && (idle || leaving === words);
   const [caret, setCaret] = useState(words.length);
   const [helps, setHelps] = useState(false);
   const command = (name: CommandName, text: string) => {
@@ -128,12 +130,13 @@ export function Composer(props: Props) {
     if (sending || !words.trim()) return;
     const order = commandIn(words);
     if (order) return command(order.command, order.text);
-    setSending(true);
+    setLeaving(words);
     const done = await (idle ? onSend(words, attached.images, attached.texts) : onQueue(words, when));
-    setSending(false);
+    setLeaving((now) => (now === words ? null : now));
     setBack(0);
     if (done) {
-      write("");
+      setWords((now) => (now === words ? "" : now)); // else it was typed meanwhile
+      if (draftOf(chatId) === words) keepDraft(chatId, "");
       if (idle) attached.clear(); // only words can wait; images and files stay for the next message
     }
     if (isThumb())

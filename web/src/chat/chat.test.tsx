@@ -1,8 +1,9 @@
-import { fireEvent, screen } from "@testing-library/react";
+import { act, fireEvent, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import { composer } from "../testing/composer";
 import { expectAccessible, show } from "../testing/render";
+import { Composer } from "./Composer";
 import { StateMark } from "./StateMark";
 
 beforeEach(() => localStorage.clear());
@@ -27,6 +28,24 @@ it("takes words that are typed at nothing in particular, but none that may decid
   unmount();
   composer({ state: "awaiting_approval" });
   expect(typed("y")).toBe(false);
+});
+
+it("keeps and queues what is typed before the answer to a sent message is there", async () => {
+  let arrive = (_: boolean) => {};
+  const onSend = vi.fn(() => new Promise<boolean>((resolve) => (arrive = resolve)));
+  const { field, onQueue, rerender, onStop, onCommand } = composer({ onSend });
+  const typed = userEvent.setup();
+  await typed.type(field, "first{Enter}");
+  const more = { onSend, onQueue, onStop, onCommand };
+  rerender(<Composer chatId="chat" state="running" placeholder="" sent={[]} images={false} {...more} />);
+  await typed.clear(field);
+  await typed.type(field, "second");
+  await act(async () => arrive(true));
+  expect(field.value).toBe("second");
+  await typed.type(field, "{Enter}");
+  expect(onQueue).toHaveBeenCalledWith("second", "idle");
+  expect(field.value).toBe("");
+  expect(onSend).toHaveBeenCalledTimes(1);
 });
 
 it("sends nothing while an input method composes", () => {

@@ -130,8 +130,9 @@ const provider = (parts: Partial<Provider>): Provider => ({
   models: [],
   images: [],
   default: false,
+  default_model: null,
   status: "",
-  hint: "",
+  detail: null,
   ...parts,
 });
 

@@ -1,6 +1,6 @@
 // Paths in free text: in the words of a model, and in what a command printed. Pure, and linear in the text.
 
-export interface TextPart {
+interface TextPart {
   text: string;
   /** Set if these words name a file; relative to the workspace, or absolute. */
   path?: string;

@@ -49,7 +49,7 @@ export function useToolLook(
   };
 }
 
-export function lookOfTool(tool: string, { kind }: ToolDisplay): ToolLook {
+function lookOfTool(tool: string, { kind }: ToolDisplay): ToolLook {
   const verbs = t.kinds[kind];
   return { Icon: ICONS[kind] ?? Wrench, does: verbs?.does ?? tool, did: verbs?.did ?? tool };
 }

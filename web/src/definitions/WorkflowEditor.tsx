@@ -50,7 +50,9 @@ export function WorkflowEditor() {
                 {t.sources[source] ?? source}
               </span>
             </p>
-            <p className="mt-1 text-sm text-ink-2">{description}</p>
+            <p lang={source === "built_in" ? "en" : undefined} className="mt-1 text-sm text-ink-2">
+              {description}
+            </p>
           </div>
           <RowButtons
             title={name}

@@ -2,7 +2,7 @@
 import clsx from "clsx";
 import { t } from "../texts/files";
 
-export type ChangedBy = "agent" | "you" | "both";
+type ChangedBy = "agent" | "you" | "both";
 
 const LOOKS: Record<ChangedBy, string> = {
   agent: "bg-good-soft text-good",

@@ -9,6 +9,7 @@ import { closeFile, closeFiles, openFiles, type Part, useFilesPane } from "../st
 import { t } from "../texts/files";
 import { IconButton } from "../ui/Button";
 import { useNarrow } from "../ui/narrow";
+import { Toaster } from "../ui/Toaster";
 import { useReadAgain } from "./acts";
 import { Changes } from "./Changes";
 import { FileTree } from "./FileTree";
@@ -65,6 +66,7 @@ export default function FilesPane({ chatId, moment }: { chatId: string; moment: 
         {part === "git" ? <GitPane chatId={chatId} /> : null}
         {part === "changes" ? <Changes chatId={chatId} /> : null}
       </div>
+      {narrow && <Toaster below />}
     </aside>
   );
 }

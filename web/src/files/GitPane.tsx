@@ -21,7 +21,12 @@ export function GitPane({ chatId }: { chatId: string }) {
   const { data: state, error } = useGit(chatId);
   if (error) return <p className="p-4 text-sm text-bad">{error.message}</p>;
   if (!state) return <p className="p-4 text-sm text-ink-3">{t.reading}</p>;
-  if (state.reason) return <p className="p-6 text-center text-sm text-ink-2">{state.reason}</p>;
+  if (state.reason)
+    return (
+      <p lang="en" className="p-6 text-center text-sm text-ink-2">
+        {state.reason}
+      </p>
+    );
   return (
     <div className="min-h-0 flex-1 space-y-4 overflow-y-auto p-3">
       <Branch chatId={chatId} state={state} />

@@ -6,7 +6,6 @@ import { api, given } from "../wire/client";
 export type GitState = components["schemas"]["GitStateShape"];
 export type GitFile = components["schemas"]["GitFileShape"];
 
-export type PushOffer = components["schemas"]["PushOfferShape"];
 export type PushTarget = components["schemas"]["PushTargetShape"];
 
 export function useGit(chatId: string) {

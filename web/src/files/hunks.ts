@@ -10,7 +10,7 @@ export interface Hunk {
   place: readonly [number, number] | null;
 }
 
-export interface Hunks {
+interface Hunks {
   hunks: Hunk[];
   /** What is said where there are no lines to compare. */
   notes: DiffLine[];

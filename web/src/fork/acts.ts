@@ -5,7 +5,7 @@ import type { Chat } from "../wire/nouns";
 
 export type ForkFiles = "none" | "restore" | "copy";
 
-export interface NewFork {
+interface NewFork {
   message_id: string;
   files: ForkFiles;
   overwrite?: string[];

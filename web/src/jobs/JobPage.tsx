@@ -55,7 +55,7 @@ export default function JobPage({ jobId, taskId, onSidebar }: Props) {
           )}
         </h1>
         {job && (
-          <span className="ml-auto flex">
+          <span className="ml-auto flex shrink-0">
             <JobStatusMark status={job.status} />
           </span>
         )}
@@ -95,7 +95,7 @@ function JobDetails({ job, taskId }: { job: Job; taskId: string | null }) {
         <Controls job={job} act={act} />
       </section>
       {job.error && (
-        <p role="note" className="rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
+        <p role="note" lang="en" className="rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
           {job.error.message}
         </p>
       )}

@@ -11,7 +11,7 @@ export interface Placed {
   row: number;
 }
 
-export interface Layout {
+interface Layout {
   nodes: readonly Placed[];
   edges: readonly (readonly [from: string, to: string])[];
   columns: number;

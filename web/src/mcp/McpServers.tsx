@@ -117,7 +117,11 @@ function ServerLine({ server, busy, signInPage, onTest, onSignIn, onRemove, onCh
       <p className="font-mono text-xs break-all text-ink-3">
         {server.url ?? server.module ?? [server.command, ...server.args].join(" ")}
       </p>
-      {server.error && <p className="break-words text-warn">{server.error}</p>}
+      {server.error && (
+        <p lang="en" className="break-words text-warn first-letter:uppercase">
+          {server.error}
+        </p>
+      )}
       {signInPage && (
         <p>
           <a href={signInPage} target="_blank" rel="noopener noreferrer" className="underline">
@@ -151,7 +155,7 @@ function Lines({ label, lines }: { label: string; lines: readonly string[] }) {
   return (
     <ul aria-label={label} className="list-disc space-y-1 pl-5 text-ink-2">
       {lines.map((line) => (
-        <li key={line} className="break-words">
+        <li key={line} lang="en" className="break-words">
           {line}
         </li>
       ))}

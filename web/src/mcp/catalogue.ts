@@ -2,7 +2,7 @@
 // Packages and programs were checked against npm's and PyPI's registries (November 2026). A server that must keep files of
 // its own between calls (such as "memory") is not listed: programs have no such place in the sandbox.
 
-export interface KnownServer {
+interface KnownServer {
   readonly name: string;
   readonly about: string;
   readonly install: string;

@@ -1,3 +1,4 @@
+import clsx from "clsx";
 import { GitFork, Link, Pencil, RefreshCw } from "lucide-react";
 import { askToFork } from "../fork/opening";
 import { useLive } from "../state/live";
@@ -9,7 +10,7 @@ import { Copy } from "../ui/Copy";
 /** What can be done with a message: take its words or its address, or go on from it in a new chat. */
 export function MessageTools({ id, text, own = false }: { id: string; text: string; own?: boolean }) {
   return (
-    <span className="inline-flex flex-wrap justify-end max-sm:w-16">
+    <span className={clsx("inline-flex justify-end", own && "flex-wrap max-sm:w-16")}>
       {own ? (
         <IconButton
           label={forkTexts.editAndResend}

@@ -1,18 +1,38 @@
 import { Info } from "lucide-react";
 import { t } from "../texts/chat";
+import { t as checkpoints } from "../texts/checkpoints";
 import { clock } from "../ui/times";
-import { loose, type Message } from "../wire/nouns";
+import { loose, type Message, text } from "../wire/nouns";
 
-/** What the server itself says: short, and nobody's role. */
+/** What the server itself says: short, and nobody's role. What it counted or named is said in the page's language. */
 export function NoteCard({ message }: { message: Message }) {
-  const missed = loose(message.payload)["not_found"];
   return (
     <p role="note" className="flex items-baseline justify-center gap-2 text-center text-sm text-ink-3">
       <Info size={13} aria-hidden className="shrink-0 translate-y-0.5" />
-      <span className="min-w-0 break-words whitespace-pre-line">
-        {Array.isArray(missed) ? t.notRead(missed.join(", ")) : message.content}
-      </span>
+      <span className="min-w-0 break-words whitespace-pre-line">{wordsOf(message)}</span>
       <time className="shrink-0 text-xs tabular-nums">{clock(message.created_at)}</time>
     </p>
   );
+}
+
+function wordsOf({ payload, content }: Message): string {
+  const { not_found: missed, restore } = loose(payload);
+  if (Array.isArray(missed)) return t.notRead(missed.join(", "));
+  return restore ? (restoredWords(loose(restore)) ?? content) : content;
+}
+
+/** null where it was recorded without counts, as by an earlier version. */
+function restoredWords(restore: Readonly<Record<string, unknown>>): string | null {
+  const counts = loose(restore["counts"]);
+  const { restored, deleted, kept, unkept } = counts;
+  if (typeof restored !== "number" || typeof deleted !== "number") return null;
+  const [conflict, ...others] = Object.entries(loose(restore["reasons"]));
+  const left = restore["left"];
+  return checkpoints.restoredTo([
+    ...checkpoints.changedFiles(restored, deleted),
+    ...(kept ? [checkpoints.keptFolders(Number(kept))] : []),
+    ...(unkept ? [checkpoints.unkeptFiles(Number(unkept))] : []),
+    ...(conflict ? [checkpoints.leftUnchanged(1 + others.length, conflict[0], text(conflict[1]))] : []),
+    ...(left ? [checkpoints.notReached(Number(left))] : []),
+  ]);
 }

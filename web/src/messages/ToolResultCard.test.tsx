@@ -40,7 +40,7 @@ it("names the error and its reason", () => {
       output="Planner may not."
     />,
   );
-  expect(screen.getByText("forbidden by role")).toBeTruthy();
+  expect(screen.getByText("not allowed for this role")).toBeTruthy();
 });
 
 it("shows the end of what failed: the reason stands there", () => {

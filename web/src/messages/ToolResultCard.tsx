@@ -12,8 +12,8 @@ export function ToolResultCard({ result, output }: { result: ToolResult; output:
       <UnkeptNote fact={result.facts["unkept"]} />
       {result.error && (
         <p className="py-1 text-sm text-ink-2">
-          <span className="font-medium text-bad">{result.error.code.replaceAll("_", " ")}</span> ·{" "}
-          {result.error.message}
+          <span className="font-medium text-bad">{t.faults[result.error.code] ?? t.statuses[result.status]}</span> ·{" "}
+          <span lang="en">{result.error.message}</span>
         </p>
       )}
       {result.diff ? (

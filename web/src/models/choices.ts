@@ -33,9 +33,11 @@ export function foundBy(words: string, choices: readonly Choice[]): Choice[] {
 export function defaultModel(providers: readonly Provider[]): string {
   const standard = providers.find((one) => one.default);
   if (!standard) return "…";
-  const first = standard.models[0];
-  return first && standard.kind !== "guide" ? `${standard.name}/${first}` : standard.name;
+  const model = standard.default_model ?? standard.models[0];
+  return model && model !== AUTO && standard.kind !== "guide" ? `${standard.name}/${model}` : standard.name;
 }
+
+const AUTO = "auto"; // a provider that names no models is asked what it has
 
 /** Context size and price, each said to be unknown where it is. */
 export function factsText(facts: components["schemas"]["ModelFactsShape"] | undefined): string {

@@ -25,6 +25,9 @@ it("finds a model by parts of its name in any order", () => {
 
 it("names the default where a chat names no model", () => {
   expect([defaultModel(providers), defaultModel([])]).toEqual(["office/small", "…"]);
+  const [office] = providers;
+  expect(defaultModel([{ ...office!, default_model: "large" }])).toBe("office/large");
+  expect(defaultModel([{ ...office!, models: [], default_model: "auto" }])).toBe("office");
 });
 
 // proves MOD-3

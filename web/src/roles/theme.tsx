@@ -40,8 +40,13 @@ export function lookOf(roles: readonly Role[], name: string | null): RoleLook {
     title: titleOf(name ?? "agent"),
     colour: role?.colour ?? "grey",
     Icon: ICONS[role?.icon ?? "question-mark"] ?? User,
-    tooltip: role?.tooltip ?? (roles.length === 0 ? "" : t.theDefinitionOfTheRole(name ?? "")), // none at all: they are not read yet
+    tooltip: builtInTooltip(role) ?? role?.tooltip ?? (roles.length === 0 ? "" : t.theDefinitionOfTheRole(name ?? "")), // none at all: they are not read yet
   };
+}
+
+/** A built-in role is described in the page's language, one of the person's own as they wrote it. */
+function builtInTooltip(role: Role | undefined): string | undefined {
+  return role?.built_in ? t.tooltips[role.name] : undefined;
 }
 
 function titleOf(name: string): string {

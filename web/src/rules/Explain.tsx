@@ -77,7 +77,9 @@ export function Explanation({ told }: { told: Explained }) {
     <div role="status" className="flex items-start gap-3 rounded-xl bg-sunken/70 px-3.5 py-2.5 text-sm">
       <EffectMark effect={told.effect} />
       <div className="min-w-0">
-        <p className="break-words">{told.why}</p>
+        <p lang="en" className="break-words">
+          {told.why}
+        </p>
         <p className="mt-0.5 text-xs break-words text-ink-3">
           {told.rule ? t.theRule(ruleWords(told.rule)) : t.noRuleOfYoursSpoke}
         </p>

@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Download, Trash2, X } from "lucide-react";
+import { number } from "../texts/language";
 import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
 import { attempt } from "../ui/toasts";
@@ -87,8 +88,14 @@ export function ModelLine({
           value={model.progress ?? 0}
         />
       )}
-      {model.error && <p className="mt-1 text-sm text-warn">{model.error}</p>}
-      <p className="mt-1 text-sm text-ink-2">{model.limits}</p>
+      {model.error && (
+        <p lang="en" className="mt-1 text-sm text-warn">
+          {model.error}
+        </p>
+      )}
+      <p lang="en" className="mt-1 text-sm text-ink-2">
+        {model.limits}
+      </p>
       <p className="mt-1 text-xs text-ink-3">
         {t.onDiskOfMemoryWhile(megabytes(model.size_bytes), megabytes(model.memory_bytes), model.licence)}
       </p>
@@ -110,5 +117,5 @@ function inWords(model: Model): string {
 }
 
 function megabytes(bytes: number): string {
-  return `${Math.round(bytes / 1_000_000).toLocaleString("en")} MB`;
+  return `${number(Math.round(bytes / 1_000_000))} MB`;
 }

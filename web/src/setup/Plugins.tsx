@@ -75,7 +75,7 @@ function Line({ plugin, busy, disabled, onTurn }: Props) {
       {plugin.problems.length > 0 && (
         <ul aria-label={t.whatIsWrongWith(plugin.name)} className="mt-1 space-y-1 text-sm text-ink-2">
           {plugin.problems.map((problem) => (
-            <li key={problem} className="break-words">
+            <li key={problem} lang="en" className="break-words">
               {problem}
             </li>
           ))}
@@ -86,7 +86,8 @@ function Line({ plugin, busy, disabled, onTurn }: Props) {
 }
 
 function State({ plugin: { on, version, tools, problems } }: { plugin: Plugin }) {
-  const words = version === null ? t.notInstalled : on ? t.tools(tools) : t.pluginOff;
+  const failed = on && tools === 0 && problems.length > 0;
+  const words = version === null ? t.notInstalled : failed ? t.pluginFailed : on ? t.tools(tools) : t.pluginOff;
   const wrong = version === null || problems.length > 0;
   const Icon = wrong ? CircleAlert : on ? Check : Minus;
   return (

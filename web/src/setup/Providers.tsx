@@ -3,6 +3,7 @@ import clsx from "clsx";
 import { Check, CircleAlert, Plus } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { Inline } from "../content/Inline";
+import { ModelButton } from "../models/ModelButton";
 import * as acts from "../state/acts";
 import { usePresets, useProviders, useSettings } from "../state/queries";
 import { t } from "../texts/settings";
@@ -59,6 +60,12 @@ export function Providers() {
   );
   return (
     <div className="space-y-3">
+      <div className="flex min-w-0 flex-wrap items-center gap-x-2 text-sm">
+        <span className="text-ink-2">{t.newChatsUse}</span>
+        <span className="flex min-w-0 rounded-lg border border-line-strong bg-surface">
+          <ModelButton model={null} onChoose={(model) => void choose(model)} named />
+        </span>
+      </div>
       <ul className="divide-y divide-line overflow-hidden rounded-2xl empty:hidden border border-line bg-surface">
         {providers.map((provider) => (
           <ProviderLine
@@ -83,8 +90,7 @@ export function Providers() {
       </ul>
       {verdict && (
         <p role="status" className={clsx("text-sm", verdict.ok ? "text-good" : "text-bad")}>
-          {verdict.ok ? t.isReady(verdict.name) : t.didNotAnswer(verdict.name)}
-          {verdict.message}
+          {verdict.ok ? t.isReady(verdict.name) : `${t.didNotAnswer(verdict.name)}${verdict.message}`}
         </p>
       )}
       {adding ? (
@@ -122,6 +128,7 @@ function ProviderLine({ provider, testing, onChoose, onTest, onRemove, onEdit, c
       : provider.models[0]
         ? `${provider.name}/${provider.models[0]}`
         : provider.name;
+  const hint = hintOf(provider);
   return (
     <li className="px-4 py-3.5">
       <div className="flex flex-wrap items-center gap-2">
@@ -133,7 +140,7 @@ function ProviderLine({ provider, testing, onChoose, onTest, onRemove, onEdit, c
           )}
         >
           {ready ? <Check size={12} aria-hidden /> : <CircleAlert size={12} aria-hidden />}
-          {provider.status}
+          {t.providerStatuses[provider.status] ?? provider.status}
         </span>
         <span className="ml-auto flex flex-wrap items-center gap-2">
           {provider.kind !== "guide" && provider.kind !== "local" && (
@@ -159,13 +166,35 @@ function ProviderLine({ provider, testing, onChoose, onTest, onRemove, onEdit, c
         </span>
       </div>
       {provider.base_url && <p className="truncate font-mono text-xs text-ink-3">{provider.base_url}</p>}
-      <p className="mt-1 text-sm text-ink-2">
-        <Inline text={provider.hint} />
-      </p>
+      {hint && (
+        <p lang={provider.detail ? "en" : undefined} className="mt-1 text-sm text-ink-2">
+          <Inline text={hint} />
+        </p>
+      )}
       {provider.kind !== "guide" && provider.models.length > 0 && (
         <p className="mt-1 text-xs break-words text-ink-3">{t.models(provider.models.join(", "))}</p>
       )}
       {children}
     </li>
   );
+}
+
+const KIND_HINTS: Record<string, string> = { guide: t.guideHint, agent: t.agentHint, local: t.localHint };
+
+/** What to do next, in the page's language; what no status tells, as why a certificate is not trusted, in the server's words. */
+function hintOf({ kind, status, base_url, detail }: Provider): string {
+  if (detail) return detail;
+  if (KIND_HINTS[kind]) return KIND_HINTS[kind];
+  switch (status) {
+    case "no key":
+      return t.noKeyHint;
+    case "key refused":
+      return t.keyRefusedHint;
+    case "not tested":
+      return t.notTestedHint;
+    case "unreachable":
+      return t.unreachableHint(base_url ?? "");
+    default:
+      return "";
+  }
 }

@@ -9,7 +9,7 @@ const WORDS: Record<string, string> = {
   none: t.commandsRunWithoutASandbox,
 };
 
-/** What holds a command here, and what does not: said as the server says it. */
+/** What holds a command here, and what does not: said as the server says it, in English. */
 export function Sandbox() {
   const sandbox = loose(useSettings().data?.["sandbox"]);
   const level = text(sandbox["level"]);
@@ -42,7 +42,9 @@ function Lines({ title, lines }: { title: string; lines: unknown }) {
       <h3 className="mt-3 text-ink-2">{title}</h3>
       <ul className="list-disc pl-5 text-ink-2">
         {lines.map((line) => (
-          <li key={text(line)}>{text(line)}</li>
+          <li key={text(line)} lang="en">
+            {text(line)}
+          </li>
         ))}
       </ul>
     </>

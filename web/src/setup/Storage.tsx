@@ -15,7 +15,7 @@ export function Storage() {
     <dl className="divide-y divide-line rounded-2xl border border-line bg-surface">
       {data.map(({ name, bytes, most, setting }) => (
         <div key={name} className="flex flex-wrap items-baseline gap-x-3 px-4 py-2.5 text-sm">
-          <dt className="min-w-0 flex-1 first-letter:uppercase">{name}</dt>
+          <dt className="min-w-0 flex-1 first-letter:uppercase">{t.storageNames[name] ?? name}</dt>
           <dd className="text-right tabular-nums">{bytes === null ? t.unknownSize : t.size(bytes)}</dd>
           {most !== null && (
             <dd className="basis-full text-xs text-ink-3">

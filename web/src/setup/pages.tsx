@@ -36,7 +36,7 @@ interface Section {
   Content: ComponentType;
 }
 
-export interface SettingsSubpage {
+interface SettingsSubpage {
   id: string;
   title: string;
   Icon: LucideIcon;

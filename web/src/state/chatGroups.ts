@@ -2,9 +2,9 @@
 import { t } from "../texts/chats";
 import type { Chat } from "../wire/nouns";
 
-export type Grouping = "date" | "workspace";
+type Grouping = "date" | "workspace";
 
-export interface ChatGroup {
+interface ChatGroup {
   title: string;
   chats: readonly Chat[];
 }

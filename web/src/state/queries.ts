@@ -51,7 +51,8 @@ export function useSees(model: string | null): boolean {
 
 export function sees(providers: readonly Provider[], model: string | null): boolean {
   const standard = providers.find((one) => one.default);
-  if (model === null) return standard ? standard.images.includes(standard.models[0] ?? AUTO) : false;
+  if (model === null)
+    return standard ? standard.images.includes(standard.default_model ?? standard.models[0] ?? AUTO) : false;
   const named = providers.find(({ name }) => model === name || model.startsWith(`${name}/`));
   if (named) return named.images.includes(model.slice(named.name.length + 1) || (named.models[0] ?? AUTO));
   return providers.some(({ images }) => images.includes(model));

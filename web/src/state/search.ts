@@ -3,7 +3,7 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { api, given } from "../wire/client";
 import type { SearchResults } from "../wire/nouns";
 
-export const SHORTEST = 2;
+const SHORTEST = 2;
 
 /** Messages with these words, newest first, and a way to read more of them. Fewer than two letters look for nothing. */
 export function useMessageSearch(words: string) {

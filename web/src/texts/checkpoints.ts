@@ -39,6 +39,22 @@ export const en = {
   stoppingKeepsWhatIsRestored: "If you stop, what is restored so far stays. You can undo it, or go on later.",
   restoreStopped: (left: number) =>
     `Stopped. ${left === 1 ? "1 file was" : `${left.toLocaleString("en")} files were`} not restored. Go back again to go on.`,
+  restoredTo: (parts: readonly string[]) =>
+    `Files were restored to an earlier state: ${parts.join(", ") || "nothing had to change"}.`,
+  changedFiles: (restored: number, removed: number) => {
+    const files = (count: number) => (count === 1 ? "1 file" : `${count.toLocaleString("en")} files`);
+    if (restored === 0) return removed === 0 ? [] : [`${files(removed)} removed`];
+    return [`${files(restored)} restored`, ...(removed === 0 ? [] : [`${removed.toLocaleString("en")} removed`])];
+  },
+  keptFolders: (count: number) =>
+    count === 1
+      ? "1 folder kept because it contains other files"
+      : `${count} folders kept because they contain other files`,
+  unkeptFiles: (count: number) =>
+    `${count} in folders that git ignores left as they are, because their older content was not kept`,
+  leftUnchanged: (count: number, first: string, reason: string) =>
+    `${count} left unchanged (${first}: ${reason.replace(/\.$/, "")})`,
+  notReached: (count: number) => `${count} not reached because it was stopped (restore again to go on)`,
   keepAsItIs: "Keep as it is",
   goBack: "Go back",
 };

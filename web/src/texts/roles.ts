@@ -12,6 +12,14 @@ export const en = {
   stopAndSwitch: "Stop and switch",
   theDefinitionOfTheRole: (name: string | number) =>
     `The role '${name}' no longer exists. Choose another role to continue.`,
+  tooltips: {
+    planner: "Planner reads and plans. It cannot change anything or run commands.",
+    actor: "Actor carries out the work: it reads, changes, creates and deletes files and runs commands.",
+    commander: "Commander reads, plans and hands tasks to planners and actors. It changes nothing itself.",
+    designer: "Designer reads and creates new files. It never changes or deletes what is there.",
+    reviewer: "Reviewer reads and gives a structured review. It changes nothing.",
+    tester: "Tester reads and runs checks. The source stays as it is, whatever a command does.",
+  } as Record<string, string>,
   mayDoNothing: "has no permissions",
   may: {
     read_files: "reads",

@@ -2,7 +2,7 @@
 import { bytesText, day, translated } from "./language";
 
 export const en = {
-  isReady: (name: string | number) => `${name} is ready: `,
+  isReady: (name: string | number) => `${name} is ready.`,
   didNotAnswer: (name: string | number) => `${name} did not answer: `,
   connectAModel: "Connect a model",
   test: (name: string | number) => `Test ${name}`,
@@ -17,6 +17,31 @@ export const en = {
     "The current key is for the old host and is not sent elsewhere. Paste the key of the new one.",
   saveAndTest: "Save and test",
   remove2: "Remove",
+  providerStatuses: {
+    ready: "ready",
+    "not tested": "not tested",
+    "no key": "no key",
+    "key refused": "key refused",
+    unreachable: "unreachable",
+  } as Record<string, string>,
+  guideHint:
+    "Built in, no language model: it follows plain requests. Connect a model with a key, or start Ollama, LM Studio or llama.cpp.",
+  agentHint: "Agents of other vendors, on a private copy in the sandbox. Choose one as agent/<name>.",
+  localHint: "Runs on this machine; no data is sent elsewhere. Small and slow: for short tasks.",
+  noKeyHint: "Paste its key here with Edit.",
+  keyRefusedHint: "It refused the key. Paste the right one with Edit.",
+  unreachableHint: (address: string) => `Nothing answers at ${address}. Start it, or correct its address.`,
+  notTestedHint: "Not used yet. Test it, or choose one of its models.",
+  storageNames: {
+    "chats and records": "Chats and records",
+    checkpoints: "Checkpoints",
+    "caches of commands": "Caches of commands",
+    "changes put aside": "Changes put aside",
+    "changes that wait for you": "Changes that wait for you",
+    "local models": "Local models",
+    plugins: "Plugins",
+  } as Record<string, string>,
+  newChatsUse: "New chats use",
   answersByDefault: "default",
   letItAnswerByDefault: "Make default",
   models: (models: string | number) => `Models: ${models}`,
@@ -109,6 +134,7 @@ export const en = {
     `since ${day(since)} · ${requests === 1 ? "1 request" : `${requests} requests`} today`,
   tools: (count: number) => (count === 1 ? "1 tool" : `${count} tools`),
   pluginOff: "off",
+  pluginFailed: "failed",
   ready: "ready",
   seconds: "seconds",
   pages: {

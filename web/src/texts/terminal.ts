@@ -16,7 +16,6 @@ export const en = {
   agent: "Agent",
   nothingYet: "No command has run in this chat yet.",
   running: "running",
-  outputOf: (command: string) => `Output of ${command}`,
   noOutput: "It printed nothing.",
   cut: "Only the end is shown here.",
   ends: {

@@ -7,15 +7,21 @@ import { dismiss, offerPlace, type Toast, useToasts } from "./toasts";
 
 const NONE: readonly Toast[] = [];
 
-/** Above, where nobody writes or decides: the composer and Stop stay free. An open dialog has its own, and that one shows them. */
-export function Toaster() {
+/** Above, where nobody writes or decides: the composer and Stop stay free. An open dialog has its own, and that one shows them.
+ * `below`: in a row of its own at the end of a page that is all buttons, so that none of them is covered or moves. */
+export function Toaster({ below = false }: { below?: boolean }) {
   const place = useId();
   useEffect(() => offerPlace(place), [place]);
   const toasts = useToasts(({ toasts: all, places }) => (places.at(-1) === place ? all : NONE));
   return (
     <div
       role="status"
-      className="pointer-events-none fixed inset-x-0 top-16 z-50 flex flex-col items-center gap-2 px-4"
+      className={clsx(
+        "flex flex-col items-center gap-2",
+        below
+          ? "shrink-0 border-line px-2 not-empty:border-t not-empty:py-2"
+          : "pointer-events-none fixed inset-x-0 top-16 z-50 px-4",
+      )}
     >
       {toasts.map(({ id, words, kind, action }) => (
         <div

@@ -6251,6 +6251,11 @@ export interface components {
             /** Default */
             default: boolean;
             /**
+             * Default Model
+             * @description The model that it is asked for where none is named, if it is the default.
+             */
+            default_model: string | null;
+            /**
              * Status
              * @description ready, once a request succeeded; not tested, no key, key refused or unreachable.
              */
@@ -6262,6 +6267,11 @@ export interface components {
             has_key: boolean;
             /** Hint */
             hint: string;
+            /**
+             * Detail
+             * @description What the status does not tell, such as why its certificate is not trusted.
+             */
+            detail: string | null;
         };
         /** PushOfferShape */
         PushOfferShape: {

@@ -21,7 +21,6 @@ export type Plugin = Schemas["PluginShape"];
 export type Workflow = Schemas["WorkflowShape"];
 export type Parameter = Schemas["ParameterShape"];
 export type FileFault = Schemas["FileFaultShape"];
-export type MessageType = Schemas["MessageType"];
 export type Queued = Schemas["QueuedMessageShape"];
 export type SearchResults = Schemas["SearchResults"];
 export type SearchResult = Schemas["SearchResultShape"];
@@ -35,8 +34,11 @@ export interface Provider {
   /** Those of them that can be shown images. */
   images: string[];
   default: boolean;
+  /** The model that it is asked for where a chat names none; null where another provider is the default. */
+  default_model: string | null;
   status: string;
-  hint: string;
+  /** What the status does not tell, in the server's words. */
+  detail: string | null;
 }
 
 /** A well-known server that can be connected by name. */
@@ -327,8 +329,9 @@ export function readProvider(value: unknown): Provider {
     models: texts(found["models"]),
     images: texts(found["images"]),
     default: found["default"] === true,
+    default_model: text(found["default_model"]) || null,
     status: text(found["status"]),
-    hint: text(found["hint"]),
+    detail: text(found["detail"]) || null,
   };
 }
 

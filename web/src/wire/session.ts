@@ -1,7 +1,7 @@
 // The browser's session: a cookie that the page cannot read, and a page key that other ports of this host cannot read. Both are needed.
 import type { Middleware } from "openapi-fetch";
 
-export const PAGE_KEY_HEADER = "X-AnyCowork-Page-Key";
+const PAGE_KEY_HEADER = "X-AnyCowork-Page-Key";
 const STORED_AS = "anycowork.page-key";
 let unstored: string | null = null; // where the browser keeps nothing for pages, the key lasts as long as the page
 
@@ -34,7 +34,7 @@ export async function redeemCode(): Promise<boolean> {
   return true;
 }
 
-export type SignedIn = "yes" | "no" | "unreachable";
+type SignedIn = "yes" | "no" | "unreachable";
 
 /** Begins a session with a one-time code or with the server's token. */
 export async function signIn(by: { code: string } | { token: string }): Promise<SignedIn> {

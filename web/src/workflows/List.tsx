@@ -108,7 +108,9 @@ function Option({
     >
       <span className="min-w-0 flex-1">
         <span className="block font-mono text-[13px] font-medium break-all">{workflow.name}</span>
-        <span className="block text-sm break-words text-ink-2">{workflow.description}</span>
+        <span lang={workflow.source === "built_in" ? "en" : undefined} className="block text-sm break-words text-ink-2">
+          {workflow.description}
+        </span>
       </span>
       {note && (
         <span className="mt-0.5 shrink-0 rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">

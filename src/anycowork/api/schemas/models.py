@@ -14,9 +14,13 @@ class ProviderShape(DescribedSchema):
     models: list[str]
     images: list[str] = Field(description="Those of its models that can be shown images.")
     default: bool
+    default_model: str | None = Field(
+        description="The model that it is asked for where none is named, if it is the default."
+    )
     status: str = Field(description="ready, once a request succeeded; not tested, no key, key refused or unreachable.")
     has_key: bool = Field(description="Whether a key is known. The key itself is never shown.")
     hint: str
+    detail: str | None = Field(description="What the status does not tell, such as why its certificate is not trusted.")
 
 
 class PresetShape(DescribedSchema):

@@ -42,6 +42,25 @@ export const checkpoints: Texts = {
     "Wenn Sie anhalten, bleibt, was schon wiederhergestellt ist. Sie können es rückgängig machen oder später fortsetzen.",
   restoreStopped: (left: number) =>
     `Angehalten. ${left === 1 ? "1 Datei wurde" : `${left.toLocaleString("de")} Dateien wurden`} nicht wiederhergestellt. Gehen Sie erneut zurück, um fortzusetzen.`,
+  restoredTo: (parts: readonly string[]) =>
+    `Die Dateien sind wieder in einem früheren Zustand: ${parts.join(", ") || "nichts war zu ändern"}.`,
+  changedFiles: (restored: number, removed: number) => {
+    const files = (count: number) => (count === 1 ? "1 Datei" : `${count.toLocaleString("de")} Dateien`);
+    if (restored === 0) return removed === 0 ? [] : [`${files(removed)} entfernt`];
+    return [
+      `${files(restored)} wiederhergestellt`,
+      ...(removed === 0 ? [] : [`${removed.toLocaleString("de")} entfernt`]),
+    ];
+  },
+  keptFolders: (count: number) =>
+    count === 1
+      ? "1 Ordner bleibt, weil er andere Dateien enthält"
+      : `${count} Ordner bleiben, weil sie andere Dateien enthalten`,
+  unkeptFiles: (count: number) =>
+    `${count} in von Git ignorierten Ordnern unverändert, weil ihr älterer Inhalt nicht aufbewahrt wurde`,
+  leftUnchanged: (count: number, first: string, reason: string) =>
+    `${count} unverändert (${first}: ${reason.replace(/\.$/, "")})`,
+  notReached: (count: number) => `${count} nicht erreicht, weil angehalten wurde (erneut zurückgehen setzt fort)`,
   keepAsItIs: "So lassen",
   goBack: "Zurückgehen",
 };

@@ -12,6 +12,14 @@ export const roles: Texts = {
   stopAndSwitch: "Anhalten und wechseln",
   theDefinitionOfTheRole: (name: string | number) =>
     `Die Rolle „${name}“ gibt es nicht mehr. Wählen Sie eine andere Rolle.`,
+  tooltips: {
+    planner: "Planner liest und plant. Er kann nichts ändern und keine Befehle ausführen.",
+    actor: "Actor erledigt die Arbeit: Er liest, ändert, legt an und löscht Dateien und führt Befehle aus.",
+    commander: "Commander liest, plant und gibt Aufgaben an Planner und Actor. Er selbst ändert nichts.",
+    designer: "Designer liest und legt neue Dateien an. Er ändert und löscht nichts, was schon da ist.",
+    reviewer: "Reviewer liest und gibt ein gegliedertes Review. Er ändert nichts.",
+    tester: "Tester liest und führt Prüfungen aus. Der Quelltext bleibt, wie er ist, was ein Befehl auch tut.",
+  },
   mayDoNothing: "hat keine Rechte",
   may: {
     read_files: "liest",

@@ -3,7 +3,7 @@ import type { Texts } from "../settings";
 import { bytesText, day } from "./format";
 
 export const settings: Texts = {
-  isReady: (name: string | number) => `${name} ist bereit: `,
+  isReady: (name: string | number) => `${name} ist bereit.`,
   didNotAnswer: (name: string | number) => `${name} hat nicht geantwortet: `,
   connectAModel: "Modell verbinden",
   test: (name: string | number) => `${name} testen`,
@@ -18,6 +18,32 @@ export const settings: Texts = {
     "Der jetzige Schlüssel gehört zum alten Server und wird nirgendwo anders hin gesendet. Fügen Sie den des neuen ein.",
   saveAndTest: "Speichern und testen",
   remove2: "Entfernen",
+  providerStatuses: {
+    ready: "bereit",
+    "not tested": "nicht getestet",
+    "no key": "kein Schlüssel",
+    "key refused": "Schlüssel abgelehnt",
+    unreachable: "nicht erreichbar",
+  },
+  guideHint:
+    "Eingebaut, kein Sprachmodell: folgt einfachen Aufträgen. Verbinden Sie ein Modell mit einem Schlüssel, oder starten Sie Ollama, LM Studio oder llama.cpp.",
+  agentHint: "Agenten anderer Hersteller, auf einer privaten Kopie in der Sandbox. Wählbar als agent/<name>.",
+  localHint: "Läuft auf diesem Rechner; nichts wird anderswohin gesendet. Klein und langsam: für kurze Aufgaben.",
+  noKeyHint: "Fügen Sie den Schlüssel mit „Bearbeiten“ ein.",
+  keyRefusedHint: "Der Schlüssel wurde abgelehnt. Fügen Sie den richtigen mit „Bearbeiten“ ein.",
+  unreachableHint: (address: string) =>
+    `Unter ${address} antwortet nichts. Starten Sie den Server, oder berichtigen Sie die Adresse.`,
+  notTestedHint: "Noch nicht benutzt. Testen Sie ihn, oder wählen Sie eines seiner Modelle.",
+  storageNames: {
+    "chats and records": "Chats und Aufzeichnungen",
+    checkpoints: "Checkpoints",
+    "caches of commands": "Zwischenspeicher von Befehlen",
+    "changes put aside": "Beiseitegelegte Änderungen",
+    "changes that wait for you": "Änderungen, die auf Sie warten",
+    "local models": "Lokale Modelle",
+    plugins: "Plugins",
+  },
+  newChatsUse: "Neue Chats nutzen",
   answersByDefault: "Standard",
   letItAnswerByDefault: "Als Standard",
   models: (models: string | number) => `Modelle: ${models}`,
@@ -112,6 +138,7 @@ export const settings: Texts = {
     `seit ${day(since)} · heute ${requests === 1 ? "1 Anfrage" : `${requests} Anfragen`}`,
   tools: (count: number) => (count === 1 ? "1 Werkzeug" : `${count} Werkzeuge`),
   pluginOff: "aus",
+  pluginFailed: "fehlgeschlagen",
   ready: "bereit",
   seconds: "Sekunden",
   pages: {

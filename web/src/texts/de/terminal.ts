@@ -16,7 +16,6 @@ export const terminal: Texts = {
   agent: "Agent",
   nothingYet: "In diesem Chat lief noch kein Befehl.",
   running: "läuft",
-  outputOf: (command: string) => `Ausgabe von ${command}`,
   noOutput: "Keine Ausgabe.",
   cut: "Hier steht nur das Ende.",
   ends: {

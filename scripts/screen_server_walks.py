@@ -1,0 +1,169 @@
+"""The way to screens that show what a server holds: MCP servers, plugins, git, search, jobs. `screens.py` takes their pictures."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from playwright.async_api import Page, expect
+
+from e2e.browsing import PHONE
+from support.distributions import install
+from support.git_commands import git
+from support.jobs import approved, plan, report, until, writing
+from support.live_server import LiveServer
+from support.raw_mcp_server import offered, raw_server
+from support.scripted_model import Answer, Body, call
+
+ServerWalk = Callable[[Page, LiveServer], Awaitable[None]]
+
+AGENTS = {name: {"role": "actor", "prompt": f"You are {name}."} for name in ("fast", "thorough")}
+ALLOWED = {"tool": "create_file", "resource": "*", "effect": "allow", "scope": "global"}
+COUNT = """
+    @tool(path="path")
+    def count_values(path: str) -> int:
+        "Count the values of a report."
+        return len(open(path).read().split())
+
+    tools = [count_values]
+"""
+BIRDS = {
+    "Quiet sensors": (
+        "Which sensors were silent in May?",
+        "Two sensors were silent: the one at the river and the attic.",
+    ),
+    "Reports of May": ("Sum up May", "May was dry. The river sensor sent nothing for nine days."),
+    "A new dashboard": ("How would a dashboard look?", "A table of the last day, and a line for each sensor."),
+}
+
+
+async def mcp(page: Page, client: LiveServer) -> None:
+    near = client.workspace.parent / "weather-server"
+    for config in (
+        raw_server(near, [offered("forecast"), offered("list_stations")], name="weather"),
+        {"name": "archive", "command": "/bin/false", "args": ["--read-only"]},
+    ):
+        await client.ask("POST", "/mcp/servers", config, expect=201)
+        await client.ask("POST", f"/mcp/servers/{config['name']}/connect", {})
+    await page.goto(f"{client.url}/#/settings/mcp")
+    await expect(page.get_by_text("ready", exact=True)).to_be_visible()
+    await expect(page.get_by_text("failed", exact=True)).to_be_visible()
+
+
+async def plugins(page: Page, client: LiveServer) -> None:
+    await client.ask("PUT", "/settings", {"plugins": ["station-reports", "old-format"]})
+    await page.goto(f"{client.url}/#/settings/plugins")
+    await expect(page.get_by_text("1 tool")).to_be_visible()
+
+
+async def about(page: Page, client: LiveServer) -> None:
+    await page.goto(f"{client.url}/#/settings/about")
+    await expect(page.get_by_text("Caches of commands")).to_be_visible()
+    whole = await page.evaluate(
+        "innerHeight + document.getElementById('settings-page').scrollHeight - document.getElementById('settings-page').clientHeight"
+    )
+    width = page.viewport_size["width"] if page.viewport_size else 0
+    await page.set_viewport_size({"width": width, "height": whole})
+
+
+async def git_pane(page: Page, client: LiveServer) -> None:
+    folder = client.workspace
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "First reports")
+    (folder / "config.toml").write_text((folder / "config.toml").read_text().replace('"text"', '"json"'))
+    (folder / "station" / "dashboard.py").write_text("def table(values):\n    return values\n")
+    client.model.replies[:] = ["The report is JSON now."]
+    chat = await client.chat(role="actor")
+    await chat.send("Switch the report to JSON")
+    await page.goto(f"{client.url}/#/chat/{chat.id}")
+    await expect(page.get_by_text("The report is JSON now.")).to_be_visible()
+    await page.keyboard.press("Alt+F")
+    await page.get_by_role("tab", name="Git").click()
+    await page.get_by_role("button", name="config.toml changed").click()
+    await expect(page.get_by_role("tabpanel").get_by_text("json").first).to_be_visible()
+
+
+async def search(page: Page, client: LiveServer) -> None:
+    for title, (asked, answered) in BIRDS.items():
+        client.model.replies[:] = [answered]
+        await (await client.chat(title=title)).send(asked)
+    await page.reload()
+    if page.viewport_size == PHONE:
+        await page.get_by_role("button", name="Show or hide the chats").click()
+    await page.get_by_role("searchbox", name="Search chats").fill("river sensor")
+    await expect(page.get_by_role("link", name="May was dry.")).to_be_visible()
+
+
+async def jobs(page: Page, client: LiveServer) -> None:
+    await client.ask("POST", "/rules", ALLOWED, expect=201)
+    client.model.mind = _works
+    for goal, steps in (
+        ("Write the reports of May", ("may",)),
+        ("Compare both sensors", ("river", "attic")),
+        ("Move old reports away", ("broken",)),
+    ):
+        chat = await client.chat(title=goal)
+        job = await approved(client, chat, plan={**plan(*(writing(step) for step in steps)), "goal": goal})
+        await until(client, chat, job["id"], "completed", "failed")
+    await page.goto(f"{client.url}/#/jobs")
+    await expect(page.get_by_role("main").get_by_role("link")).to_have_count(3)
+
+
+def _works(body: Body) -> Answer:
+    told = str(body["messages"])
+    step = next((name for name in ("may", "river", "attic", "broken") if f"write {name}.txt" in told), None)
+    if step is None or step == "broken":
+        return report("The folder is write-protected.", "failure")
+    if "Result of create_file" in told:
+        return report(f"Wrote {step}.txt.")
+    return call("create_file", path=f"{step}.txt", content=f"{step}\n")
+
+
+async def race(page: Page, client: LiveServer) -> None:
+    await client.ask("POST", "/rules", ALLOWED, expect=201)
+    client.model.mind = _runs
+    job = await approved(client, await client.chat(), request="Write a table of the last day", race=[*AGENTS])
+    await page.goto(f"{client.url}/#/jobs/{job['id']}")
+    candidates = page.get_by_role("region", name="Candidates")
+    await expect(candidates.get_by_role("button", name="Keep this one")).to_have_count(2)
+    await candidates.scroll_into_view_if_needed()
+
+
+def _runs(body: Body) -> Answer:
+    told = str(body["messages"])
+    name = "thorough" if "race@thorough" in told else "fast"
+    if "Result of create_file" in told:
+        return report("A table with units and a line for gaps." if name == "thorough" else "A plain table.")
+    rows = "hour,value,unit\n9,14.2,C\n10,,gap\n11,15.1,C\n" if name == "thorough" else "9 14.2\n11 15.1\n"
+    return call("create_file", path="table.csv", content=rows)
+
+
+async def autonomy(page: Page, client: LiveServer) -> None:
+    client.model.replies[:] = ["Every hour a report is written."]
+    chat = await client.chat(role="actor", title="What does the station do?")
+    await chat.send("What does the station do?")
+    await page.goto(f"{client.url}/#/chat/{chat.id}")
+    await expect(page.get_by_text("Every hour a report is written.")).to_be_visible()
+    opens = "More about this chat" if page.viewport_size == PHONE else "Autonomy: Ask. Change"
+    await page.get_by_role("button", name=opens).click()
+    await expect(page.get_by_role("menuitemradio", name="Edits")).to_be_visible()
+
+
+SERVER_WALKS: dict[str, ServerWalk] = {
+    "mcp": mcp,
+    "plugins": plugins,
+    "about": about,
+    "git": git_pane,
+    "search": search,
+    "jobs": jobs,
+    "race": race,
+    "autonomy": autonomy,
+}
+
+
+def prepare_screen(name: str, folder: Path) -> dict[str, Any]:
+    """Puts there what has to be there before the server starts; the settings that the screen needs."""
+    if name == "plugins":
+        install(folder / "data" / "plugins", "station-reports", COUNT, version="1.2")
+        install(folder / "data" / "plugins", "old-format", "    raise RuntimeError('It needs an older Python.')\n")
+    return {"agents": AGENTS} if name == "race" else {}
