@@ -177,9 +177,17 @@ _AT_REST = """async () => {
 }"""
 
 
+_OUTSIDE = """() => [...document.querySelectorAll("[role=menu], [role=dialog], [role=alertdialog], [role=listbox]")]
+  .map((one) => [one.getAttribute("aria-label") ?? one.textContent.slice(0, 40), one.getBoundingClientRect()])
+  .filter(([, box]) => box.width && (box.left < -1 || box.right > innerWidth + 1))
+  .map(([name, box]) => `${name}: ${box.left} to ${box.right}`)"""
+
+
 async def fits(page: Page) -> None:
     """Nothing is wider than the window, nothing is too small for a thumb, and axe finds nothing, in light and dark."""
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    outside = await page.evaluate(_OUTSIDE)
+    assert outside == [], outside
     small = await page.evaluate(_SMALL)
     assert small == [], small
     for scheme in ("dark", "light"):

@@ -131,7 +131,7 @@ async def test_autonomy_is_offered_declined_and_chosen_at_phone_width(phone: Pag
     await expect(offer).to_have_count(0)
     await phone.get_by_role("button", name="More about this chat").click()
     edits = phone.get_by_role("menuitemradio", name=re.compile("^Edits"))
-    await edits.scroll_into_view_if_needed()
+    await expect(edits).to_be_in_viewport(ratio=1)
     await fits(phone)
     await edits.click()
     header = phone.get_by_role("button", name="Autonomy: Edits. Change")

@@ -71,7 +71,7 @@ const EXPORTS: readonly (readonly [ExportFormat, string])[] = [
   ["html", list.exportHtml],
 ];
 
-/** Where room is scarce the title and the role keep theirs: who answers, and what was used, stand in the menu. */
+/** Where room is scarce the title and the role keep theirs: the model and how much asks stand first in the menu, what was used last. */
 export function Header(props: Props) {
   const { data: usage } = useUsage(props.chatId, props.spent, props.model);
   const narrow = useNarrow();
@@ -138,6 +138,16 @@ export function Header(props: Props) {
           </button>
         }
       >
+        {narrow && (
+          <>
+            <MenuItem onSelect={() => setPicking(true)}>
+              <Bot size={15} aria-hidden className="shrink-0" />{" "}
+              <span className="min-w-0 break-all">{t.model(model)}</span>
+            </MenuItem>
+            {props.autonomy && <AutonomyChoice autonomy={props.autonomy} onChoose={props.onAutonomy} />}
+            <MenuLine />
+          </>
+        )}
         <MenuItem onSelect={props.onFiles}>
           <FolderTree size={15} aria-hidden /> {files.showFiles}
         </MenuItem>
@@ -174,16 +184,6 @@ export function Header(props: Props) {
         <MenuItem danger onSelect={props.onRemove}>
           <Trash2 size={15} aria-hidden /> {t.deleteThisChat2}
         </MenuItem>
-        {narrow && (
-          <>
-            <MenuLine />
-            <MenuItem onSelect={() => setPicking(true)}>
-              <Bot size={15} aria-hidden className="shrink-0" />{" "}
-              <span className="min-w-0 break-all">{t.model(model)}</span>
-            </MenuItem>
-            {props.autonomy && <AutonomyChoice autonomy={props.autonomy} onChoose={props.onAutonomy} />}
-          </>
-        )}
         {used && (
           <MenuItem onSelect={() => setLooking(true)}>
             <Gauge size={15} aria-hidden /> {t.usedInThisChat(used)}

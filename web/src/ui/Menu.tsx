@@ -40,7 +40,7 @@ export function Menu({ trigger, label, children, align = "start", className }: P
           sideOffset={6}
           collisionPadding={8}
           className={clsx(
-            "rise z-40 max-h-[70vh] min-w-52 overflow-y-auto rounded-xl border border-line bg-surface p-1.5 text-sm text-ink shadow-xl",
+            "rise z-40 max-h-[70vh] max-w-(--radix-dropdown-menu-content-available-width) min-w-52 overflow-y-auto rounded-xl border border-line bg-surface p-1.5 text-sm text-ink shadow-xl",
             className,
           )}
         >
