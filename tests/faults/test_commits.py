@@ -161,7 +161,7 @@ def test_a_disk_that_refuses_before_the_first_move_has_changed_nothing(
     except CommitFailed as failed:
         assert "none of it was made, and all of it is kept" in failed.message
         assert tree(far_root) == before
-        [kept] = (staging._private / "kept").iterdir()
+        [kept] = (staging.folders.private / "kept").iterdir()
         assert (kept / "upper/a.txt").read_text() == "new\n"
     else:
         assert writes[0] < refused and {**tree(far_root), "old": "folder"} == {**AFTER, "old": "folder"}

@@ -226,7 +226,7 @@ async def test_a_disk_without_room_for_a_copy_runs_no_command(tmp_path: Path, di
     root.mkdir(parents=True)
     random_file(root / "large.bin", 2 * DISK)
     bench = ToolWorkspace(root, tmp_path, layer=Layer.COPY)
-    bench.sandbox.staging._private = disk / "staging"
+    bench.sandbox.staging.folders.private = disk / "staging"
     with pytest.raises(CannotCopy, match="the disk has no room"):
         await bench.call("execute_command", command="touch made")
     assert set(whole(root)) == {"large.bin"} and not list((disk / "staging/runs").iterdir())
