@@ -344,7 +344,7 @@ open(".git/index", "wb").write(body + hashlib.sha1(body).digest())
 @proves("SNAP-4")
 @pytest.mark.parametrize(
     ("forgery", "says"),
-    [(FORGED_STATE, "'a.txt'"), (FORGED_TREE, "'src'"), (FORGED_PATHS, "a path is too long")],
+    [(FORGED_STATE, "'a.txt'"), (FORGED_TREE, "'src'"), (FORGED_PATHS, "paths are much longer than the file")],
     ids=["state", "tree", "paths"],
 )
 async def test_a_forged_index_needs_a_persons_word(project: ToolWorkspace, forgery: str, says: str) -> None:

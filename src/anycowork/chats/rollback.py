@@ -144,7 +144,7 @@ def summary_text(done: Restored) -> str:
         parts.append(f"{len(done.conflicts)} left unchanged ('{shown_path(first)}': {reason.rstrip('.')})")
     if done.left:
         parts.append(f"{done.left} not reached because it was stopped (restore again to go on)")
-    return f"Files were restored to an earlier state: {', '.join(parts) or 'nothing had to change'}."
+    return f"Files were restored to an earlier state: {', '.join(parts) or 'every file is as it was then'}."
 
 
 def _changed_parts(restored: int, removed: int) -> list[str]:

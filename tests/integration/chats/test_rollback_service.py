@@ -199,7 +199,7 @@ async def test_a_restore_is_written_into_the_chat_with_who_wanted_it(tmp_path: P
         await do(chat, call("update_file", path="a.txt", edits=[{"find": "1", "replace": "2"}]))
         answer = await restore(chat, (await snapshots(chat))[0]["id"])
         last = await chat.last()
-        assert last["role"] == "system" and "1 restored" in last["content"]
+        assert last["role"] == "system" and "1 file restored" in last["content"]
         assert last["payload"]["restore"]["undo_snapshot"] == answer["undo_snapshot"]
         events = [event for event in await chat.events(until="snapshot") if event["type"] == "snapshot"]
         assert events[-1]["principal"].startswith("person:") and events[-1]["snapshot"]["tool_call_id"] is None

@@ -15,7 +15,7 @@ it.each([
   [{ deleted: 1 }, {}, "1 file removed."],
   [{ restored: 3, deleted: 1 }, {}, "3 files restored, 1 removed."],
   [{ restored: 1 }, {}, "1 file restored."],
-  [{}, {}, "nothing had to change."],
+  [{}, {}, "every file is as it was then."],
   [{ restored: 2 }, { left: 4 }, "2 files restored, 4 not reached because it was stopped (restore again to go on)."],
   [{ restored: 2 }, { reasons: { "a.md": "Changed." } }, "2 files restored, 1 left unchanged (a.md: Changed)."],
 ])("says what a restore did as a person would: %j %j", (counts, more, words) => {

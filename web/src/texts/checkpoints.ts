@@ -40,7 +40,7 @@ export const en = {
   restoreStopped: (left: number) =>
     `Stopped. ${left === 1 ? "1 file was" : `${left.toLocaleString("en")} files were`} not restored. Go back again to go on.`,
   restoredTo: (parts: readonly string[]) =>
-    `Files were restored to an earlier state: ${parts.join(", ") || "nothing had to change"}.`,
+    `Files were restored to an earlier state: ${parts.join(", ") || "every file is as it was then"}.`,
   changedFiles: (restored: number, removed: number) => {
     const files = (count: number) => (count === 1 ? "1 file" : `${count.toLocaleString("en")} files`);
     if (restored === 0) return removed === 0 ? [] : [`${files(removed)} removed`];

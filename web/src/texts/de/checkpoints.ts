@@ -43,7 +43,7 @@ export const checkpoints: Texts = {
   restoreStopped: (left: number) =>
     `Angehalten. ${left === 1 ? "1 Datei wurde" : `${left.toLocaleString("de")} Dateien wurden`} nicht wiederhergestellt. Gehen Sie erneut zurück, um fortzusetzen.`,
   restoredTo: (parts: readonly string[]) =>
-    `Die Dateien sind wieder in einem früheren Zustand: ${parts.join(", ") || "nichts war zu ändern"}.`,
+    `Die Dateien sind wieder in einem früheren Zustand: ${parts.join(", ") || "jede Datei ist, wie sie damals war"}.`,
   changedFiles: (restored: number, removed: number) => {
     const files = (count: number) => (count === 1 ? "1 Datei" : `${count.toLocaleString("de")} Dateien`);
     if (restored === 0) return removed === 0 ? [] : [`${files(removed)} entfernt`];
