@@ -99,7 +99,11 @@ class Agent:
         await self._steering.take(context)
         context.turn = replace(context.turn, steps=context.turn.steps + 1)
         context.reply_stream = ReplyStream(
-            journal=self._journal, chat_id=context.chat.id, turn_id=context.turn.id, message_id=self._clock.new_id()
+            journal=self._journal,
+            clock=self._clock,
+            chat_id=context.chat.id,
+            turn_id=context.turn.id,
+            message_id=self._clock.new_id(),
         )
         try:
             reply = await self._model_caller.ask(context, context.reply_stream)

@@ -3,17 +3,21 @@
 The model gets the prompt and nothing else: no history, no tools, no instructions of ours. Its answer goes to the server alone.
 """
 
+from typing import assert_never
+
 from anycowork.agent.model_caller import spent_for
 from anycowork.agent.reply_stream import Reply
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
 from anycowork.domain.journal import Change, Reserve
 from anycowork.domain.model import (
+    CallChunk,
     ModelRequest,
     Provider,
     Providers,
     ReasoningChunk,
     ReplyFinished,
+    RetryChunk,
     SampledReply,
     SamplingPrompt,
     TextChunk,
@@ -60,7 +64,7 @@ class PromptSampler:
 
 
 async def _receive(provider: Provider, request: ModelRequest, reply: Reply) -> None:
-    """Thoughts count, but they are not for the server; native calls are passed over."""
+    """Thoughts count, but they are not for the server; native calls and waits are passed over."""
     async for chunk in provider.answer(request):
         match chunk:
             case TextChunk(text):
@@ -71,8 +75,10 @@ async def _receive(provider: Provider, request: ModelRequest, reply: Reply) -> N
                 reply.usage = chunk
             case ReplyFinished(reason):
                 reply.finish = reason
-            case _:
+            case CallChunk() | RetryChunk():
                 pass
+            case _:
+                assert_never(chunk)
         if len(reply.text) + len(reply.reasoning) > MOST_LETTERS:
             reply.finish = "length"
             return

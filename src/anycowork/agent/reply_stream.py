@@ -7,6 +7,7 @@ from typing import assert_never
 
 from anycowork.agent.reply_parser import safe_to_show
 from anycowork.agent.think_splitter import ThinkPiece, ThinkSplitter
+from anycowork.domain import event_factory
 from anycowork.domain.errors import RunawayReply
 from anycowork.domain.events import EventType
 from anycowork.domain.model import (
@@ -16,10 +17,12 @@ from anycowork.domain.model import (
     Provider,
     ReasoningChunk,
     ReplyFinished,
+    RetryChunk,
     TextChunk,
     UsageChunk,
 )
-from anycowork.domain.ports import Journal
+from anycowork.domain.ports import Clock, Journal
+from anycowork.domain.times import later
 
 _FORM = 100  # characters that the strict form adds to a call
 _TAIL, _REPEATS = 240, 12
@@ -52,8 +55,9 @@ class Reply:
 class ReplyStream:
     """Streams one reply of a model in one turn. Raises the provider's errors, and Runaway."""
 
-    def __init__(self, *, journal: Journal, chat_id: str, turn_id: str, message_id: str) -> None:
+    def __init__(self, *, journal: Journal, clock: Clock, chat_id: str, turn_id: str, message_id: str) -> None:
         self._journal = journal
+        self._clock = clock
         self._chat_id = chat_id
         self._turn_id = turn_id
         self._splitter = ThinkSplitter()
@@ -67,16 +71,15 @@ class ReplyStream:
                 case TextChunk(text) | ReasoningChunk(text) if len(text) > LONGEST_REPLY:
                     raise RunawayReply(f"The reply was stopped at {LONGEST_REPLY} characters. Keep the answer short.")
                 case TextChunk(text):
-                    for piece in _in_pieces(text):
-                        self._append(self._splitter.feed(piece))
-                        if len(piece) == _PIECE:
-                            await asyncio.sleep(0)
+                    await self._append_text(text)
                 case ReasoningChunk(text):
                     self._append([ThinkPiece(thinking=True, text=text)])
                 case CallChunk(text):
                     self._append_call(text)
                 case UsageChunk():
                     self.reply.usage = chunk
+                case RetryChunk():
+                    self._show_retry(chunk)
                 case ReplyFinished(reason):
                     self.reply.finish = reason
                 case _:
@@ -93,10 +96,20 @@ class ReplyStream:
         self._publish(EventType.TEXT_DELTA, self.reply.shown, self.reply.text[self.reply.shown :])
         self.reply.shown = len(self.reply.text)
 
+    def _show_retry(self, retry: RetryChunk) -> None:
+        until = later(self._clock.now(), retry.seconds)
+        self._journal.show_event(self._chat_id, event_factory.model_retry(self._turn_id, retry, until))
+
     def _append_call(self, text: str) -> None:
         self.reply.called.append(text)
         if sum(map(len, self.reply.called)) > LONGEST_REPLY + _FORM * len(self.reply.called):
             raise RunawayReply(f"The calls were stopped at {LONGEST_REPLY} characters. Make a shorter call.")
+
+    async def _append_text(self, text: str) -> None:
+        for piece in _in_pieces(text):
+            self._append(self._splitter.feed(piece))
+            if len(piece) == _PIECE:
+                await asyncio.sleep(0)
 
     def _append(self, pieces: list[ThinkPiece]) -> None:
         reply = self.reply

@@ -56,6 +56,7 @@ _NOUN_OF: dict[EventType, str] = {
     EventType.QUEUE_UPDATED: "queued",
     EventType.SNAPSHOT: "snapshot",
     EventType.RESTORE_PROGRESS: "restore",
+    EventType.MODEL_RETRY: "retry",
     EventType.USAGE: "usage",
     EventType.ERROR: "error",
 }
@@ -82,6 +83,22 @@ _RESTORE: Schema = {
         "total": {"type": "integer", "description": "How many paths it restores."},
     },
     "required": ["snapshot", "done", "total"],
+}
+_RETRY: Schema = {
+    "type": "object",
+    "description": "Sent when a model's server fails and is asked again after a wait, and not stored.",
+    "properties": {
+        "seconds": {"type": "number", "description": "How long the wait takes."},
+        "until": {"type": "string", "format": "date-time", "description": "When the server is asked again."},
+        "attempt": {"type": "integer", "description": "The attempt that follows; the first request is 1."},
+        "tries": {"type": "integer", "description": "How many attempts there are at most."},
+        "reason": {"type": "string", "description": "The code of the fault, such as `provider_rate_limited`."},
+        "status": {
+            "type": ["integer", "null"],
+            "description": "The HTTP status of its answer; null if there was none.",
+        },
+    },
+    "required": ["seconds", "until", "attempt", "tries", "reason", "status"],
 }
 _STREAM = "Server-sent events that stay open: `id: <number>`, `event: <type>`, `data: <the envelope, as described>`."
 _HINT = "A comment `: chats` says that the list of chats should be read again: one came, went, or has another title"
@@ -158,6 +175,8 @@ def _noun_schema(event: EventType) -> Schema:
         return _PROGRESS
     if event is EventType.RESTORE_PROGRESS:
         return _RESTORE
+    if event is EventType.MODEL_RETRY:
+        return _RETRY
     return {"$ref": f"#/components/schemas/{shape}"} if shape else {"type": "object"}
 
 

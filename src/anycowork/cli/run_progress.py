@@ -6,6 +6,7 @@ from typing import Protocol
 
 from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.client.console import Console, shortened, strip_controls
+from anycowork.client.progress_lines import progress_line
 from anycowork.domain.messages import Json
 
 DIFF_LINES = 12
@@ -70,7 +71,9 @@ class TextReporter:
         elif event.get("type") == "message" and isinstance(message := event.get("message"), dict):
             self._show_message(message)
         elif event.get("type") == "workflow-progress" and isinstance(run := event.get("workflow"), dict):
-            self._show_step(run)
+            self._show_step(event, run)
+        elif event.get("type") == "model-retry":
+            self._show_retry(event)
         elif event.get("type") in ("task-started", "task-completed") and isinstance(task := event.get("task"), dict):
             self._show_task(task)
 
@@ -104,10 +107,15 @@ class TextReporter:
             case _:
                 pass  # the answer itself goes to stdout at the end
 
-    def _show_step(self, run: Json) -> None:
+    def _show_step(self, event: Json, run: Json) -> None:
         if run.get("status") == "running":
-            step = f"{run.get('name')}, step {run.get('step')} of {run.get('of')}: {run.get('title')}"
-            self.progress.line(self.progress.paint(shortened(strip_controls(step), LINE_WIDTH), "bold"))
+            step = shortened(strip_controls(progress_line(event)), LINE_WIDTH)
+            self.progress.line(self.progress.paint(step, "bold"))
+
+    def _show_retry(self, event: Json) -> None:
+        task = f"[{task}] " if (task := event.get("task_id")) else ""
+        line = shortened(strip_controls(f"{task}{progress_line(event)}"), LINE_WIDTH)
+        self.progress.line(self.progress.paint(line, "yellow"))
 
     def _show_task(self, task: Json) -> None:
         words = f"Task {task.get('id')} ({task.get('status')}): {task.get('result') or task.get('description')}"

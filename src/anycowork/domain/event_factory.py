@@ -12,6 +12,7 @@ from anycowork.domain.events import EventType, NewEvent
 from anycowork.domain.jobs import Job, JobTask, step_statuses
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Json, Message
+from anycowork.domain.model import RetryChunk
 from anycowork.domain.plan import Plan
 from anycowork.domain.plan_status import PlanStatus, StepStatuses, with_open_steps
 from anycowork.domain.rules import Rule
@@ -38,6 +39,11 @@ def turn_ended(turn: Turn, state: ChatState = ChatState.IDLE) -> NewEvent:
 
 def restore_progress(snapshot_id: str, done: int, total: int) -> NewEvent:
     return NewEvent(EventType.RESTORE_PROGRESS, {"restore": {"snapshot": snapshot_id, "done": done, "total": total}})
+
+
+def model_retry(turn_id: str, retry: RetryChunk, until: str) -> NewEvent:
+    """The model's server failed; it is asked again at the time `until`."""
+    return NewEvent(EventType.MODEL_RETRY, {"retry": {**retry.to_json(), "until": until}}, turn_id=turn_id)
 
 
 def tool_call(call: Call) -> NewEvent:

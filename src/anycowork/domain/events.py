@@ -33,6 +33,7 @@ class EventType(StrEnum):
     QUEUE_UPDATED = "queue-updated"
     SNAPSHOT = "snapshot"
     RESTORE_PROGRESS = "restore-progress"
+    MODEL_RETRY = "model-retry"
     USAGE = "usage"
     ERROR = "error"
 

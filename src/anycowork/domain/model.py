@@ -139,7 +139,30 @@ class ReplyFinished:
     reason: str | None = None
 
 
-Chunk = TextChunk | ReasoningChunk | CallChunk | UsageChunk | ReplyFinished
+@value
+class RetryChunk:
+    """The provider failed and now waits so many seconds before it tries again. It comes before all other chunks.
+
+    `attempt` is the one that follows (the first is 1), `reason` the code of the fault, `status` the HTTP status if there was an answer.
+    """
+
+    seconds: float
+    attempt: int
+    tries: int
+    reason: str
+    status: int | None = None
+
+    def to_json(self) -> Json:
+        return {
+            "seconds": self.seconds,
+            "attempt": self.attempt,
+            "tries": self.tries,
+            "reason": self.reason,
+            "status": self.status,
+        }
+
+
+Chunk = TextChunk | ReasoningChunk | CallChunk | UsageChunk | RetryChunk | ReplyFinished
 
 
 @value
@@ -177,7 +200,8 @@ class Provider(Protocol):
     name: str
 
     def answer(self, request: ModelRequest) -> AsyncIterator[Chunk]:
-        """Stream the reply. Raises: ProviderFault. The provider may retry before the first chunk; after it nothing is retried."""
+        """Stream the reply. Raises: ProviderFault. The provider may retry before the first chunk, and yields a `RetryChunk`
+        before each wait; after another chunk nothing is retried."""
 
 
 class Providers(Protocol):

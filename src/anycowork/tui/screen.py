@@ -15,6 +15,7 @@ from textual.widgets import Footer, Static
 from anycowork.client.chat_client import ChatClient
 from anycowork.client.console import strip_controls
 from anycowork.client.http import ServerRefused, ServerUnreachable
+from anycowork.client.progress_lines import progress_line
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
 from anycowork.tui.chat_commands import ChatCommands
@@ -180,9 +181,8 @@ class ChatScreen(App[None]):
                 conversation.grow_by(event, thinking=kind == "reasoning-delta")
             case "error":
                 conversation.note(str(noun(event, "error").get("message")), "error")
-            case "workflow-progress":
-                run = noun(event, "workflow")
-                conversation.note(f"{run.get('name')}, step {run.get('step')} of {run.get('of')}: {run.get('title')}")
+            case "workflow-progress" | "model-retry":
+                conversation.note(progress_line(event))
             case "turn-ended":
                 conversation.end_growing()
                 if event.get("reason") not in ("answered", "terminated") and (held := held_messages(self.status)):

@@ -1,5 +1,6 @@
 """Jobs through the front door: planned, approved, worked on task by task, answered."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from support.jobs import approved, new_job, plan, report, until, until_idle, writing
 from support.live_server import RequestRefused, live_server
-from support.scripted_model import Reply, call
+from support.scripted_model import TIMEOUT, HttpError, Reply, call
 from support.spec import proves
 
 
@@ -261,3 +262,21 @@ async def test_bad_jobs_are_refused(tmp_path: Path) -> None:
         with pytest.raises(RequestRefused, match="404"):
             await client.ask("GET", "/jobs/none")
         assert (await client.ask("GET", "/jobs"))["jobs"] == []
+
+
+async def test_wait_of_a_worker_for_the_models_server_names_its_task(tmp_path: Path) -> None:
+    replies = [HttpError(503, retry_after="0.01"), report("looked"), "Done."]
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        job = await new_job(client, chat, plan=plan({"id": "look", "action": "look around"}))
+        told, asked = [], False
+        async with asyncio.timeout(TIMEOUT):
+            async for event in chat.follow():
+                if not asked:  # from here on, this reader gets what is not stored, too
+                    await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
+                    asked = True
+                if event["type"] == "model-retry":
+                    told.append((event["job_id"], event["task_id"], event["retry"]["status"]))
+                if event["type"] == "job-completed":
+                    break
+        assert told == [(job["id"], "look", 503)]

@@ -9,7 +9,7 @@ import pytest
 from anycowork.tui import docks
 from anycowork.tui.composer import Composer
 from support.live_server import live_server
-from support.scripted_model import Reply, call
+from support.scripted_model import HttpError, Reply, call
 from support.spec import proves
 from support.terminals import at_a_terminal, before_a_screen
 
@@ -33,6 +33,12 @@ async def test_an_answer_is_shown_and_the_empty_chat_says_who_answers(tmp_path: 
         await person.sees("A new chat in", "answers", "Ctrl+R switches the role")
         await person.say("How is it?")
         await person.sees("How is it?", "It is quite simple.", "ready")
+
+
+async def test_wait_for_the_models_server_is_shown_and_the_answer_follows(tmp_path: Path) -> None:
+    async with at_a_terminal(tmp_path, replies=[HttpError(429, retry_after="0.01"), "At last."]) as person:
+        await person.say("How is it?")
+        await person.sees("The model server is busy (429). Trying again in 1 s (2 of 4).", "At last.", "ready")
 
 
 @proves("CLI-2")

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from anycowork.domain.model import ReplyFinished
+from anycowork.domain.model import ReplyFinished, RetryChunk, TextChunk
 from anycowork.domain.provider_errors import (
     BadKey,
     BrokenStream,
@@ -105,6 +105,18 @@ async def test_the_server_says_how_long_to_wait(pool: HttpPool):
     async with ScriptedModel([HttpError(429, retry_after=7), "ok"]) as model:
         await all_of(client(model.base_url, pool, naps=naps).answer(asking()))
     assert naps.taken == [7.0]
+
+
+async def test_each_wait_is_announced_before_it_begins(pool: HttpPool):
+    naps, announced = Naps(), []
+    async with ScriptedModel([HttpError(429, retry_after=7), BreakOff(), "ok"]) as model:
+        async for chunk in client(model.base_url, pool, naps=naps).answer(asking()):
+            announced.append((chunk, len(naps.taken)))
+    assert announced[:3] == [
+        (RetryChunk(7.0, 2, 4, "provider_rate_limited", 429), 0),
+        (RetryChunk(1.0, 3, 4, "provider_broke_off"), 1),
+        (TextChunk("ok"), 2),
+    ]
 
 
 async def test_a_server_that_asks_for_too_long_a_wait_is_not_asked_again(pool: HttpPool):

@@ -75,7 +75,7 @@ export function Conversation(props: Props) {
       <AutonomyOffer view={view} onChoose={onAutonomy} />
       {run && <RunLine run={run} waits={view.state !== "running"} />}
       {view.state === "running" && view.drafts.length === 0 ? (
-        <Working role={view.role} since={view.turn?.startedAt ?? null} />
+        <Working role={view.role} since={view.turn?.startedAt ?? null} retry={view.retry} />
       ) : (
         <>
           {continuable(view) && (

@@ -139,7 +139,24 @@ describe("a chat's view", () => {
   });
 
   it("survives an event that a newer server sends", () => {
-    expect(after(event("hologram" as never, 3)).lastSeq).toBe(3);
+    expect(after(event("hologram" as never, 3))).toEqual({ ...start(), lastSeq: 3, news: 3 });
+  });
+
+  it("waits for the model's server until it answers, or the turn ends", () => {
+    const retry = { seconds: 12, until: "", attempt: 2, tries: 4, reason: "provider_rate_limited", status: 429 };
+    const waiting = after(event("turn-started", 1), event("model-retry", 2, { retry }));
+    expect(waiting).toMatchObject({ retry, state: "running", news: 1, lastSeq: 2 });
+    const then = (type: WireEvent["type"], body: object) => reduceAll(waiting, [event(type, 3, body)]).retry;
+    expect(then("queue-updated", { queued: {} })).toEqual(retry);
+    expect(then("message", { message: message({ role: "user" }) })).toEqual(retry);
+    expect(then("text-delta", { message_id: "m", offset: 0, text: "Hi" })).toBeNull();
+    expect(then("reasoning-delta", { message_id: "m", offset: 0, text: "hm" })).toBeNull();
+    expect(then("message", { message: message({ message_type: "tool_call" }) })).toBeNull();
+    expect(then("turn-ended", { reason: "stopped" })).toBeNull();
+  });
+
+  it("leaves the wait of a job's task to the job", () => {
+    expect(after(event("model-retry", 1, { task_id: "one", retry: { attempt: 2 } })).retry).toBeNull();
   });
 
   it("tells how long was thought by those who watched", () => {

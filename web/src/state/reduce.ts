@@ -62,7 +62,11 @@ export interface ChatView {
   queue: readonly Queued[];
   /** How far the restore is that runs now. */
   restoring: Restoring | null;
+  /** The model's server failed, and is asked again after a wait; null once it answers. */
+  retry: ModelRetry | null;
 }
+
+export type ModelRetry = Extract<WireEvent, { type: "model-retry" }>["retry"];
 
 export interface Restoring {
   done: number;
@@ -106,10 +110,16 @@ export function opened(
     runs: {},
     queue: chat.queue ?? [],
     restoring: null,
+    retry: null,
   };
 }
 
-const UNSTORED: ReadonlySet<WireEvent["type"]> = new Set(["text-delta", "reasoning-delta", "restore-progress"]);
+const UNSTORED: ReadonlySet<WireEvent["type"]> = new Set([
+  "text-delta",
+  "reasoning-delta",
+  "restore-progress",
+  "model-retry",
+]);
 
 export function reduceAll(view: ChatView, events: readonly WireEvent[]): ChatView {
   return events.reduce(reduce, view);
@@ -158,6 +168,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
         turn: { id: event.turn_id ?? "", startedAt: event.at },
         ending: null,
         stopped: null,
+        retry: null,
       };
     case "turn-ended":
       return {
@@ -172,6 +183,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
         approvals: [],
         decided: {},
         question: null,
+        retry: null,
       };
     case "permission-request":
       return {
@@ -208,6 +220,8 @@ function changed(view: ChatView, event: WireEvent): ChatView {
       return { ...view, printed: withoutKey(view.printed, event.call_id ?? "") };
     case "restore-progress":
       return { ...view, restoring: { done: event.restore.done, total: event.restore.total } };
+    case "model-retry":
+      return event.task_id ? view : { ...view, retry: event.retry }; // a worker's wait is no wait of the chat's own turn
     case "snapshot":
       return event.snapshot.moment === "after" ? { ...view, restoring: null } : view;
     case "task-started":
@@ -216,10 +230,9 @@ function changed(view: ChatView, event: WireEvent): ChatView {
     case "job-completed":
     case "error":
       return view; // what a person sees of these comes as messages, or on screens of their own
-    default: {
-      const unreachable: never = event;
-      return unreachable ?? view; // a newer server may say more than this page knows
-    }
+    default:
+      event satisfies never;
+      return view; // a newer server may say more than this page knows
   }
 }
 
@@ -239,7 +252,8 @@ function withMessage(view: ChatView, message: Message): ChatView {
   const drafts = message.role === "user" ? view.drafts : view.drafts.filter(({ turnId }) => turnId !== message.turn_id);
   const own = readPersonCommand(message);
   const ownPrinted = own?.ended ? withoutKey(view.ownPrinted, own.id) : view.ownPrinted;
-  return { ...view, messages, drafts, autonomy, ownPrinted };
+  const retry = message.role === "user" ? view.retry : null;
+  return { ...view, messages, drafts, autonomy, ownPrinted, retry };
 }
 
 /** What a command that was running when the page opened had printed before: the rest came, or comes, as events. */
@@ -295,7 +309,7 @@ function decided(view: ChatView, id: string, callId: string, state: string): Cha
 /** With its first words a request counts: what it may cost is reserved. */
 function withWords(view: ChatView, delta: Delta): ChatView {
   const isNew = view.drafts.every(({ messageId }) => messageId !== delta.message_id);
-  return { ...view, drafts: withDelta(view.drafts, delta), spent: isNew ? delta.seq : view.spent };
+  return { ...view, drafts: withDelta(view.drafts, delta), spent: isNew ? delta.seq : view.spent, retry: null };
 }
 
 /** Seconds of thinking per message. Only who watched knows them, so they are no part of the view. */

@@ -15,6 +15,12 @@ export const en = {
   waitingForYourApproval: "Waiting for your approval.",
   theAgentHasAQuestion: "The agent has a question for you.",
   theAgentHasFinished: "The agent has finished.",
+  modelServerIsBusy: (status: string) => `The model server is busy${status}.`,
+  modelServerCouldNotAnswer: (status: string) => `The model server could not answer${status}.`,
+  modelServerCannotBeReached: (status: string) => `The model server cannot be reached${status}.`,
+  modelServerFailed: (status: string) => `The model server failed${status}.`,
+  tryingAgain: (seconds: number, attempt: number, tries: number) =>
+    `Trying again in ${seconds} s (${attempt} of ${tries}).`,
   stepOf: (name: string | number, step: string | number, of: string | number, title: string | number) =>
     `${name}: step ${step} of ${of}, ${title}.`,
   theServerDoesNotAnswer: "The server does not answer.",

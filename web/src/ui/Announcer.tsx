@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import type { ChatView } from "../state/reduce";
 import { t } from "../texts/ui";
 import type { EndReason } from "../wire/nouns";
+import { retryWords } from "./modelRetry";
 
 export function Announcer({ view }: { view: ChatView | null }) {
   const [words, setWords] = useState("");
@@ -36,6 +37,7 @@ export function boundary(before: ChatView, now: ChatView): string | null {
     return t.stillWaiting(now.approvals.length);
   const run = now.state.startsWith("awaiting") ? null : runBoundary(before, now);
   if (run) return run;
+  if (now.retry && !before.retry) return retryWords(now.retry, now.retry.seconds); // the first wait of a request only
   if (now.state === before.state) return null;
   switch (now.state) {
     case "running":

@@ -46,6 +46,15 @@ it("announces boundaries and no streamed word", () => {
   ]);
 });
 
+it("announces the first wait for a model's server, and no later one of the same request", () => {
+  const retry = { seconds: 11.2, until: "", attempt: 2, tries: 4, reason: "provider_rate_limited", status: 429 };
+  const running = reduceAll(VIEW, [event("turn-started", 1)]);
+  const first = reduceAll(running, [event("model-retry", 2, { retry })]);
+  const second = reduceAll(first, [event("model-retry", 3, { retry: { ...retry, attempt: 3 } })]);
+  expect(boundary(running, first)).toBe("The model server is busy (429). Trying again in 12 s (2 of 4).");
+  expect(boundary(first, second)).toBeNull();
+});
+
 it("announces what a chat waits for when it is opened, and nothing where it waits for nothing", () => {
   const asking = reduceAll(VIEW, [event("permission-request", 1, { approval: approval() })]);
   const { container, rerender } = render(<Announcer view={null} />);

@@ -51,8 +51,9 @@ def _date(text: str | None) -> datetime | None:
 
 
 class TryAgain(Exception):
-    """An attempt failed but a retry may succeed; `fault` is raised if none does, `wait` is what the server asked for."""
+    """An attempt failed but a retry may succeed; `fault` is raised if none does, `wait` is what the server asked for, `status` that
+    of its answer."""
 
-    def __init__(self, fault: ProviderFault, wait: float | None = None) -> None:
+    def __init__(self, fault: ProviderFault, wait: float | None = None, *, status: int | None = None) -> None:
         super().__init__(fault.message)
-        self.fault, self.wait = fault, wait
+        self.fault, self.wait, self.status = fault, wait, status

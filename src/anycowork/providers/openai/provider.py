@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from anycowork.domain.messages import Json
-from anycowork.domain.model import Chunk, ModelRequest
+from anycowork.domain.model import Chunk, ModelRequest, RetryChunk
 from anycowork.domain.provider_errors import (
     BrokenStream,
     NoSuchModel,
@@ -60,7 +60,8 @@ class OpenAIProvider:
         self._auto: str | None = None
 
     async def answer(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """Yields text and reasoning as they arrive, then usage if the server sent it, then `ReplyFinished`. Raises: ProviderFault."""
+        """Yields a `RetryChunk` before each wait, text and reasoning as they arrive, then usage if the server sent it, then
+        `ReplyFinished`. Raises: ProviderFault."""
         try:
             model = await self._model_for(request.model)
             async with aclosing(self._with_retries(_body(request, model), model)) as chunks:
@@ -122,6 +123,8 @@ class OpenAIProvider:
                 wait = None if begun else self._backoff.wait(attempt, failed.wait)
                 if wait is None:
                     raise failed.fault from None
+                waits = RetryChunk(wait, attempt + 1, self._backoff.tries, failed.fault.code, failed.status)
+            yield waits
             await self._sleep(wait)
 
     async def _attempt(self, body: Json, model: str) -> AsyncGenerator[Chunk, None]:
@@ -180,7 +183,7 @@ class OpenAIProvider:
     def _failure(self, response: "aiohttp.ClientResponse", refusal: bytes, model: str) -> Exception:
         fault = self._upstream.fault(response.status, refusal, model=model)
         if waiting_may_help(response.status, refusal):
-            return TryAgain(fault, retry_after(response.headers))
+            return TryAgain(fault, retry_after(response.headers), status=response.status)
         return fault
 
     def _no_answer(self, error: Exception) -> Exception:

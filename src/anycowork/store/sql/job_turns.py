@@ -34,6 +34,11 @@ class JobTurns:
     def names_of(self, turn_id: str) -> Names:
         return self._names.get(turn_id, _NO_JOB)
 
+    def with_names(self, noun: Bound) -> Bound:
+        """Return the message or event with the job and task of its turn."""
+        job_id, task_id = self.names_of(noun.turn_id or "")
+        return noun if job_id is None or noun.job_id is not None else replace(noun, job_id=job_id, task_id=task_id)
+
     def bound(self, change: Change) -> Change:
         """Return the change as it is written: each message and event of a job's turn names job and task, and the
         chat's state is the one that the most urgent of its turns needs."""
@@ -43,8 +48,8 @@ class JobTurns:
         if self._names:
             change = replace(
                 change,
-                writes=tuple(self._named(w) if type(w) is Message else w for w in change.writes),
-                events=tuple(self._named(event) for event in change.events),
+                writes=tuple(self.with_names(w) if type(w) is Message else w for w in change.writes),
+                events=tuple(self.with_names(event) for event in change.events),
             )
         if turns or change.chat_id in self._states:
             change = self._with_state(change, turns)
@@ -55,10 +60,6 @@ class JobTurns:
 
     def forget(self, chat_id: str) -> None:
         self._states.pop(chat_id, None)
-
-    def _named(self, noun: Bound) -> Bound:
-        job_id, task_id = self.names_of(noun.turn_id or "")
-        return noun if job_id is None or noun.job_id is not None else replace(noun, job_id=job_id, task_id=task_id)
 
     def _with_state(self, change: Change, turns: list[Turn]) -> Change:
         wanted = next((w.state for w in reversed(change.writes) if type(w) is SetChat and w.state is not None), None)

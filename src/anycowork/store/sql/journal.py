@@ -170,6 +170,7 @@ class SqlJournal:
         sequence.show(seq, partial(deliver, RecordRow(chat_id, seq, EventType.TEXT_DELTA, shown, message_id).at(0)))
 
     def show_event(self, chat_id: str, event: NewEvent) -> None:
+        event = self._job_turns.with_names(event)
         sequence = self._lines.of(chat_id)
         seq = sequence.take(1)
         shown = encoded(event, seq=seq, record_id=self._clock.new_id(), chat_id=chat_id, at=self._clock.now())

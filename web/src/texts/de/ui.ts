@@ -15,6 +15,12 @@ export const ui: Texts = {
   waitingForYourApproval: "Wartet auf Ihre Freigabe.",
   theAgentHasAQuestion: "Der Agent hat eine Frage an Sie.",
   theAgentHasFinished: "Der Agent ist fertig.",
+  modelServerIsBusy: (status: string) => `Der Modellserver ist ausgelastet${status}.`,
+  modelServerCouldNotAnswer: (status: string) => `Der Modellserver konnte nicht antworten${status}.`,
+  modelServerCannotBeReached: (status: string) => `Der Modellserver ist nicht erreichbar${status}.`,
+  modelServerFailed: (status: string) => `Der Modellserver ist fehlgeschlagen${status}.`,
+  tryingAgain: (seconds: number, attempt: number, tries: number) =>
+    `Neuer Versuch in ${seconds} s (${attempt} von ${tries}).`,
   stepOf: (name: string | number, step: string | number, of: string | number, title: string | number) =>
     `${name}: Schritt ${step} von ${of}, ${title}.`,
   theServerDoesNotAnswer: "Der Server antwortet nicht.",

@@ -1,0 +1,30 @@
+"""Events about progress as one line for a person. Pure; knows no screen."""
+
+from math import ceil
+
+from anycowork.domain.messages import Json
+from anycowork.domain.provider_errors import Overloaded, RateLimited, Unreachable
+
+_FAULTS = {
+    RateLimited.code: "The model server is busy",
+    Overloaded.code: "The model server could not answer",
+    Unreachable.code: "The model server cannot be reached",
+}
+
+
+def progress_line(event: Json) -> str:
+    """Returns the line for a `workflow-progress` or `model-retry` event; empty for any other."""
+    match event:
+        case {"type": "workflow-progress", "workflow": dict(run)}:
+            return f"{run.get('name')}, step {run.get('step')} of {run.get('of')}: {run.get('title')}"
+        case {"type": "model-retry", "retry": dict(retry)}:
+            return _retry_line(retry)
+        case _:
+            return ""
+
+
+def _retry_line(retry: Json) -> str:
+    fault = _FAULTS.get(str(retry.get("reason")), "The model server failed")
+    status = f" ({status})" if (status := retry.get("status")) else ""
+    seconds = ceil(seconds) if isinstance(seconds := retry.get("seconds"), int | float) else 0
+    return f"{fault}{status}. Trying again in {seconds} s ({retry.get('attempt')} of {retry.get('tries')})."

@@ -1,0 +1,66 @@
+"""Whoever watches a chat is told when its model's server fails and is asked again after a wait."""
+
+import asyncio
+import json
+
+import jsonschema_rs
+
+from anycowork.domain.times import seconds_between
+from support.scripted_model import TIMEOUT, HttpError
+
+WAIT = 55  # seconds: longer than a test may take that does not wait
+
+
+async def follow(stream, *, until):
+    """The next events, to the first of this type."""
+    events = []
+    async with asyncio.timeout(TIMEOUT):
+        while not events or events[-1]["type"] != until:
+            events.append(json.loads((await stream.event())["data"]))
+    return events
+
+
+async def test_wait_for_the_models_server_is_told_before_the_answer_and_not_stored(client, model):
+    document = (await client.get("/openapi.json")).json()
+    described = jsonschema_rs.validator_for(
+        {**document["components"]["schemas"]["ModelRetryEvent"], "components": document["components"]}
+    )
+    chat_id = (await client.post("/context")).json()["id"]
+    busy = {"error": {"message": "words of the server"}}
+    model.replies += [HttpError(429, busy, retry_after="0.01"), HttpError(503, retry_after="0.02"), "At last."]
+    async with client.stream(f"/context/{chat_id}/events") as stream:
+        await stream.opened()
+        await client.post(f"/context/{chat_id}/messages", {"content": "hello"})
+        events = await follow(stream, until="turn-ended")
+    told = [event for event in events if event["type"] == "model-retry"]
+    first, second = (event["retry"] for event in told)
+    for event in told:
+        described.validate(event)
+    assert {key: first[key] for key in first if key != "until"} == {
+        "seconds": 0.01,
+        "attempt": 2,
+        "tries": 4,
+        "reason": "provider_rate_limited",
+        "status": 429,
+    }
+    assert (second["attempt"], second["reason"], second["status"]) == (3, "provider_overloaded", 503)
+    assert 0 < seconds_between(told[0]["at"], first["until"]) <= 0.01
+    kinds = [event["type"] for event in events]
+    assert kinds.index("turn-started") < kinds.index("model-retry") < kinds.index("text-delta")
+    assert told[0]["turn_id"] == events[-1]["turn_id"] and "words of the server" not in json.dumps(told)
+    async with client.stream(f"/context/{chat_id}/events") as late:
+        await late.opened()
+        assert "model-retry" not in {event["type"] for event in await follow(late, until="turn-ended")}
+
+
+async def test_stop_ends_the_turn_at_once_while_it_waits_for_the_models_server(client, model):
+    chat_id = (await client.post("/context")).json()["id"]
+    model.replies += [HttpError(429, retry_after=WAIT), "Too late."]
+    async with client.stream(f"/context/{chat_id}/events") as stream:
+        await stream.opened()
+        await client.post(f"/context/{chat_id}/messages", {"content": "hello"})
+        waits = (await follow(stream, until="model-retry"))[-1]["retry"]
+        async with asyncio.timeout(WAIT / 2):
+            assert (await client.post(f"/context/{chat_id}/stop")).json()["stopped"] is True
+            ended = (await follow(stream, until="turn-ended"))[-1]
+    assert (waits["seconds"], ended["reason"], len(model.requests)) == (WAIT, "stopped", 1)

@@ -1,0 +1,38 @@
+import { act } from "@testing-library/react";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { expectAccessible, show } from "../testing/render";
+import { Working } from "./Working";
+
+const NOW = "2026-01-02T03:04:05.000Z";
+const RETRY = {
+  seconds: 12,
+  until: "2026-01-02T03:04:17.000Z",
+  attempt: 2,
+  tries: 4,
+  reason: "provider_rate_limited",
+  status: 429,
+};
+const pass = (ms: number) => act(() => vi.advanceTimersByTime(ms));
+
+beforeEach(() => vi.useFakeTimers({ now: Date.parse(NOW) }));
+afterEach(() => vi.useRealTimers());
+
+it("counts down to the next attempt at the model's server, and then says again that the agent works", async () => {
+  const { container } = show(<Working role="actor" since={NOW} retry={RETRY} />);
+  expect(container.textContent).toBe("The model server is busy (429). Trying again in 12 s (2 of 4).");
+  pass(5_000);
+  expect(container.textContent).toContain("Trying again in 7 s");
+  expect(container.querySelector("[role=status], [aria-live]")).toBeNull(); // the announcer says it, once
+  pass(7_000);
+  expect(container.textContent).toBe("Actor is working · 12 s");
+  vi.useRealTimers();
+  await expectAccessible(container);
+});
+
+it("says what is wrong with a server that cannot be reached, and of a fault that it does not know that it failed", () => {
+  const words = (reason: string, status: number | null) =>
+    show(<Working role="actor" since={NOW} retry={{ ...RETRY, reason, status }} />).container.textContent;
+  expect(words("provider_unreachable", null)).toMatch(/^The model server cannot be reached\. Trying/);
+  expect(words("provider_overloaded", 503)).toMatch(/^The model server could not answer \(503\)\. Trying/);
+  expect(words("provider_of_tomorrow", 599)).toMatch(/^The model server failed \(599\)\. Trying/);
+});
