@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import secrets
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -47,7 +48,7 @@ from anycowork.server.shared_components import (
     build_mcp_manager,
     build_shared_components,
 )
-from anycowork.server.stall_watchdog import StallWatch
+from anycowork.server.stall_watchdog import StallWatch, stall_log_level
 from anycowork.server.turn_setup import build_turn_runtime
 from anycowork.server.uvicorn_server import serve_app, tune_gc
 from anycowork.store.sql.database import Database
@@ -111,7 +112,7 @@ async def start_services(
         timeouts=Timeouts(idle=settings.provider_timeout),
         catalog=known_models(settings.data_dir),
     )
-    stalls = StallWatch()
+    stalls = StallWatch(stall_log_level(settings.log_format, settings.log_level, sys.stderr))
     try:
         async with asyncio.TaskGroup() as tasks:
             server = await _build_server(

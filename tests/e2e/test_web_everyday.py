@@ -181,6 +181,7 @@ async def test_changes_are_read_committed_and_branched_by_keyboard_alone(
     await expect(page.get_by_label("Name of the new branch")).to_have_count(0)
     assert await has_focus(page)
     await tab_to(page, page.get_by_label("Include b.md in the commit"))
+    await expect(page.get_by_label("Include b.md in the commit")).not_to_be_checked()
     await page.keyboard.press("Space")
     await tab_to(page, page.get_by_role("button", name="b.md not tracked"))
     await page.keyboard.press("Shift+Tab")  # past the box
@@ -194,9 +195,9 @@ async def test_changes_are_read_committed_and_branched_by_keyboard_alone(
     await page.keyboard.press("Control+End")
     await page.keyboard.type(" by hand")
     assert await violations(page) == []
-    await tab_to(page, page.get_by_role("button", name="Commit 1 file"))
+    await tab_to(page, page.get_by_role("button", name="Commit 2 files"))
     await page.keyboard.press("Enter")
-    await expect(page.get_by_text("Committed 1 file.")).to_be_visible()
+    await expect(page.get_by_text("Committed 2 files.")).to_be_visible()
     await expect(page.get_by_label("Include a.md in the commit")).to_have_count(0)
     assert await has_focus(page)
     assert git(folder, "log", "-1", "--format=%D|%an|%s") == "HEAD -> lion|A Person|Rename the animal by hand\n"
@@ -223,6 +224,7 @@ async def test_changes_are_read_committed_and_branched_at_phone_width(
     await phone.get_by_role("button", name="Create").click()
     await expect(phone.get_by_role("region", name="Branch")).to_contain_text("lion")
     await expect(phone.get_by_label("Commit message")).to_have_value("Rename the animal")
+    await phone.get_by_label("Include b.md in the commit").check()
     commit = phone.get_by_role("button", name="Commit 2 files")
     await commit.scroll_into_view_if_needed()
     await commit.click()

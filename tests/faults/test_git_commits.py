@@ -8,6 +8,7 @@ from pathlib import Path
 
 from anycowork.chats.git_service import GitService
 from anycowork.chats.person_changes import PersonChangeWriter
+from anycowork.chats.recorded_paths import RecordedPathsCache
 from anycowork.git import repositories
 from anycowork.git.repositories import LocalGitRepositories
 from anycowork.sandbox.workspaces import LocalWorkspaces
@@ -33,6 +34,7 @@ def git_service(server: Recorded, folder: Path) -> GitService:
         ),
         clock=CLOCK,
         intents=CommitIntentFiles(folder / "data"),
+        recorded=RecordedPathsCache(database.store),
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from anycowork.cli.diagnostics import run_checks
 from anycowork.config.settings import Settings
-from anycowork.domain.errors import StorageFault
+from anycowork.domain.errors import Invalid, StorageFault
 from anycowork.server import server_peers
 from anycowork.store.postgres.address import read_address
 from anycowork.store.postgres.connection import PostgresConnection
@@ -58,7 +58,7 @@ async def test_a_server_that_is_not_there_is_named_with_the_reason_and_the_way_o
     "url", ["mysql://u:topsecret@h/d", "postgresql://u:topsecret@h:nan/d", "postgresql://u:topsecret@h", "topsecret"]
 )
 def test_what_is_no_address_of_a_database_is_refused_without_its_password(url: str) -> None:
-    with pytest.raises(StorageFault, match="is not the address of a PostgreSQL database") as refused:
+    with pytest.raises(Invalid, match="is not the address of a PostgreSQL database") as refused:
         read_address(url)
     assert "topsecret" not in refused.value.message or url == "topsecret"
 

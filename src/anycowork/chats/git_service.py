@@ -7,6 +7,7 @@ from anycowork.chats.file_service import protection_of
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.person_changes import PersonChangeWriter
 from anycowork.chats.record_factory import RecordFactory
+from anycowork.chats.recorded_paths import RecordedPathsCache
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import BadWorkspace, Conflict, StateChanged, ToolFault
 from anycowork.domain.files import Protection, shown_name
@@ -33,8 +34,11 @@ log = logging.getLogger(__name__)
 
 @value
 class ShownRepository:
+    """`preselected` are the paths that a commit has unless the person chooses others."""
+
     state: GitState
     protections: dict[str, Protection]
+    preselected: frozenset[str]
     proposed_message: str
 
     def to_json(self) -> Json:
@@ -49,6 +53,9 @@ class ShownRepository:
                     "shown": shown_name(file.path),
                     "status": file.status,
                     "protected": self.protections.get(file.path),
+                    "preselected": file.path in self.preselected,
+                    "file_count": file.file_count,
+                    "file_count_complete": file.is_counted_to_the_end,
                 }
                 for file in state.files
                 if is_text(file.path)
@@ -70,6 +77,7 @@ class GitService:
         writer: PersonChangeWriter,
         clock: Clock,
         intents: CommitIntents,
+        recorded: RecordedPathsCache,
     ) -> None:
         self._store = store
         self._policy = PolicyEvaluator(rules)
@@ -79,6 +87,7 @@ class GitService:
         self._writer = writer
         self._clock = clock
         self._intents = intents
+        self._recorded = recorded
         self._draft = RecordFactory(clock)
 
     async def state(self, principal: Principal, chat_id: str) -> ShownRepository:
@@ -86,12 +95,15 @@ class GitService:
         principal.require(Scope.DECIDE)
         chat = await require_chat(self._store, chat_id)
         workspace = self._workspaces.open(chat.workspace)
-        state = await self._repositories.state(workspace)
+        recorded = await self._recorded.of(chat)
+        state = await self._repositories.state(workspace, recorded.folders)
         hidden = await self._policy.hidden(chat_id, workspace.origin)
         found = ((file.path, protection_of(file.path, hidden)) for file in state.files)
         protections = {path: protection for path, protection in found if protection is not None}
-        offered = [file for file in state.files if file.path not in protections]
-        return ShownRepository(state, protections, proposed_message(chat.title, offered))
+        offered = [file for file in state.files if file.path not in protections and not file.is_generated]
+        chosen = [file for file in offered if file.status != "untracked" or file.path in recorded.paths]
+        message = proposed_message(chat.title, chosen or offered)
+        return ShownRepository(state, protections, frozenset(file.path for file in chosen), message)
 
     async def difference(self, principal: Principal, chat_id: str, path: str, *, reveal: bool) -> str | None:
         """Return how a file differs from the last commit; None if it is protected and not to be revealed."""

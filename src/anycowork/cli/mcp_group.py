@@ -11,6 +11,9 @@ from anycowork.cli.options import DataDir, Model, Workspace, invoked
 ADD_HELP = """Add an MCP server: a program with its arguments, or the address of a remote one. It is tested at once.
 
 Its tools ask before each call until you decide otherwise. A program runs in the sandbox: without network, unless you name hosts.
+A server whose test fails stays added: `anycowork mcp test NAME` tries again, `anycowork mcp remove NAME` removes it.
+
+Exit codes: 0 added and ready, 1 not added, or added and not ready, 2 usage.
 
 Examples:
 

@@ -9,9 +9,9 @@ from pydantic import JsonValue
 from anycowork.cli.options import Invocation
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.cli.server_command import run_with_server
-from anycowork.client.console import stdout, strip_controls
+from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient
-from anycowork.domain.errors import Invalid
+from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.messages import Json
 
 TEST_SECONDS = 120.0  # the server itself gives up after 90
@@ -19,7 +19,10 @@ SIGN_IN_SECONDS = 660  # the server itself gives up after 600
 
 
 def add(invocation: Invocation, *, wanted: Mapping[str, JsonValue], env: Sequence[str]) -> int:
-    """Stores the server, then tests it. `env` names variables of ours: a value never stands in an argument. 0 if it is ready."""
+    """Stores the server, then tests it. `env` names variables of ours: a value never stands in an argument. 0 if it is ready, else 1.
+
+    One that is not ready stays stored: it may need a sign-in, or a program that is installed later.
+    """
 
     environ = invocation.environ
 
@@ -35,7 +38,15 @@ def add(invocation: Invocation, *, wanted: Mapping[str, JsonValue], env: Sequenc
             )
         given = {key: value for key, value in wanted.items() if value is not None}
         await client.post("/mcp/servers", {**given, "env": {name: environ[name] for name in env}})
-        return await _test(client, str(wanted["name"]))
+        name = str(wanted["name"])
+        try:
+            code = await _test(client, name)
+        except AnyCoworkError:
+            _print_kept(name)
+            raise
+        if code != EXIT_CODES[RunEnding.DONE]:
+            _print_kept(name)
+        return code
 
     return run_with_client("add", invocation, work)
 
@@ -94,6 +105,14 @@ async def _test(client: ServerClient, name: str) -> int:
     shown = await client.post(f"/mcp/servers/{quote(name, safe='')}/connect")
     _print_server(shown)
     return EXIT_CODES[RunEnding.DONE if shown.get("status") == "ready" else RunEnding.FAILED]
+
+
+def _print_kept(name: str) -> None:
+    shown = strip_controls(name)
+    stderr().line(
+        f"{shown} was added, but its test failed, so its tools cannot be used yet. Correct what is missing, then run "
+        f"`anycowork mcp test {shown}`; or run `anycowork mcp remove {shown}` and add it again."
+    )
 
 
 def _print_server(server: Json) -> None:

@@ -8,6 +8,7 @@ from anycowork.client.connect import ServerAddress, with_server
 from anycowork.client.errors import ServerUnreachable
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.os_reason import os_reason
 
 if TYPE_CHECKING:
     from anycowork.client.http import ServerClient
@@ -56,7 +57,8 @@ class ServerLink:
             await with_server(self._for_own_server(), work)
         except (AnyCoworkError, OSError) as error:
             if not ready.done():
-                ready.set_exception(error if isinstance(error, AnyCoworkError) else ServerUnreachable(str(error)))
+                known = isinstance(error, AnyCoworkError)
+                ready.set_exception(error if known else ServerUnreachable(os_reason(error, with_path=True)))
         finally:
             if not ending.is_set():
                 self._client = None

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from anycowork.config.settings import BadSettings, PriceEntry
 from anycowork.domain.metering import Price
 from anycowork.domain.model import UNKNOWN_MODEL, ModelFacts
+from anycowork.domain.os_reason import os_reason
 
 PACKAGED = Path(__file__).with_name("known_models.toml")
 OWN_FILE = "models.toml"
@@ -75,7 +76,7 @@ def known_models(data_dir: Path) -> KnownModels:
     except FileNotFoundError:
         return KnownModels([_packaged()])
     except (OSError, UnicodeDecodeError) as error:
-        raise BadSettings(f"{own} cannot be read: {error}. Correct or remove it.", param=OWN_FILE) from error
+        raise BadSettings(f"{own} cannot be read: {os_reason(error)}. Correct or remove it.", param=OWN_FILE) from error
     try:
         return KnownModels([_packaged(), KnownModelFile.model_validate(tomllib.loads(text))])
     except (tomllib.TOMLDecodeError, ValidationError) as error:

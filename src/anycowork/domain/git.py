@@ -1,6 +1,6 @@
 """The git repository of a workspace, as a person sees and changes it; the port that reads and changes it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from anycowork.domain.ports import Workspace
@@ -9,10 +9,17 @@ from anycowork.domain.values import value
 
 @value
 class GitFile:
-    """One file that differs from the last commit. `status` is added, modified, deleted, untracked or conflicted."""
+    """One file that differs from the last commit. `status` is added, modified, deleted, untracked or conflicted.
+
+    A path that ends with a slash is an untracked folder: `file_count` says how many files it holds, and is a lower limit if
+    `is_counted_to_the_end` is False. `is_generated`: it is untracked, and lies in a folder of generated files or is one.
+    """
 
     path: str
     status: str
+    file_count: int | None = None
+    is_counted_to_the_end: bool = True
+    is_generated: bool = False
 
 
 @value
@@ -93,8 +100,8 @@ class CommitIntents(Protocol):
 class GitRepositories(Protocol):
     """Runs git without the repository's configuration, hooks and attributes programs. `commit` and `branch` need the workspace's lease."""
 
-    async def state(self, workspace: Workspace) -> GitState:
-        """Return branch and changed files. Raises: ToolFault if git fails."""
+    async def state(self, workspace: Workspace, opened: Collection[str] = ()) -> GitState:
+        """Return branch and changed files. Untracked folders named in `opened` are listed file by file. Raises: ToolFault if git fails."""
 
     async def difference(self, workspace: Workspace, path: str) -> str:
         """Return how one file differs from the last commit. Raises: ToolFault, OutsideWorkspace."""

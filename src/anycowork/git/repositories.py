@@ -3,13 +3,14 @@
 import asyncio
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from anycowork.domain.errors import CommandFailed, StateChanged, ToolFault
-from anycowork.domain.git import GitFile, GitState, PushOffer, PushRequest
+from anycowork.domain.git import GitState, PushOffer, PushRequest
 from anycowork.domain.ports import LayerVersions, Workspace
+from anycowork.git.changed_files import list_changed_files
 from anycowork.git.git_process import MOST_PRINTED, run_git
 from anycowork.git.new_branch import plan_branch
 from anycowork.git.own_git_folder import GitHead, is_branch_reference, own_git_folder, read_head, real_git_folder
@@ -21,29 +22,32 @@ from anycowork.workspace.jail import give_to_owner_of
 from anycowork.workspace.paths import WorkspacePath
 from anycowork.workspace.uncancellable import run_uncancellable
 
-MOST_FILES = 2_000
-_STATUS = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal", "--ignore-submodules=all")
 _DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all")
 _EMPTY_TREE = ("hash-object", "-t", "tree", "--stdin")
 _OUR_LOCK = b"anycowork\n"  # in the lock of the index, as long as the index is not written
-_WORDS = {"?": "untracked", "A": "added", "D": "deleted", "U": "conflicted"}
 
 
 class LocalGitRepositories:
     """`user` returns the section of git's configuration with the person's name and address; empty if git does not know them. `environ` is
     the person's environment, for pushing. `elsewhere` holds worktrees that cannot lie beside their repository. `layers` keeps what tasks
-    of jobs see of git's own files."""
+    of jobs see of git's own files. `generated` are names of folders of generated files."""
 
     def __init__(
-        self, user: Callable[[], str], environ: Mapping[str, str], elsewhere: Path, layers: LayerVersions
+        self,
+        user: Callable[[], str],
+        environ: Mapping[str, str],
+        elsewhere: Path,
+        layers: LayerVersions,
+        generated: frozenset[str] = frozenset(),
     ) -> None:
         self._user = user
         self._layers = layers
         self._environ = environ
         self._elsewhere = elsewhere
+        self._generated = generated
 
-    async def state(self, workspace: Workspace) -> GitState:
-        return await asyncio.to_thread(_state, _folder(workspace))
+    async def state(self, workspace: Workspace, opened: Collection[str] = ()) -> GitState:
+        return await asyncio.to_thread(_state, _folder(workspace), opened, self._generated)
 
     async def difference(self, workspace: Workspace, path: str) -> str:
         return await asyncio.to_thread(_difference, _folder(workspace), path)
@@ -100,24 +104,15 @@ def _git_files(folder: Folder, new_reference: str | None) -> tuple[str, list[str
     return place.jail.root, ["/".join(parts) for parts in (*own, *common, *worktrees)]
 
 
-def _state(folder: Folder) -> GitState:
+def _state(folder: Folder, opened: Collection[str], generated: frozenset[str]) -> GitState:
     try:
         place = find_repository(folder)
         head = read_head(place)
         with own_git_folder(place, head) as environment:
-            printed = run_git(_STATUS, folder=folder.root, environment=environment)
+            files, whole = list_changed_files(folder, environment, opened, generated)
     except NoRepository as none:
         return GitState(reason=none.message)
-    lines = printed[:MOST_PRINTED].split(b"\0")
-    whole = len(printed) <= MOST_PRINTED and len(lines) - 1 <= MOST_FILES
-    files = [_file(line) for line in lines[:-1][:MOST_FILES]]
-    return GitState(head.branch, head.commit, [file for file in files if file.path != ".git/"], complete=whole)
-
-
-def _file(line: bytes) -> GitFile:
-    letters = line[:2].decode("ascii", "replace").strip()
-    status = "conflicted" if letters in ("AA", "DD") or "U" in letters else _WORDS.get(letters[-1:], "modified")
-    return GitFile(os.fsdecode(line[3:]), status)
+    return GitState(head.branch, head.commit, files, complete=whole)
 
 
 def _difference(folder: Folder, path: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock
 
 from anycowork.domain.errors import ToolFault
+from anycowork.domain.os_reason import os_reason
 from anycowork.domain.values import value
 from anycowork.workspace.jail import O_PATH, Jail, MountedLayers
 
@@ -122,7 +123,7 @@ def _mounted(layer: TaskLayer) -> int:
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise _failed(str(error)) from None
+            raise _failed(os_reason(error, with_path=True)) from None
         if done.returncode != 0:
             last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it ended without a message"]
             raise _failed(last[0][:300])

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
+from anycowork.domain.os_reason import os_reason
 from anycowork.sandbox.bubblewrap import HOME, Descriptors, SandboxView, VisiblePaths, bubblewrap_arguments, overlays
 from anycowork.sandbox.hidden_path_index import HiddenPathIndex
 from anycowork.sandbox.key_file_index import KeyFileIndex
@@ -255,7 +256,7 @@ class Sandbox:
                     return None
                 return done.stderr.decode(errors="replace").strip() or f"it ended with {done.returncode}"
             except (OSError, ToolFault, subprocess.TimeoutExpired) as error:
-                return str(error)
+                return os_reason(error, with_path=True)
             finally:
                 if stage is not None:
                     remove_tree(stage.folder)

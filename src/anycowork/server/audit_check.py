@@ -15,6 +15,7 @@ from pathlib import Path
 from anycowork.config.settings import Settings
 from anycowork.domain.audit import BrokenChain, ChainHead, HeadEvent, verify_heads
 from anycowork.domain.messages import Json
+from anycowork.domain.os_reason import os_reason
 from anycowork.domain.times import later
 from anycowork.domain.values import value
 from anycowork.server.audit_marks import AuditMarks, VerifiedChain, VerifiedHead, marks_path, read_marks, write_marks
@@ -223,7 +224,7 @@ class AuditHeadsFile:
         except FileNotFoundError:
             pass
         except (OSError, ValueError) as error:
-            self.broken = BrokenChain(self.count, f"it cannot be read ({error})")
+            self.broken = BrokenChain(self.count, f"it cannot be read ({os_reason(error)})")
 
     def chats(self) -> list[str]:
         """Returns the chats that must be in the database."""

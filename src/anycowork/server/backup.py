@@ -11,6 +11,7 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import Conflict, Invalid, StorageFault
+from anycowork.domain.os_reason import os_reason
 from anycowork.domain.values import value
 from anycowork.server.commit_intents import FOLDER as COMMITS_IN_PROGRESS
 from anycowork.server.data_folder import LOCK_FILE, SERVER_FILE
@@ -45,9 +46,8 @@ def back_up(settings: Settings, to: Path, progress: Progress = lambda what, done
     """
     data, to = settings.data_dir.resolve(), to.absolute()
     _require_new(data, to)
+    part = _make_part(to)
     try:
-        to.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{to.name}-", dir=to.parent))
         try:
             with_database = settings.database_url is None
             heads = heads_path(settings.database_path)
@@ -62,8 +62,23 @@ def back_up(settings: Settings, to: Path, progress: Progress = lambda what, done
             shutil.rmtree(part, ignore_errors=True)
             raise
     except (OSError, sqlite3.Error) as error:
-        raise StorageFault(f"The backup could not be made, and nothing of it was kept: {error}") from error
+        raise StorageFault(
+            f"The backup could not be made, and nothing of it was kept ({os_reason(error, with_path=True)}). "
+            f"Check that you may read everything in {data} and that there is enough space in {to.parent}, then try again."
+        ) from error
     return Backup(files, size, with_database)
+
+
+def _make_part(to: Path) -> Path:
+    """Creates the folder that becomes `to`. Raises: StorageFault."""
+    try:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=f".{to.name}-", dir=to.parent))
+    except OSError as error:
+        raise StorageFault(
+            f"No backup was made: nothing can be written in {to.parent} ({os_reason(error)}). "
+            "Make that folder writable for you, or name another place."
+        ) from error
 
 
 def _require_new(data: Path, to: Path) -> None:

@@ -21,7 +21,7 @@ async def open_database(
     *,
     is_worker: bool = False,
 ) -> Database:
-    """Raises: StorageFault if it cannot be opened, or belongs to a newer release."""
+    """Raises: StorageFault if it cannot be opened, or belongs to a newer release; Invalid if its address is none."""
     if settings.database_url is None:
         return open_store(settings.database_path, clock, publish, chats_changed)
     from anycowork.store.postgres.database import open_postgres  # only who uses it pays for its driver
@@ -45,7 +45,7 @@ def open_to_read(settings: Settings) -> Iterator[tuple[SqlConnection, bool]]:
 
 
 def shown_address(url: str) -> str:
-    """Returns the database's address without its password. Raises: StorageFault."""
+    """Returns the database's address without its password. Raises: Invalid."""
     from anycowork.store.postgres.address import read_address
 
     return read_address(url).shown

@@ -27,6 +27,7 @@ from anycowork.server.commit_intents import CommitIntentFiles
 from anycowork.server.machine import find_bubblewrap
 from anycowork.server.shared_components import SharedComponents
 from anycowork.tools.person_shell import LocalPersonShell
+from anycowork.workspace.folder import INTERNAL_NAMES
 
 PERSON_COMMAND_SECONDS = 600.0
 
@@ -60,6 +61,7 @@ def build_file_services(shared: SharedComponents) -> FileServices:
         os.environ,
         home_folder() / "AnyCowork",
         shared.workspaces.layers,
+        INTERNAL_NAMES.union(shared.settings.unkept_folders),
     )
     git = GitService(
         store=store,
@@ -70,6 +72,7 @@ def build_file_services(shared: SharedComponents) -> FileServices:
         writer=writer,
         clock=clock,
         intents=CommitIntentFiles(shared.settings.data_dir),
+        recorded=recorded,
     )
     worktrees = WorktreeService(
         store=store,

@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
 log = logging.getLogger(__name__)
 STALL_SECONDS = 0.1
@@ -17,10 +18,23 @@ _MOST_LINES = 25  # of a stack
 _LOG_EVERY = 10.0  # seconds: a server in trouble must not fill its log as well
 
 
+def stall_log_level(log_format: str, log_level: str, stream: TextIO | None) -> int:
+    """Returns the level at which stalls are logged. `stream` is the one to which the log goes.
+
+    A stack helps nobody who looks at a terminal, and a loaded machine causes it without a fault: there only `debug` shows it. Files,
+    journals and JSON logs have it as a warning. A text log takes no `log_level`, so what `error` leaves out is left out here.
+    """
+    if log_format == "json" or log_level == "debug":
+        return logging.WARNING
+    at_terminal = stream is not None and stream.isatty()
+    return logging.DEBUG if at_terminal or log_level == "error" else logging.WARNING
+
+
 class StallWatch:
     """Counts how often the loop was blocked for longer than `STALL_SECONDS`, and for how long at most."""
 
-    def __init__(self) -> None:
+    def __init__(self, log_level: int = logging.WARNING) -> None:
+        self._log_level = log_level
         self.stalls = 0
         self.longest = 0.0
         self.measured: Callable[[float], None] = lambda seconds: None
@@ -58,7 +72,8 @@ class StallWatch:
         """Captures the stack while the loop is still blocked; the duration is known when it continues."""
         stack = _stack_of(watched)
         while not answered.wait(1.0) and not self._ended.is_set():
-            log.warning("the event loop has not answered for %.1f s; it is blocked in:\n%s", _since(asked), stack)
+            words = "the event loop has not answered for %.1f s; it is blocked in:\n%s"
+            log.log(self._log_level, words, _since(asked), stack)
             stack = _stack_of(watched)
         lasted = _since(asked)
         if lasted < STALL_SECONDS:
@@ -67,7 +82,7 @@ class StallWatch:
         self.longest = max(self.longest, lasted)
         if time.monotonic() - self._last_logged >= _LOG_EVERY:
             self._last_logged = time.monotonic()
-            log.warning("the event loop was blocked for %.0f ms, in:\n%s", lasted * 1000, stack)
+            log.log(self._log_level, "the event loop was blocked for %.0f ms, in:\n%s", lasted * 1000, stack)
 
 
 def _since(start: float) -> float:

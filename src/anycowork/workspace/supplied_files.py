@@ -6,6 +6,7 @@ import time
 from hashlib import sha256
 
 from anycowork.domain.errors import FileMissing, StateChanged, ToolFault, WrongKind
+from anycowork.domain.os_reason import os_reason
 from anycowork.domain.ports import SuppliedFile
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath, shown
@@ -39,7 +40,7 @@ def supplied_files(root: str, folder: str, suffix: str) -> list[SuppliedFile]:
     except StateChanged:
         return [SuppliedFile(folder, None, fault="it leads through a symbolic link, which is not followed")]
     except (ToolFault, OSError) as error:
-        return [SuppliedFile(folder, None, fault=f"it cannot be read: {error}")]
+        return [SuppliedFile(folder, None, fault=f"it cannot be read: {os_reason(error)}")]
     read = [_read(jail, place.child(name)) for name in names[:MOST_FILES]]
     if len(names) > MOST_FILES:
         left = len(names) - MOST_FILES
@@ -56,7 +57,7 @@ def supplied_file(root: str, name: str) -> SuppliedFile | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (ToolFault, OSError) as error:
-        return SuppliedFile(name, None, fault=f"it cannot be read: {error}")
+        return SuppliedFile(name, None, fault=f"it cannot be read: {os_reason(error)}")
 
 
 def with_the_unseen_written_out(text: str) -> str:
@@ -75,7 +76,7 @@ def _read(jail: Jail, place: WorkspacePath) -> SuppliedFile:
                 return known
             data = _up_to(fd, MOST_BYTES + 1)
     except (ToolFault, OSError) as error:
-        return SuppliedFile(path, None, fault=f"it cannot be read: {error}")
+        return SuppliedFile(path, None, fault=f"it cannot be read: {os_reason(error)}")
     read = _as_text(path, data)
     if time.time_ns() - stat.st_ctime_ns > _SETTLED:
         _remember(state, read)

@@ -339,3 +339,9 @@ def test_importing_beside_a_running_server_is_refused(tmp_path: Path) -> None:
         done = anycowork_cli("import", "old.jsonl", cwd=tmp_path)
     assert done.returncode == 1
     assert "already uses the data folder" in done.stderr
+
+
+def test_a_worker_with_an_address_of_another_kind_of_database_is_a_usage_error(tmp_path: Path) -> None:
+    done = anycowork_cli("worker", "--db", "sqlite:///chats.db", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "it begins with 'sqlite'. Write postgresql://" in done.stderr

@@ -45,13 +45,15 @@ def stored(tmp_path: Path) -> list[dict[str, Any]]:
 def test_a_server_is_added_tested_listed_and_removed(tmp_path: Path, mcp: Any) -> None:
     config = raw_server(tmp_path / "far")
     said = typed(mcp, 0, "add", "raw", "--read-only", "add", "--", config["command"], *config["args"])
-    assert "raw: ready" in said and "raw__add, read-only: Add two numbers." in said
+    assert "raw: ready" in said and "raw__add, read-only: Add two numbers." in said and "was added, but" not in said
     typed(mcp, 1, "add", "raw", "--url", "http://127.0.0.1:9/mcp")
     typed(mcp, 2, "add", "Bad Name", "x")
     assert "Name its program and arguments, or its address with --url" in typed(mcp, 2, "add", "nothing")
     typed(mcp, 2, "add", "other", "--env", "NOT_SET_ANYWHERE", "--", "x")
     said = typed(mcp, 1, "add", "gone", "no-such-program-here")
     assert "gone: failed" in said and "no-such-program-here" in said
+    assert "gone was added, but its test failed" in said
+    assert "`anycowork mcp test gone`" in said and "`anycowork mcp remove gone`" in said
     said = typed(mcp, 0, "list")
     assert "raw:" in said and "gone:" in said
     typed(mcp, 0, "test", "raw")

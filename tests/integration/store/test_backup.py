@@ -92,6 +92,14 @@ async def test_backup_of_a_folder_without_a_server_names_it_and_leaves_nothing(t
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
 
+async def test_backup_to_a_place_that_cannot_be_written_names_it_the_reason_and_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "file").write_text("not a folder\n")
+    status, said = await back_up(tmp_path / "data", tmp_path / "file/below/copy")
+    assert status == 1 and "Errno" not in said
+    assert f"in {tmp_path / 'file/below'} (Not a directory)" in said and "name another place" in said
+
+
 async def back_up(data: Path, to: Path, **environment: str) -> tuple[int, str]:
     command = (sys.executable, "-m", "anycowork", "database", "backup", str(to), "--data-dir", str(data))
     return await run(*command, **environment)

@@ -1,5 +1,6 @@
 """The full-text index holds exactly the stored messages, finds them newest first, and takes any query."""
 
+import json
 import shutil
 import time
 from pathlib import Path
@@ -39,6 +40,52 @@ async def test_words_of_all_chats_are_found_newest_first_with_the_chats_title(tm
         [result], _ = await database.store.search_messages("external", limit=1)
         assert (result.chat_id, result.title, result.role) == ("c2", "Disks", "user")
         assert result.to_json()["snippet"] == "Which DISK? The external diskette."
+
+
+PLAN = {
+    "type": "plan",
+    "format_version": "1.0",
+    "goal": "Free the disk",
+    "steps": [
+        {"id": "s1", "step_number": 1, "action": "List the caches", "reason": "They are large", "tools_needed": ["ls"]},
+        {"id": "s2", "step_number": 2, "action": "Delete the oldest ones", "dependencies": ["s1"]},
+    ],
+}
+
+
+@pytest.mark.parametrize("content", [json.dumps(PLAN), f"```json\n{json.dumps(PLAN, indent=2)}\n```"])
+@pytest.mark.parametrize("kind", [MessageType.PLAN, MessageType.TEXT])
+async def test_the_snippet_of_a_plan_has_its_words_and_no_json(tmp_path: Path, content: str, kind: MessageType) -> None:
+    payload = PLAN if kind is MessageType.PLAN else None
+    plan = Message("m1", "c1", Speaker.ASSISTANT, content, kind, payload)
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat("c1", plan))
+        [result], _ = await database.store.search_messages("caches", limit=1)
+        assert result.to_json()["snippet"] == "Free the disk List the caches They are large Delete the oldest ones"
+        assert [part.text for part in result.parts if part.match] == ["caches"]
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (
+            {"type": "question", "question": "Which disk?", "options": [{"value": "sda", "label": "The first"}]},
+            "Which disk? The first sda",
+        ),
+        (
+            {"type": "review", "summary": "One disk fault", "findings": [{"path": "a.py", "problem": "Leaks"}]},
+            "One disk fault a.py Leaks",
+        ),
+        ({"type": "other", "text": "disk"}, '{"type": "other", "text": "disk"}'),
+    ],
+)
+async def test_questions_and_reviews_are_words_too_and_other_json_is_shown_as_it_is(
+    tmp_path: Path, document: dict, words: str
+) -> None:
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat("c1", message("m1", json.dumps(document))))
+        [result], _ = await database.store.search_messages("disk", limit=1)
+        assert result.to_json()["snippet"] == words
 
 
 async def test_pages_lead_through_every_match_once(tmp_path: Path) -> None:

@@ -10,7 +10,15 @@ const state = (proposed_message: string, files: [string, string | null][]) =>
     proposed_message,
     head: "h",
     complete: true,
-    files: files.map(([path, why]) => ({ path, shown: path, status: "modified", protected: why })),
+    files: files.map(([path, why]) => ({
+      path,
+      shown: path,
+      status: "modified",
+      protected: why,
+      preselected: !why,
+      file_count: null,
+      file_count_complete: true,
+    })),
   }) as unknown as GitState;
 
 it("keeps a typed message and what was chosen when the files change, and chooses no new file with secrets", async () => {
@@ -33,4 +41,20 @@ it("keeps a typed message and what was chosen when the files change, and chooses
   );
   expect(message.value).toBe("My own words");
   expect(screen.getAllByRole<HTMLInputElement>("checkbox").map(({ checked }) => checked)).toEqual([false, true, false]);
+});
+
+it("leaves an untracked folder out until it is chosen, and counts the files in it", async () => {
+  const user = userEvent.setup();
+  const changed = state("Change a", [["a", null]]);
+  const folder = { path: "logs/", shown: "logs/", status: "untracked", protected: null, preselected: false };
+  const small = { ...folder, file_count: 3, file_count_complete: true };
+  const large = { ...folder, path: "big/", shown: "big/", file_count: 1000, file_count_complete: false };
+  show(<CommitForm chatId="c" state={{ ...changed, files: [...changed.files, small, large] } as GitState} />);
+  const commits = () => screen.getByRole("button", { name: /^Commit / }).textContent;
+  expect(commits()).toBe("Commit 1 file");
+  expect(screen.getByRole("button", { name: /logs\// }).textContent).toContain("3 files");
+  await user.click(screen.getByRole("checkbox", { name: /logs\// }));
+  expect(commits()).toBe("Commit 4 files");
+  await user.click(screen.getByRole("checkbox", { name: /big\// }));
+  expect(commits()).toBe("Commit 1004+ files");
 });

@@ -114,25 +114,27 @@ function Branch({ chatId, state }: { chatId: string; state: GitState }) {
   );
 }
 
-/** Everything is chosen but what may hold secrets: that a person adds by hand. */
+/** The server says what is chosen at first: a person adds by hand what may hold secrets, and untracked files of which the chat knows nothing. */
 export function CommitForm({ chatId, state }: { chatId: string; state: GitState }) {
   const [turned, setTurned] = useState<Readonly<Record<string, boolean>>>({}); // what the person chose, by path
   const [words, setWords] = useState<string | null>(null); // what the person typed: a newer proposal does not replace it
   const [sending, setSending] = useState(false);
   const readAgain = useReadAgain();
   const message = words ?? state.proposed_message;
-  const isChosen = ({ path, protected: why }: GitFile) => turned[path] ?? !why;
-  const chosen = state.files.filter(isChosen).map(({ path }) => path);
+  const isChosen = ({ path, preselected }: GitFile) => turned[path] ?? preselected;
+  const chosen = state.files.filter(isChosen);
+  const files = countFiles(chosen);
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     setSending(true);
-    const done = await attempt(commit(chatId, message, chosen, state.head));
+    const paths = chosen.map(({ path }) => path);
+    const done = await attempt(commit(chatId, message, paths, state.head));
     setSending(false);
     readAgain();
     if (!done) return;
     setWords(null);
     setTurned({});
-    say(t.committed(chosen.length));
+    say(t.committed(files.text, files.one));
   };
   return (
     <form onSubmit={(event) => void submit(event)} className="space-y-3">
@@ -162,12 +164,19 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
           icon={<GitCommitHorizontal size={15} aria-hidden />}
           disabled={sending || chosen.length === 0 || !message.trim()}
         >
-          {t.commit(chosen.length)}
+          {t.commit(files.text, files.one)}
         </Button>
         <span className="text-xs text-ink-3">{t.committedAsYou}</span>
       </div>
     </form>
   );
+}
+
+/** How many files these lines are: an untracked folder is one line. */
+function countFiles(lines: readonly GitFile[]): { text: string; one: boolean } {
+  const count = lines.reduce((sum, { file_count }) => sum + (file_count ?? 1), 0);
+  const complete = lines.every(({ file_count_complete }) => file_count_complete);
+  return { text: complete ? String(count) : t.atLeast(count), one: complete && count === 1 };
 }
 
 function FileLine({
@@ -181,6 +190,7 @@ function FileLine({
   chosen: boolean;
   onTurn: () => void;
 }) {
+  const inside = file.file_count === null ? null : countFiles([file]);
   return (
     <li className="flex items-start gap-2">
       <input
@@ -196,6 +206,7 @@ function FileLine({
         summary={
           <span className="flex min-w-0 flex-1 items-center gap-2 text-[13px]">
             <code className="min-w-0 truncate font-mono text-ink">{file.shown}</code>
+            {inside && <span className="shrink-0 text-xs text-ink-3">{t.filesInFolder(inside.text, inside.one)}</span>}
             <span className="ml-auto shrink-0 text-xs text-ink-3">{t.statuses[file.status]}</span>
           </span>
         }
@@ -209,7 +220,8 @@ function FileLine({
 function Difference({ chatId, file }: { chatId: string; file: GitFile }) {
   const [reveal, setReveal] = useState(false);
   const { data, error } = useGitDifference(chatId, file.path, reveal);
-  if (file.status === "untracked") return <p className="text-sm text-ink-3">{t.newFile}</p>;
+  if (file.status === "untracked")
+    return <p className="text-sm text-ink-3">{file.path.endsWith("/") ? t.newFolder : t.newFile}</p>;
   if (error) return <p className="text-sm text-bad">{error.message}</p>;
   if (!data) return <p className="text-sm text-ink-3">{t.reading}</p>;
   if (data.diff === null)

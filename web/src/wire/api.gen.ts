@@ -4848,6 +4848,21 @@ export interface components {
             status: "added" | "modified" | "deleted" | "untracked" | "conflicted";
             /** Protected */
             protected: ("key_file" | "rule") | null;
+            /**
+             * Preselected
+             * @description Tracked, or changed in this chat; neither protected nor in a folder of generated files.
+             */
+            preselected: boolean;
+            /**
+             * File Count
+             * @description How many files an untracked folder holds; null for a file.
+             */
+            file_count: number | null;
+            /**
+             * File Count Complete
+             * @description False if the folder holds more files than were counted.
+             */
+            file_count_complete: boolean;
         };
         /**
          * GitPushRequest

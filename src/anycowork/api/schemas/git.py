@@ -12,6 +12,11 @@ class GitFileShape(DescribedSchema):
     shown: str = Field(description="The path for the screen: misleading characters are written out.")
     status: Literal["added", "modified", "deleted", "untracked", "conflicted"]
     protected: Literal["key_file", "rule"] | None
+    preselected: bool = Field(
+        description="Tracked, or changed in this chat; neither protected nor in a folder of generated files."
+    )
+    file_count: int | None = Field(description="How many files an untracked folder holds; null for a file.")
+    file_count_complete: bool = Field(description="False if the folder holds more files than were counted.")
 
 
 class GitStateShape(DescribedSchema):

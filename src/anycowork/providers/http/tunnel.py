@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 
+from anycowork.domain.os_reason import os_reason
 from anycowork.providers.http.proxy_env import HttpTarget, ProxyServer
 
 MAX_HEAD = 16 * 1024
@@ -18,7 +19,7 @@ async def through(proxy: ProxyServer, target: HttpTarget, inside: asyncio.Protoc
     try:
         outside, asked = await loop.create_connection(lambda: _TunnelRequest(proxy, target), proxy.host, proxy.port)
     except OSError as error:
-        raise ProxyRefused(f"its proxy {proxy.host}:{proxy.port} cannot be reached: {error}") from None
+        raise ProxyRefused(f"its proxy {proxy.host}:{proxy.port} cannot be reached: {os_reason(error)}") from None
     try:
         await asked.answered
         secured = await loop.start_tls(outside, inside, context, server_hostname=target.host)

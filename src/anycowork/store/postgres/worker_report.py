@@ -9,7 +9,7 @@ from anycowork.store.postgres.peer_table import WORKERS, worker_of
 
 
 def living_workers(url: str) -> list[JobWorker]:
-    """Changes nothing. Raises: StorageFault, also if the database has no such table yet."""
+    """Changes nothing. Raises: Invalid for a wrong address; StorageFault, also if the database has no such table yet."""
     address = read_address(url)
     with closing(PostgresConnection(address)) as connection:
         connection.connect()

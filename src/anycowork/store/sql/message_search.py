@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from anycowork.domain.document_words import words_of
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json, Message, MessageType
 from anycowork.domain.text_search import SearchResult, SearchTerm, read_query, snippet
@@ -48,7 +49,7 @@ def search(
 
 def _result(chat_id: str, title: str, body: bytes, terms: Sequence[SearchTerm]) -> SearchResult:
     message = Message.from_stored(chat_id, _stored(body))
-    parts = snippet(message.content, terms)
+    parts = snippet(words_of(message), terms)
     return SearchResult(chat_id, message.id, title, str(message.role), message.created_at, parts)
 
 

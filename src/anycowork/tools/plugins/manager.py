@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.messages import Json
 from anycowork.domain.network import NETWORK
+from anycowork.domain.os_reason import os_reason
 from anycowork.tools.child_process import ChildEnding, ChildLimits
 from anycowork.tools.plugins.discovery import Plugin, find_plugins, plain_name
 from anycowork.tools.plugins.manifest import (
@@ -91,7 +92,7 @@ class PluginManager:
         try:
             described = await _describe(plugin, self._runtime)
         except (ToolFault, OSError) as error:
-            return _PluginState(problems=describe_problems([str(error)]))
+            return _PluginState(problems=describe_problems([os_reason(error, with_path=True)]))
         looked = _PluginState(problems=list(described.problems))
         for description in described.tools:
             try:
