@@ -133,7 +133,9 @@ def test_a_restore_killed_between_any_two_writes_leaves_the_old_or_the_new_tree(
         said = asyncio.run(_settled(folder))
         outcomes.append(whole(folder / "workspace"))
         assert outcomes[-1] in (old, new), folder.name
-        assert len(said) == (outcomes[-1] == new) and all("restored" in words or "as it was" in words for words in said), folder.name
+        assert len(said) == (outcomes[-1] == new) and all(
+            "restored" in words or "as it was" in words for words in said
+        ), folder.name
     assert old in outcomes, "before it was written down nothing had happened"
     assert new in outcomes[:-1], "once it was written down it is finished"
 
