@@ -241,8 +241,8 @@ async def test_on_a_phone_a_toast_covers_no_tab_heading_or_button_of_the_files(
     await phone.get_by_role("button", name="More about this chat").click()
     await phone.get_by_role("menuitem", name="Files and changes").click()
     await phone.get_by_role("tab", name="Git").click()
-    await phone.get_by_role("button", name="Commit 2 files").click()
-    toast = phone.get_by_role("status").filter(has_text="Committed 2 files.")
+    await phone.get_by_role("button", name="Commit 1 file").click()
+    toast = phone.get_by_role("status").filter(has_text="Committed 1 file.")
     await expect(toast).to_be_visible()
     assert await phone.evaluate(COVERED) == []
     await expect(phone.get_by_role("tab", name="Git")).to_be_in_viewport(ratio=1)
