@@ -5634,8 +5634,6 @@ export interface components {
         };
         /** ModelUsageShape */
         ModelUsageShape: {
-            /** Model */
-            model: string;
             /** Requests */
             requests: number;
             /**
@@ -5661,6 +5659,8 @@ export interface components {
              * @description US dollars by the known prices; null where none is known.
              */
             cost: number | null;
+            /** Model */
+            model: string;
         };
         /** NetChangeList */
         NetChangeList: {

@@ -6,27 +6,22 @@ from anycowork.api.schemas.base import DescribedSchema
 from anycowork.domain.usage import UsageGroup
 
 
-class ModelUsageShape(DescribedSchema):
+class UsageCountsShape(DescribedSchema):
+    requests: int
+    reserved: int = Field(description="Set aside for requests that never told what they used; it counts as spent.")
+    prompt: int
+    completion: int
+    cached: int
+    reasoning: int
+    estimated: bool = Field(description="Some of it was counted here, because the provider did not say.")
+    cost: float | None = Field(description="US dollars by the known prices; null where none is known.")
+
+
+class ModelUsageShape(UsageCountsShape):
     model: str
-    requests: int
-    reserved: int = Field(description="Set aside for requests that never told what they used; it counts as spent.")
-    prompt: int
-    completion: int
-    cached: int
-    reasoning: int
-    estimated: bool = Field(description="Some of it was counted here, because the provider did not say.")
-    cost: float | None = Field(description="US dollars by the known prices; null where none is known.")
 
 
-class UsageSumShape(DescribedSchema):
-    requests: int
-    reserved: int = Field(description="Set aside for requests that never told what they used; it counts as spent.")
-    prompt: int
-    completion: int
-    cached: int
-    reasoning: int
-    estimated: bool = Field(description="Some of it was counted here, because the provider did not say.")
-    cost: float | None = Field(description="US dollars by the known prices; null where none is known.")
+class UsageSumShape(UsageCountsShape):
     unpriced_requests: int = Field(description="Requests whose price is not known: `cost` leaves them out.")
 
 
