@@ -19,11 +19,18 @@ _PART_FIELDS = ("action", "reason", "check", "commands", "label", "value", "path
 
 def words_of(message: Message) -> str:
     """Return the message as a person reads it: a document's words instead of its JSON, anything else as it is stored."""
+    try:
+        return _document_words(message) or message.content
+    except RecursionError:  # a model may nest a thousand lists
+        return message.content
+
+
+def _document_words(message: Message) -> str:
     document = _document(message)
     if document is None:
-        return message.content
+        return ""
     named = (document.get(field) for field in _FIELDS[str(document["type"])])
-    return "\n".join(line for found in named for line in _lines(found)) or message.content
+    return "\n".join(line for found in named for line in _lines(found))
 
 
 def _document(message: Message) -> Json | None:
@@ -34,7 +41,7 @@ def _document(message: Message) -> Json | None:
         return None
     try:
         found = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeEncodeError):
         return None
     return found if isinstance(found, dict) and _is_document(found) else None
 

@@ -90,6 +90,15 @@ async def test_an_object_that_is_no_chat_is_named_and_makes_none(tmp_path: Path)
         assert (report.chats, len(report.problems)) == (0, 1)
 
 
+async def test_arguments_that_nest_too_deeply_stay_readable_as_text(tmp_path: Path) -> None:
+    nested = '{"path": ' + "[" * 5_000 + "]" * 5_000 + "}"
+    old = {"id": "m", "role": "assistant", "content": "", "tool_calls": [{"id": "k", "tool": "t", "arguments": nested}]}
+    async with opened(tmp_path) as database:
+        report = await load(database, {"id": "c", "messages": [old]})
+        [*_, made] = await database.store.history("c")
+        assert report.chats == 1 and made.payload is not None and made.payload["parameters"] == {"arguments": nested}
+
+
 @proves("MIG-1", "MSG-1")
 @pytest.mark.parametrize(
     "stored",

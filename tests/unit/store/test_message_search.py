@@ -65,6 +65,15 @@ async def test_the_snippet_of_a_plan_has_its_words_and_no_json(tmp_path: Path, c
         assert [part.text for part in result.parts if part.match] == ["caches"]
 
 
+@pytest.mark.parametrize("depth", [500, 2_000, 200_000])
+async def test_a_plan_that_nests_its_lists_breaks_no_search(tmp_path: Path, depth: int) -> None:
+    nested = f'{{"type": "plan", "goal": "Free the disk", "steps": {"[" * depth}{"]" * depth}}}'
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat("c1", message("m1", nested)))
+        [result], _ = await database.store.search_messages("disk", limit=1)
+        assert "disk" in result.to_json()["snippet"]
+
+
 @pytest.mark.parametrize(
     ("document", "words"),
     [

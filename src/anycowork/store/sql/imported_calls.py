@@ -87,6 +87,6 @@ def _object(found: JsonValue) -> Json:
     if isinstance(found, str):
         try:
             found = msgspec.json.decode(found)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             return {"arguments": found}
     return found if isinstance(found, dict) else {} if found is None else {"arguments": found}
