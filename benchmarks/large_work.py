@@ -1,8 +1,8 @@
 """What does a command cost that changes thousands of files, and what does restoring them cost? Beside the same work done plainly.
 
-Our side is one turn of the real agent: sandbox with the command itself, delta, gate, checkpoint, commit, journal and the model's text. It
-runs in a separate process, so that its peak memory can be read. `--size` sets the number of files [20,000]; `--on` sets the folder, for
-example one on a tmpfs.
+Our side is one turn of the real agent: sandbox with the command itself, delta, gate, checkpoint, commit, journal and the model's text. The
+server has run a command before, which did nothing. Ours runs in a separate process, so that its peak memory can be read. `--size` sets the
+number of files [20,000]; `--on` sets the folder, for example one on a tmpfs.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ import uvloop
 from anycowork.agent.call_recorder import CallRecorder
 from anycowork.chats.rollback import RollbackRequest
 from anycowork.checkpoints.snapshots import PackedSnapshots
-from anycowork.domain.chats import Autonomy
+from anycowork.domain.chats import Autonomy, Chat
 from anycowork.permissions.gate import Gate
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.stage import Staging
@@ -119,19 +119,25 @@ def _ours(ground: Ground, size: int, what: str) -> dict[str, float]:
 
 
 async def _turn(what: str, folder: Path, size: int, bwrap: str, phases: "_Phases") -> dict[str, float]:
-    (folder / "workspace").mkdir(exist_ok=True)
-    (folder / "workspace/work.sh").write_text(_create(size) if what == "create" else _APPEND)
+    script = folder / "workspace/work.sh"
+    script.parent.mkdir(exist_ok=True)
+    script.write_text("true")
     model = InstantModel(1, "execute_command", {"command": "bash work.sh"})
     sandbox = Sandbox(bwrap, Staging(folder / "staging", folder / "shared"))
     async with open_workplace(folder, model, sandbox=sandbox) as place:
-        chat = await place.open_chat()
-        await place.cli.change_chat(PERSON, chat.id, autonomy=Autonomy.SANDBOXED)
+        await place.turn(await _sandboxed_chat(place), 60)  # a server's first command reads lists and makes its /etc
+        chat = await _sandboxed_chat(place)
+        script.write_text(_create(size) if what == "create" else _APPEND)
+        _reap_orphans()
+        phases.clear()
         started, wall = _cpu(), time.perf_counter()
+        children = _cpu_of(resource.RUSAGE_CHILDREN)
         await place.turn(chat, 1200)
         _reap_orphans()
         if what == "restore":
             first = (await place.rollback.page(chat.id, before=None, limit=10))[0][0]
             phases.clear()
+            children = _cpu_of(resource.RUSAGE_CHILDREN)
             started, wall = _cpu(), time.perf_counter()
             answer = await place.rollback.restore(PERSON, chat.id, first.id, RollbackRequest())
             if len(answer.done.restored) != size:
@@ -140,8 +146,14 @@ async def _turn(what: str, folder: Path, size: int, bwrap: str, phases: "_Phases
         await _require_done(place, chat.id, size)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     told = {f"{name}_ms": value * 1000 for name, value in phases.spent.items()}
-    told["children_ms"] = _cpu_of(resource.RUSAGE_CHILDREN) * 1000
+    told["children_ms"] = (_cpu_of(resource.RUSAGE_CHILDREN) - children) * 1000
     return {"cpu_ms": spent * 1000, "wall_s": seconds, "peak_mb": peak, **told}
+
+
+async def _sandboxed_chat(place: Workplace) -> Chat:
+    chat = await place.open_chat()
+    await place.cli.change_chat(PERSON, chat.id, autonomy=Autonomy.SANDBOXED)
+    return chat
 
 
 async def _require_done(place: Workplace, chat_id: str, size: int) -> None:

@@ -12,6 +12,8 @@ from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.errors import NotAllowed, NotKept, OutsideWorkspace, RestoreConflict, ToolFault
 from anycowork.domain.journal import AddChat, Change
 from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.domain.values import replace
+from anycowork.store.sql.stored_images import from_stored, to_stored
 from support.checkpoints import ANN, CHAT, recorded, whole
 from support.spec import proves
 from support.stored import CLOCK
@@ -100,7 +102,9 @@ async def test_a_forged_row_reaches_nothing_outside_nor_git(tmp_path: Path, path
 
 
 def _forge(connection: sqlite3.Connection, path: str) -> None:
-    connection.execute("UPDATE snapshot_paths SET path = ?", (path.encode(),))
+    for id_, stored in connection.execute("SELECT id, images FROM snapshots").fetchall():
+        images = [replace(image, path=path) for image in from_stored(stored)]
+        connection.execute("UPDATE snapshots SET images = ? WHERE id = ?", (to_stored(images), id_))
 
 
 @proves("SNAP-3")

@@ -46,6 +46,7 @@ EXCEPTIONS = {
     ("snapshots._freed_by_pruning", ""): _UPKEEP,
     ("snapshots._forget_oldest", ""): _UPKEEP,
     ("snapshots._needed_hashes", ""): _UPKEEP,
+    ("snapshots._needed_images", "moment IN"): _UPKEEP,
     ("snapshots.changes_in", ""): "reads what it returns: all changes in a folder, most often the only one",
     ("snapshots.unfinished_restores", ""): _START,
     ("store_numbers.read_numbers", "FROM chats"): "counts for the metrics, over a small index",

@@ -6,7 +6,6 @@ For changes of many paths: a path that was not there before costs no system call
 
 import stat
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
 
 from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, bytes_in, path_of, touched
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
@@ -40,20 +39,22 @@ class CommitImages:
         self._known: list[tuple[str, ReplacedFile, bool]] = []
         trees: list[str] = []
         unknown: list[WorkspacePath] = []
-        folders = cache(lambda parts: (is_git_control(parts), unkept.covers(WorkspacePath(parts), is_folder=True)))
+        folder_path, in_git, in_unkept = None, False, False
         for item in intents:
-            place = path_of(item.path)
-            in_git, in_unkept = folders(place.parts[:-1])
-            if in_git or folds_to_git(place.name):
+            above, _, name = item.path.rpartition("/")
+            if above != folder_path:  # the same for all files in one folder, which stand together
+                folder_path, place = above, path_of(above)
+                in_git, in_unkept = is_git_control(place.parts), unkept.covers(place, is_folder=True)
+            if in_git or folds_to_git(name):
                 continue
             if item.before is None:
                 self._new.append(item.path)
-            elif _is_tree(item):
+            elif item.before.startswith(_TREE):
                 trees.append(item.path)
             elif (file := replaced.get(item.path)) is not None and file.hash == item.before:
                 self._known.append((item.path, file, in_unkept))
             else:
-                unknown.append(place)
+                unknown.append(path_of(item.path))
         below = touched(folder, trees) if trees else []
         unknown.sort(key=lambda place: place.parts[:-1])
         with ImageReader(folder) as reader:
@@ -76,7 +77,9 @@ class CommitImages:
         with ImageReader(self._folder, content) as reader:
             images += [reader.image_of(each) for each in self._kept]
         images += hashed_images(self._folder, self._hashed)
-        return sorted(images, key=lambda image: image.path.split("/"))
+        if len(images) == len(self._known):
+            return images  # in the order of the intents
+        return sorted(images, key=_order)
 
 
 def split_unkept(seen: Iterable[Seen], unkept: UnkeptFolders) -> tuple[list[Seen], list[Seen]]:
@@ -150,5 +153,6 @@ def _is_below(path: str, folders: set[str]) -> bool:
     return any("/".join(parts[:depth]) in folders for depth in range(1, len(parts)))
 
 
-def _is_tree(item: PathIntent) -> bool:
-    return item.before is not None and item.before.startswith(_TREE)
+def _order(image: PathImage) -> str:
+    """Sorts by the parts of the paths: the content of a folder stands together."""
+    return image.path.replace("/", "\0")

@@ -97,9 +97,10 @@ class Pack:
             fresh = self._fresh.setdefault(owner, set())
             new: dict[str, bytes] = {}
             size = 0
+            known = state.index
             for digest, data in contents:
                 fresh.add(digest)
-                if digest in state.index or digest in new:
+                if digest in known or digest in new:
                     continue
                 new[digest] = data
                 size += HEADER_BYTES + len(data)
@@ -249,9 +250,12 @@ class Pack:
         pieces: list[bytes] = []
         places: dict[str, PackEntry] = {}
         for digest, data in contents.items():
-            pieces += (header(digest, len(data)), data)
-            places[digest] = PackEntry(file, end + HEADER_BYTES, len(data))
-            end += HEADER_BYTES + len(data)
+            size = len(data)
+            pieces.append(header(digest, size))
+            pieces.append(data)
+            end += HEADER_BYTES
+            places[digest] = PackEntry(file, end, size)
+            end += size
         try:
             write_all(fd, b"".join(pieces), offset)
         except OSError:

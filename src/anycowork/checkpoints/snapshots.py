@@ -43,6 +43,7 @@ from anycowork.workspace.reader_threads import ReaderThreads
 from anycowork.workspace.uncancellable import run_uncancellable
 
 _THREADS = 4
+_FOLDER = PathKind.FOLDER.value
 FEW_PATHS = 200  # of a change: up to here its difference is recorded, beyond it is computed when somebody looks at it
 
 
@@ -117,7 +118,7 @@ class PackedSnapshots:
             return self._contents.keep_replaced(folder, intents, replaced)
 
         snapshot = await self._kept(cause, folder, keep)
-        removed = [item.path for item in intents if item.after is None or item.kind != PathKind.FOLDER.value]
+        removed = [item.path for item in intents if item.after is None or item.kind != _FOLDER]
         await self._layers.hold(folder.root, paths, removed)
         return snapshot
 
@@ -202,7 +203,9 @@ class PackedSnapshots:
     ) -> Snapshot | None:
         if len(intents) <= self._few_paths:
             return await self.after(before, workspace)
-        return self._recorded_after(before, images_afterwards(before.images, intents, left_alone))
+        return await self._threads().run(
+            lambda: self._recorded_after(before, images_afterwards(before.images, intents, left_alone))
+        )
 
     async def after_restore(
         self, before: Snapshot, workspace: Workspace, targets: Sequence[PathImage], done: Restored
@@ -210,14 +213,18 @@ class PackedSnapshots:
         if len(before.images) <= self._few_paths:
             return await self.after(before, workspace)
         folder = _folder(workspace)
-        images = await self._threads().run(lambda: images_of_restore(folder, before.images, targets, done))
-        return self._recorded_after(before, images)
+        return await self._threads().run(
+            lambda: self._recorded_after(before, images_of_restore(folder, before.images, targets, done))
+        )
 
     def _recorded_after(self, before: Snapshot, images: Sequence[PathImage]) -> Snapshot:
         """Its difference is computed when somebody looks at it."""
         earlier = {image.path: image for image in before.images}
-        pairs = ((earlier[now.path], now) for now in images)
-        changed = sum(PathKind.FOLDER not in (was.kind, now.kind) and not was.same_as(now) for was, now in pairs)
+        changed = 0
+        for now in images:
+            was = earlier[now.path]
+            if (was.hash, was.mode, was.kind) != (now.hash, now.mode, now.kind):
+                changed += was.kind is not PathKind.FOLDER and now.kind is not PathKind.FOLDER
         return replace(
             before,
             id=self._clock.new_id(),

@@ -21,8 +21,12 @@ KEY_FOLDERS = tuple(sorted(_FOLDERS))
 def is_key_file(path: str) -> bool:
     """Whether the file's name means keys or passwords: narrower than `looks_secret`, because it makes reading ask."""
     *folders, name = path.casefold().rstrip("/").split("/")
-    if not _FOLDERS.isdisjoint(folders):
-        return True
+    return not _FOLDERS.isdisjoint(folders) or name_is_key_file(name)
+
+
+def name_is_key_file(name: str) -> bool:
+    """The same for a file's own name, which holds no slash: a command's start asks for every name in the workspace."""
+    name = name.casefold()
     if name.startswith(".env"):
         return name not in _EXAMPLES
     return name in _FILES or (name.endswith(_ENDINGS) and not name.startswith(_ENDINGS))

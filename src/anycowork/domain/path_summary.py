@@ -8,6 +8,8 @@ from anycowork.domain.values import value
 
 MOST_FOLDERS = 20
 _DEEPEST = 12
+_NONE = (0, 0, 0)
+_VERBS = {"created": 0, "modified": 1, "deleted": 2}
 
 
 @value
@@ -47,28 +49,28 @@ def counts_of_folders(
     counted: Mapping[tuple[tuple[str, ...], str], int], most: int = MOST_FOLDERS
 ) -> list[FolderCount]:
     """Like `folder_counts`, for changes that are already counted: how many with this verb are directly in this folder, by its parts."""
-    by_folder: dict[tuple[str, ...], Counter[str]] = {}
+    by_folder: dict[tuple[str, ...], list[int]] = {}
     for (parts, verb), count in counted.items():
-        by_folder.setdefault(parts, Counter())[verb] += count
+        by_folder.setdefault(parts, [0, 0, 0])[_VERBS[verb]] += count
     found = _grouped(by_folder, 1)
     for depth in range(2, _DEEPEST):
         deeper = _grouped(by_folder, depth)
         if len(deeper) > most or deeper == found:
             break
         found = deeper
-    counts = [
-        FolderCount(folder, verbs["created"], verbs["modified"], verbs["deleted"]) for folder, verbs in found.items()
-    ]
+    counts = [FolderCount(folder, *numbers) for folder, numbers in found.items()]
     counts.sort(key=lambda count: (-count.total, count.folder))
     if len(counts) <= most:
         return sorted(counts, key=lambda count: count.folder)
     return [*counts[: most - 1], _sum_of(counts[most - 1 :])]
 
 
-def _grouped(by_folder: Mapping[tuple[str, ...], Counter[str]], depth: int) -> dict[str, Counter[str]]:
-    found: dict[str, Counter[str]] = {}
-    for parts, verbs in by_folder.items():
-        found.setdefault("/".join(parts[:depth]), Counter()).update(verbs)
+def _grouped(by_folder: Mapping[tuple[str, ...], Sequence[int]], depth: int) -> dict[str, tuple[int, int, int]]:
+    found: dict[str, tuple[int, int, int]] = {}
+    for parts, (created, modified, deleted) in by_folder.items():
+        folder = "/".join(parts[:depth])
+        more = found.get(folder, _NONE)
+        found[folder] = more[0] + created, more[1] + modified, more[2] + deleted
     return found
 
 

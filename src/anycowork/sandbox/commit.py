@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -59,29 +60,31 @@ def seal(upper: Path, delta: Delta) -> None:
 
 
 def apply(stage: Path, jail: Jail, intents: Iterable[PathIntent], *, delta: Delta | None = None) -> CommitOutcome:
-    """Moves the staged changes into place. `delta` is what was found in the stage; without it, an interrupted commit is finished.
+    """Moves the staged changes into place. `delta` is what was found in the stage, and `intents` is its manifest.
+
+    Without `delta`, an interrupted commit is finished.
 
     Raises: NothingMade if the disk has no space, OSError if it refuses later: calling it again finishes the rest.
     """
-    with _Committer(stage, jail, delta) as committer:
-        return committer.run(list(intents))
+    with _Committer(stage, jail, list(intents), delta) as committer:
+        return committer.run()
 
 
 class _Committer:
-    def __init__(self, stage: Path, jail: Jail, delta: Delta | None) -> None:
+    def __init__(self, stage: Path, jail: Jail, intents: list[PathIntent], delta: Delta | None) -> None:
         self._id = stage.name
         self._jail = jail
         # Missing if the commit was complete and only its result was lost: then there is nothing left to move.
         self._upper = Jail(str(stage / "upper")) if (stage / "upper").is_dir() else None
+        self._intents = intents
         self._resumed = delta is None
-        changes = delta.changes if delta else []
-        self._seen = {change.place.path: change.before for change in changes if change.before is not None}
-        self._plain = {change.place.path for change in changes if change.after is not None and change.after.plain}
+        changes = list(zip(intents, delta.changes, strict=True)) if delta else []
+        self._seen = {item.path: change.before for item, change in changes if change.before is not None}
+        self._plain = {item.path for item, change in changes if change.after is not None and change.after.plain}
         self._outcome = CommitOutcome()
         self._touched: set[str] = set()
         self._there = LastFolder(jail)
         self._staged = LastFolder(self._upper or jail)
-        self._numbers: dict[str, int] = {}
         self._carried: dict[str, str] = {}
         self._carrier = -1
 
@@ -92,22 +95,32 @@ class _Committer:
         self._there.close()
         self._staged.close()
 
-    def run(self, intents: list[PathIntent]) -> CommitOutcome:
+    def run(self) -> CommitOutcome:
+        intents = self._intents
         gone = [item for item in intents if item.after is None]
         folders = [item for item in intents if item.after == FOLDER]
         others = [item for item in intents if item.after not in (None, FOLDER)]
-        self._numbers = {item.path: number for number, item in enumerate([*gone, *folders, *others], start=1)}
         with self._copied_ahead(others):
             for item in gone:
                 self._make(item)
             moved = self._move_new_folders(intents)
-            for item in [*folders, *sorted(others, key=_folder_of)]:
+            for item in folders:
                 if item.path not in moved:
+                    self._make(item)
+            for item in sorted(others, key=_folder_of):
+                if item.path not in moved and not self._replaced_at_once(item):
                     self._make(item)
         for item in reversed(folders):
             self._set_folder_mode(item)
         self._sync()
         return self._outcome
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """Numbers for temporary names, the same when the commit is resumed. Few commits need one."""
+        kinds = {None: 0, FOLDER: 1}
+        ordered = sorted(self._intents, key=lambda item: kinds.get(item.after, 2))
+        return {item.path: number for number, item in enumerate(ordered, start=1)}
 
     # --- copying to another file system
 
@@ -210,7 +223,7 @@ class _Committer:
     def _make(self, item: PathIntent) -> None:
         folder, _, name = item.path.rpartition("/")
         try:
-            done = self._replaced_at_once(item, name, folder) or self._one(item, name, self._there.at(folder), folder)
+            done = self._one(item, name, self._there.at(folder), folder)
         except FileMissing:
             done = item.after is None
         except (ToolFault, OutsideWorkspace):  # a link or a file is now on the way
@@ -221,19 +234,23 @@ class _Committer:
         else:
             self._outcome.conflicts.append(item.path)
 
-    def _replaced_at_once(self, item: PathIntent, name: str, folder: str) -> bool:
+    def _replaced_at_once(self, item: PathIntent) -> bool:
         """Renames a staged file over the very file that was scanned: two system calls. Returns False if that is not the case."""
-        known = self._seen.get(item.path)
-        if known is None or known.kind != FILE or item.kind != FILE or item.path not in self._plain or self._carried:
+        path = item.path
+        known = self._seen.get(path)
+        if known is None or known.kind != FILE or item.kind != FILE or path not in self._plain or self._carried:
             return False
+        folder, _, name = path.rpartition("/")
         try:
-            parent = self._there.at(folder)
+            parent, staged = self._there.at(folder), self._staged.at(folder)
             now = os.stat(name, dir_fd=parent, follow_symlinks=False)
-            if (known.inode, known.ctime) != (now.st_ino, now.st_ctime_ns):
+            if known.ctime != now.st_ctime_ns or known.inode != now.st_ino:
                 return False
-            os.rename(name, name, src_dir_fd=self._staged.at(folder), dst_dir_fd=parent)
+            os.rename(name, name, src_dir_fd=staged, dst_dir_fd=parent)
         except (OSError, ToolFault, OutsideWorkspace):
             return False
+        self._outcome.done += 1
+        self._touched.add(folder)
         return True
 
     def _one(self, item: PathIntent, name: str, parent: int, folder: str) -> bool:

@@ -71,8 +71,7 @@ def entries_below(name: str, folder: int, place: WorkspacePath) -> Iterator[tupl
 
 
 def names_in(folder: int) -> list[str]:
-    with os.scandir(folder) as entries:
-        return sorted(entry.name for entry in entries)
+    return sorted(os.listdir(folder))
 
 
 def look(name: str, folder: int) -> os.stat_result | None:

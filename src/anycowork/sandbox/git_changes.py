@@ -40,10 +40,8 @@ class GitChanges:
 
     def _places_in_git(self) -> Iterator[tuple[PathChange, WorkspacePath, int]]:
         """Yields what lies in a git folder, or is one, and how many parts lead to it. Of most deltas that is nothing."""
-        for change in self._delta.changes:
-            if (at := self._finder.git_folder(change.place.parts)) is not None:
-                yield change, change.place, at
-            for place in change.below:
+        for change in self._finder.in_repositories():
+            for place in (change.place, *change.below):
                 if (at := self._finder.git_folder(place.parts)) is not None:
                     yield change, place, at
 

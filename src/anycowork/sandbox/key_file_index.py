@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 
 from anycowork.domain.errors import AnyCoworkError, DeniedByRule
-from anycowork.domain.key_files import KEY_FOLDERS, is_key_file
+from anycowork.domain.key_files import KEY_FOLDERS, name_is_key_file
 from anycowork.sandbox.folder_index import Entries, SeenFolder, Selection, read_folder, unchanged
 from anycowork.sandbox.masks import MOST_MASKS, Mask
 from anycowork.workspace.jail import Jail
@@ -100,11 +100,12 @@ def _select(entries: Entries) -> Selection:
     """Returns the folders to enter, and the names of key files and of links that are called like one."""
     folders, names = [], []
     for entry in entries:
+        name = entry.name
         if entry.is_dir(follow_symlinks=False):
-            if entry.name not in _NOT_ENTERED:
-                folders.append(entry.name)
-        elif is_key_file(entry.name) or (entry.is_symlink() and entry.name.casefold() in KEY_FOLDERS):
-            names.append(entry.name)
+            if name not in _NOT_ENTERED:
+                folders.append(name)
+        elif name_is_key_file(name) or (entry.is_symlink() and name.casefold() in KEY_FOLDERS):
+            names.append(name)
     return folders, names
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 
 from anycowork.domain.tools import PathIntent
-from anycowork.sandbox.delta import FOLDER, LINK, Delta, PathChange, PathState
+from anycowork.sandbox.delta import FILE, FOLDER, LINK, Delta, PathChange, PathState
 
 TREE = "tree:"
 
 
 def manifest(delta: Delta) -> tuple[PathIntent, ...]:
     """Returns each path's state before and after; folders come before their content."""
-    return tuple(_intent(change) for change in delta.changes)
+    return tuple([_intent(change) for change in delta.changes])
 
 
 def changes_kind(item: PathIntent) -> bool:
@@ -34,14 +34,17 @@ def new_folders(intents: Iterable[PathIntent]) -> list[list[PathIntent]]:
 
 
 def _intent(change: PathChange) -> PathIntent:
-    either = change.after or change.before
+    before, after = change.before, change.after
+    if before is not None and after is not None and before.kind == after.kind == FILE:  # of these there are thousands
+        return PathIntent(change.place.path, before.mark, after.mark, FILE, after.mode)
+    either = after or before
     assert either is not None  # a change has at least one side
     return PathIntent(
         path=change.place.path,
-        before=_state_text(change.before, tree=change.after is None or change.after.kind != FOLDER),
-        after=_state_text(change.after, tree=False),
+        before=_state_text(before, tree=after is None or after.kind != FOLDER),
+        after=_state_text(after, tree=False),
         kind=either.kind,
-        mode=change.after.mode if change.after else None,
+        mode=after.mode if after else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import groupby
 
 from anycowork.domain.control_files import folder_may_be_control, is_control_name, name_may_be_control
 from anycowork.domain.key_files import folder_looks_secret, looks_secret, name_looks_secret
@@ -37,4 +38,8 @@ def _named_in(changes: Iterable[PathChange]) -> list[PathChange]:
 
 
 def count_by_folder(changes: Iterable[PathChange]) -> list[FolderCount]:
-    return counts_of_folders(Counter((change.place.parts[:-1], change.verb) for change in changes))
+    """Changes in one folder stand together: they are counted before their folder is looked up."""
+    counted: Counter[tuple[tuple[str, ...], str]] = Counter()
+    for (above, verb), alike in groupby((change.place.parts[:-1], change.verb) for change in changes):
+        counted[above, verb] += sum(1 for _ in alike)
+    return counts_of_folders(counted)

@@ -16,7 +16,7 @@ from pathlib import Path
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.values import value
 from anycowork.sandbox.delta import FOLDER, Delta, UnusableDelta
-from anycowork.sandbox.delta_scan import MOST_PATHS, Scanner
+from anycowork.sandbox.delta_scan import MOST_PATHS, FolderPair, Scanner
 from anycowork.sandbox.entries import copy_bytes
 from anycowork.sandbox.entry_marks import look, names_in
 from anycowork.sandbox.stage import Stage, next_tick
@@ -155,15 +155,16 @@ class _CopyScanner(Scanner):
         gone = sorted(set(self._copied.inside.get(place.parts, ())) - set(names))
         return [name for name in gone if look(name, below) is not None]
 
-    def entry(self, name: str, above: int, below: int | None, place: WorkspacePath, *, opaque: bool) -> None:
+    def entry(self, name: str, pair: FolderPair) -> None:
+        place = pair.child(name)
         known = self._copied.known.get(place.parts)
-        found = os.stat(name, dir_fd=above, follow_symlinks=False)
+        found = os.stat(name, dir_fd=pair.above, follow_symlinks=False)
         if known is None or stat.S_IFMT(known.mode) != stat.S_IFMT(found.st_mode):
-            super().entry(name, above, below, place, opaque=opaque)
+            super().entry(name, pair)
         elif stat.S_ISDIR(found.st_mode):
-            self._known_folder(name, above, below, place, found, known)
+            self._known_folder(name, pair.above, pair.below, place, found, known)
         elif (known.inode, known.ctime) != (found.st_ino, found.st_ctime_ns):
-            super().entry(name, above, below, place, opaque=opaque)
+            super().entry(name, pair)
 
     def _known_folder(
         self, name: str, above: int, below: int | None, place: WorkspacePath, found: os.stat_result, known: KnownFile

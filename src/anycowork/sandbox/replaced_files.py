@@ -42,6 +42,10 @@ def read_small(fd: int, size: int) -> tuple[str, bytes] | None:
     content = os.pread(fd, size + 1, 0)
     if len(content) != size:
         return None
+    return hash_of_bytes(content), content
+
+
+def hash_of_bytes(content: bytes) -> str:
     digest = _EMPTY.copy()  # cheaper than a new one
     digest.update(content)
-    return digest.hexdigest(), content
+    return digest.hexdigest()

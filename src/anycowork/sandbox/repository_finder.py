@@ -1,11 +1,11 @@
 """Finds the repository of each path in a delta, and folders that a delta turns into one."""
 
 import os
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 from anycowork.domain.control_files import fold_name
-from anycowork.sandbox.delta import FOLDER, Delta
+from anycowork.sandbox.delta import FOLDER, Delta, PathChange
 from anycowork.workspace.paths import folds_to_git
 from anycowork.workspace.repositories import REPOSITORY_NAMES, Parts, is_repository
 
@@ -30,13 +30,27 @@ class RepositoryFinder:
             return len(parts)
         return len(parts) - 1 if in_repository else None
 
+    def in_repositories(self) -> Iterator[PathChange]:
+        """Yields changes that may be in a git folder, or take one away. Changes in one folder stand together, and are looked up once."""
+        last: list[str] | None = None
+        outside = False
+        for change in self._delta.changes:
+            *above, name = change.place.parts
+            if above != last:
+                last, outside = above, self._folder_of(tuple(above)) == (None, False)
+            if not outside or change.below or folds_to_git(name):
+                yield change
+
     def _git_folder_above(self, folder: Parts) -> tuple[int | None, bool]:
         """Returns the git folder that holds this folder, and whether the folder is a bare repository."""
-        for at, part in enumerate(folder):
-            if folds_to_git(part):
-                return at + 1, False
-            if self._was_repository(folder[:at]):
-                return at, False
+        if folder:
+            above, in_repository = self._folder_of(folder[:-1])
+            if above is not None:
+                return above, False
+            if folds_to_git(folder[-1]):
+                return len(folder), False
+            if in_repository:
+                return len(folder) - 1, False
         return None, self._was_repository(folder)
 
     def made(self) -> Parts | None:
@@ -44,6 +58,8 @@ class RepositoryFinder:
         changed: dict[Parts, dict[str, bool]] = {}
         fresh: set[Parts] = set()
         for change in self._delta.changes:
+            if change.before is not None and change.after is not None and change.before.kind == change.after.kind:
+                continue  # the names in its folder stay the same
             parts = change.place.parts
             changed.setdefault(parts[:-1], {})[parts[-1]] = change.after is not None
             if (
@@ -65,7 +81,6 @@ class RepositoryFinder:
 
 def _names_in(root: str, parts: Parts) -> tuple[str, ...]:
     try:
-        with os.scandir(Path(root, *parts)) as entries:
-            return tuple(entry.name for entry in entries)
+        return tuple(os.listdir("/".join((root, *parts))))  # noqa: PTH208  # paths would cost more than the reading
     except OSError:
         return ()  # not a folder, or not there before

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from anycowork.domain.values import value
+from anycowork.domain.values import leaf_value
 
 CHUNK = 1 << 20
 _PLAIN = struct.Struct(">4s32sQ")
@@ -18,7 +18,7 @@ _MAGIC = b"acw1"
 HEADER_BYTES = _CHECKED.size
 
 
-@value
+@leaf_value
 class PackEntry:
     file: str
     offset: int  # of the content

@@ -1,13 +1,14 @@
 """The snapshots tables: the paths that a change touched, their state, and the contents that are still needed."""
 
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from anycowork.domain.snapshots import PathImage, PathKind, RecordedChange, Snapshot, SnapshotMoment
 from anycowork.store.sql.columns import from_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlResult
 from anycowork.store.sql.row_mapper import BOOLEAN, RowMapper, enum_of
+from anycowork.store.sql.stored_images import from_stored, to_stored
 from anycowork.store.sql.writer import Writer
 
 _ROWS = RowMapper(
@@ -15,34 +16,23 @@ _ROWS = RowMapper(
     "id, chat_id, turn_id, call_id, change_id, workspace, moment, restores, files, additions, deletions, diff, diff_size, pruned, created_at",
     types={"moment": enum_of(SnapshotMoment), "pruned": BOOLEAN},
 )
-_ADD = _ROWS.insert("snapshots")
-# A commit has thousands of paths: their rows are written and read without a mapper.
-_PATH = "path, kind, hash, mode, size, mtime, additions, deletions, kept"
-_VALUES = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_ADD_PATH = f"INSERT INTO snapshot_paths (snapshot_id, {_PATH}) VALUES {_VALUES}"
-_AT_ONCE = 50  # rows of one statement: a quarter less CPU for each than one by one, and more rows save no more
-_ADD_PATHS = f"{_ADD_PATH}{f', {_VALUES}' * (_AT_ONCE - 1)}"
+_ADD = _ROWS.insert("snapshots", "images")
+_PATH = "path, kind, hash, mode, size, mtime, additions, deletions, kept"  # of earlier releases, a row for each path
 # A restore needs the state before, and the state it meant to bring back; the state after is only compared.
 _RECORD_BYTES = 128  # bytes that a path takes in the tables, as measured
 _NEEDED = "moment IN ('before', 'meant')"
 
 
 def add(connection: SqlConnection, snapshot: Snapshot) -> None:
-    connection.execute(_ADD, _ROWS.row(snapshot))
-    images = snapshot.images
-    alone = len(images) % _AT_ONCE
-    connection.executemany(_ADD_PATH, [_row(snapshot.id, image) for image in images[:alone]])
-    for at in range(alone, len(images), _AT_ONCE):
-        rows = [_row(snapshot.id, image) for image in images[at : at + _AT_ONCE]]
-        connection.execute(_ADD_PATHS, tuple(chain.from_iterable(rows)))
+    connection.execute(_ADD, _ROWS.row(snapshot, to_stored(snapshot.images)))
 
 
 def find(connection: SqlConnection, chat_id: str, snapshot_id: str) -> Snapshot | None:
     row = connection.execute(
-        f"SELECT {_ROWS.columns}, position FROM snapshots WHERE id = ? AND chat_id = ? AND moment <> 'meant'",
+        f"SELECT {_ROWS.columns}, position, images FROM snapshots WHERE id = ? AND chat_id = ? AND moment <> 'meant'",
         (snapshot_id, chat_id),
     ).fetchone()
-    return None if row is None else _snapshot(row, _images(connection, snapshot_id))
+    return None if row is None else _whole(connection, row)
 
 
 def page(
@@ -138,11 +128,20 @@ class SqlRetention:
 
 
 def _needed_hashes(connection: SqlConnection) -> set[str]:
+    found = {row[0] for row in connection.execute("SELECT diff FROM snapshots WHERE diff IS NOT NULL AND pruned = 0")}
+    for _, images in _needed_images(connection):
+        found.update(image.hash for image in images if image.kept and image.hash is not None)
+    return found
+
+
+def _needed_images(connection: SqlConnection) -> Iterator[tuple[int, tuple[PathImage, ...]]]:
+    """Yields the images that a restore may need, newest snapshot first, each with its position. One snapshot is in memory at a time."""
     rows = connection.execute(
-        f"SELECT hash FROM snapshot_paths JOIN snapshots ON id = snapshot_id WHERE hash IS NOT NULL AND kept = 1 AND {_NEEDED}"
-        " UNION SELECT diff FROM snapshots WHERE diff IS NOT NULL AND pruned = 0"
+        f"SELECT id, position FROM snapshots WHERE pruned = 0 AND {_NEEDED} ORDER BY position DESC"
     )
-    return {row[0] for row in rows}
+    for id_, position in rows.fetchall():
+        (stored,) = connection.execute("SELECT images FROM snapshots WHERE position = ?", (position,)).fetchone()
+        yield position, _images(connection, id_, stored)
 
 
 def _forget_oldest(connection: SqlConnection, bytes_left: int) -> None:
@@ -163,30 +162,39 @@ def _forget_oldest(connection: SqlConnection, bytes_left: int) -> None:
     found = connection.execute(doomed, (last,)).fetchall()
     connection.executemany("DELETE FROM snapshot_paths WHERE snapshot_id = ?", ((id_,) for id_, _ in found))
     connection.executemany(
-        "UPDATE snapshots SET pruned = 1, diff = NULL WHERE position = ?", ((at,) for _, at in found)
+        "UPDATE snapshots SET pruned = 1, diff = NULL, images = NULL WHERE position = ?", ((at,) for _, at in found)
     )
 
 
 def _freed_by_pruning(connection: SqlConnection) -> list[tuple[int, int]]:
-    """Returns, for each snapshot, oldest first, the bytes that only it and older ones need: contents, and the rows of its paths."""
-    return connection.execute(
-        "SELECT newest, SUM(size) FROM ("
-        " SELECT MAX(position) AS newest, MAX(size) AS size FROM snapshot_paths JOIN snapshots ON id = snapshot_id"
-        f" WHERE hash IS NOT NULL AND kept = 1 AND {_NEEDED} GROUP BY hash"
-        " UNION ALL SELECT position AS newest, diff_size AS size FROM snapshots WHERE diff IS NOT NULL"
-        f" UNION ALL SELECT position AS newest, files * {_RECORD_BYTES} AS size FROM snapshots WHERE pruned = 0) AS contents"
-        " GROUP BY newest ORDER BY newest"
-    ).fetchall()
+    """Returns, for each snapshot, oldest first, the bytes that only it and older ones need: contents, and the records of its paths."""
+    freed: Counter[int] = Counter()
+    seen: set[str] = set()
+    for position, images in _needed_images(connection):
+        for image in images:
+            if image.kept and image.hash is not None and image.hash not in seen:
+                seen.add(image.hash)
+                freed[position] += image.size
+    rows = connection.execute(
+        f"SELECT position, CASE WHEN diff IS NULL THEN 0 ELSE diff_size END + files * {_RECORD_BYTES} FROM snapshots WHERE pruned = 0"
+    )
+    freed.update(dict(rows.fetchall()))
+    return sorted(freed.items())
 
 
 def _of_change(connection: SqlConnection, change_id: str) -> list[Snapshot]:
     rows = connection.execute(
-        f"SELECT {_ROWS.columns}, position FROM snapshots WHERE change_id = ?", (change_id,)
+        f"SELECT {_ROWS.columns}, position, images FROM snapshots WHERE change_id = ?", (change_id,)
     ).fetchall()
-    return [_snapshot(row, _images(connection, row[0])) for row in rows]
+    return [_whole(connection, row) for row in rows]
 
 
-def _images(connection: SqlConnection, snapshot_id: str) -> tuple[PathImage, ...]:
+def _images(connection: SqlConnection, snapshot_id: str, stored: bytes | None) -> tuple[PathImage, ...]:
+    return _images_in_rows(connection, snapshot_id) if stored is None else from_stored(stored)
+
+
+def _images_in_rows(connection: SqlConnection, snapshot_id: str) -> tuple[PathImage, ...]:
+    """Returns the images of a snapshot that an earlier release took. A pruned one has none."""
     rows: Iterable[tuple[bytes, str, str | None, int, int, int, int, int, int]] = connection.execute(
         f"SELECT {_PATH} FROM snapshot_paths WHERE snapshot_id = ? ORDER BY path", (snapshot_id,)
     )
@@ -206,21 +214,9 @@ def _images(connection: SqlConnection, snapshot_id: str) -> tuple[PathImage, ...
     )
 
 
-def _row(snapshot_id: str, image: PathImage) -> tuple[object, ...]:
-    path = image.path.encode("utf-8", "surrogateescape")
-    return (
-        snapshot_id,
-        path,
-        image.kind._value_,  # `value` is a slow descriptor, and there are thousands of rows
-        image.hash,
-        image.mode,
-        image.size,
-        image.mtime,
-        image.additions,
-        image.deletions,
-        int(image.kept),
-    )
+def _whole(connection: SqlConnection, row: Sequence[Any]) -> Snapshot:  # Any: rows have no types
+    return _snapshot(row[:-1], _images(connection, row[0], row[-1]))
 
 
-def _snapshot(row: Sequence[Any], images: tuple[PathImage, ...]) -> Snapshot:  # Any: rows have no types
+def _snapshot(row: Sequence[Any], images: tuple[PathImage, ...]) -> Snapshot:
     return _ROWS.value(row, position=row[-1], images=images)
