@@ -4,6 +4,7 @@ Paths are sorted by folder. Contents are written in batches: all of a batch unde
 a crash leaves, every file is either old or new, and the next start finishes the restore.
 """
 
+import errno
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,7 +23,7 @@ from anycowork.workspace.jail import give_to_owner_of, translate_os_errors
 from anycowork.workspace.last_folder import LastFolder
 from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
 from anycowork.workspace.repositories import REPOSITORY_NAMES
-from anycowork.workspace.syscalls import sync_file_system
+from anycowork.workspace.syscalls import rename_without_replacing, sync_file_system
 
 BATCH_PATHS = 2_000
 BATCH_BYTES = 64 << 20
@@ -307,11 +308,24 @@ class _RestoreRun:
             now = stat_entry(staged.name, parent)
             if identity_of(now) != staged.identity or (now is not None and is_young(now)):
                 self._require_expected(place, staged.undo)
-        os.rename(staged.temporary, staged.name, src_dir_fd=parent, dst_dir_fd=parent)
+        self._rename(staged, parent)
         if staged.undo.target.kind is PathKind.SYMLINK:
             self._links.append(place)
         self._unsynced.setdefault(staged.folder, []).append(staged.undo.path)
         self._restored.append(staged.undo.path)
+
+    def _rename(self, staged: _Staged, parent: int) -> None:
+        """Replaces only what was there when it was looked at: a person may make something at this path meanwhile."""
+        if staged.identity is None:
+            try:
+                rename_without_replacing(staged.temporary, parent, staged.name, parent)
+                return
+            except FileExistsError:
+                raise _changed_by_others(staged.undo.path) from None
+            except OSError as error:
+                if error.errno not in (errno.ENOSYS, errno.EINVAL):
+                    raise
+        os.rename(staged.temporary, staged.name, src_dir_fd=parent, dst_dir_fd=parent)
 
     def _remove_temporary(self, staged: _Staged) -> None:
         try:
@@ -324,7 +338,7 @@ class _RestoreRun:
     def _require_expected(self, place: WorkspacePath, undo: Undo) -> PathImage:
         now = self._images.image(place)
         if undo.expected is None or not now.same_as(undo.expected):
-            raise StateChanged(f"'{shown(undo.path)}' was changed by someone else while this was restored.")
+            raise _changed_by_others(undo.path)
         return now
 
     def _sync_all(self, paths: Sequence[str]) -> None:
@@ -337,6 +351,10 @@ class _RestoreRun:
     def _close_folders(self) -> None:
         self._last.close()
         self._images.moved()
+
+
+def _changed_by_others(path: str) -> StateChanged:
+    return StateChanged(f"'{shown(path)}' was changed by someone else while this was restored.")
 
 
 def _batches(undos: Sequence[Undo]) -> Iterator[list[Undo]]:

@@ -27,6 +27,12 @@ from anycowork.workspace.syscalls import sync_file_system
 
 _FEW = 32  # up to this number each file and folder is synced; beyond it, the whole file system once
 _FEW_NEW = 8  # a new folder with fewer paths in it is made path by path
+_REPLACED_MEANWHILE = (
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.ELOOP,
+    errno.EINVAL,
+)  # of an entry that was there a moment ago
 
 
 class NothingCommitted(OSError):
@@ -272,15 +278,23 @@ class _Committer:
         if item.before is None:
             return False
         known = self._seen.get(item.path)
-        if known is not None and (known.inode, known.ctime) == (now.st_ino, now.st_ctime_ns):
-            return True
-        if known is not None and known.kind == FILE and known.mode != now.st_mode & 0o777:
-            return False  # what is kept for undo has the mode that was scanned
-        if item.before.startswith(TREE):
-            if self._resumed and self._jail.mount_number and stat.S_ISDIR(now.st_mode):
-                return True  # only this commit can have removed a part of it: nobody else writes in a task's layer
-            return stat.S_ISDIR(now.st_mode) and item.before == TREE + tree_mark(name, parent)
-        return _mark(name, parent, now) == item.before
+        try:
+            if item.before.startswith(TREE):  # its own times tell nothing of what is deeper in it
+                return stat.S_ISDIR(now.st_mode) and self._is_unchanged_tree(item.before, name, parent)
+            if known is not None and (known.inode, known.ctime) == (now.st_ino, now.st_ctime_ns):
+                return True
+            if known is not None and known.kind == FILE and known.mode != now.st_mode & 0o777:
+                return False  # what is kept for undo has the mode that was scanned
+            return _mark(name, parent, now) == item.before
+        except OSError as error:
+            if error.errno not in _REPLACED_MEANWHILE:
+                raise
+            return False
+
+    def _is_unchanged_tree(self, before: str, name: str, parent: int) -> bool:
+        if self._resumed and self._jail.mount_number:
+            return True  # only this commit can have removed a part of it: nobody else writes in a task's layer
+        return before == TREE + tree_mark(name, parent)
 
     def _make_folder(self, item: PathIntent, name: str, parent: int, now: os.stat_result | None) -> bool:
         if now is not None:

@@ -123,10 +123,9 @@ class Scanner:
         if mark == new_mark and old_mode == mode:
             return True  # copied up without being changed
         self.delta.replaced.add(path, beneath, mark, content)
-        changed, links = beneath.st_ctime_ns, beneath.st_nlink
-        before = PathState(FILE, old_mode, old_size, mark, beneath.st_ino, changed, links)
+        before = PathState(FILE, old_mode, old_size, mark, beneath.st_ino, beneath.st_ctime_ns, beneath.st_nlink)
         after = PathState(FILE, mode, size, new_mark, 0, 0, found.st_nlink, plain)
-        self._replaced(place, PathChange(place, before, after, (), changed))
+        self._replaced(place, PathChange(place, before, after, (), os.fstat(lower).st_ctime_ns))
         return True
 
     def folder_entry(
@@ -169,18 +168,18 @@ class Scanner:
             return
         if lower.st_size != found.st_size:
             self._add_size(lower)
-        mark, content = _lower_content(name, below, lower)
+        mark, content, newest = _lower_content(name, below, lower)
         if mark == after.mark and (after.kind == LINK or _mode(lower) == after.mode):
             return  # copied up without being changed
         self.delta.replaced.add(place.path, lower, mark, content)
-        self._replaced(place, PathChange(place, _lower_state(lower, mark), after, newest=lower.st_ctime_ns))
+        self._replaced(place, PathChange(place, _lower_state(lower, mark), after, newest=newest))
 
     def _changed(
         self, name: str, below: int | None, place: WorkspacePath, lower: os.stat_result | None, after: PathState
     ) -> None:
         if lower is None or below is None:
             # Something created or removed beside it meanwhile may have been at this same path.
-            newest = 0 if below is None else os.fstat(below).st_mtime_ns
+            newest = 0 if below is None else _entries_changed_at(os.fstat(below))
             self.delta.changes.append(PathChange(place, None, after, newest=newest))
             return
         self._replaced(place, replace(self._removal(name, below, place, lower), after=after))
@@ -199,9 +198,9 @@ class Scanner:
         if not stat.S_ISDIR(lower.st_mode):
             self._add_size(lower)
             readable = stat.S_ISREG(lower.st_mode) or stat.S_ISLNK(lower.st_mode)
-            mark, content = _lower_content(name, below, lower) if readable else ("", None)
+            mark, content, newest = _lower_content(name, below, lower) if readable else ("", None, lower.st_ctime_ns)
             self.delta.replaced.add(place.path, lower, mark, content)
-            return PathChange(place, _lower_state(lower, mark), None, newest=lower.st_ctime_ns)
+            return PathChange(place, _lower_state(lower, mark), None, newest=newest)
         listing = []
         for inner, found in entries_below(name, below, place):
             self._count(inner.path)
@@ -282,15 +281,23 @@ def _staged_state(name: str, folder: int, found: os.stat_result) -> PathState:
     return PathState(FILE, mode, found.st_size, mark, links=found.st_nlink, plain=plain)
 
 
-def _lower_content(name: str, folder: int, found: os.stat_result) -> tuple[str, bytes | None]:
-    """Returns what identifies the content of a file or link of the workspace, and the content itself if the file is small."""
+def _lower_content(name: str, folder: int, found: os.stat_result) -> tuple[str, bytes | None, int]:
+    """Returns what identifies the content of a file or link of the workspace, the content itself if the file is small, and the ctime after
+    it was read: whoever writes to a large file meanwhile must not be taken for the state before the command."""
     if not stat.S_ISREG(found.st_mode):
-        return mark_of(name, folder, found), None
+        mark = mark_of(name, folder, found)
+        return mark, None, os.stat(name, dir_fd=folder, follow_symlinks=False).st_ctime_ns
     fd = os.open(name, TO_READ, dir_fd=folder)
     try:
-        return read_small(fd, found.st_size) or (hash_of(fd, found.st_size), None)
+        mark, content = read_small(fd, found.st_size) or (hash_of(fd, found.st_size), None)
+        return mark, content, os.fstat(fd).st_ctime_ns
     finally:
         os.close(fd)
+
+
+def _entries_changed_at(folder: os.stat_result) -> int:
+    """Returns when an entry of the folder was made or removed, at the latest. Anybody can set the one time, also to a future one."""
+    return min(folder.st_mtime_ns, folder.st_ctime_ns)
 
 
 def _lower_state(found: os.stat_result, mark: str) -> PathState:
