@@ -24,6 +24,7 @@ from anycowork.workspace.jail import Jail
 from anycowork.workspace.last_folder import LastFolder
 from anycowork.workspace.paths import WorkspacePath
 from anycowork.workspace.syscalls import sync_file_system
+from anycowork.workspace.writable_folders import WritableFolders
 
 _FEW = 32  # up to this number each file and folder is synced; beyond it, the whole file system once
 _FEW_NEW = 8  # a new folder with fewer paths in it is made path by path
@@ -85,8 +86,8 @@ class _Committer:
         self._plain = {change.place.path for change in changes if change.after is not None and change.after.plain}
         self._outcome = CommitOutcome()
         self._touched: set[str] = set()
-        self._there = LastFolder(jail)
-        self._staged = LastFolder(self._upper or jail)
+        self._there = WritableFolders(jail)  # the command could open a folder too, and close it again
+        self._staged = WritableFolders(self._upper) if self._upper else LastFolder(jail)
         self._numbers: dict[str, int] = {}
         self._carried: dict[str, str] = {}
         self._carrier = -1
@@ -95,6 +96,7 @@ class _Committer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._there.close_again()
         self._there.close()
         self._staged.close()
 
@@ -110,6 +112,7 @@ class _Committer:
             for item in [*folders, *sorted(others, key=_folder_of)]:
                 if item.path not in moved:
                     self._make(item)
+        self._there.close_again()
         for item in reversed(folders):
             self._set_folder_mode(item)
         self._sync()
@@ -340,10 +343,10 @@ class _Committer:
 
     def _set_folder_mode(self, item: PathIntent) -> None:
         try:
-            fd = self._there.at(item.path)
-            if item.mode is not None and stat.S_IMODE(os.fstat(fd).st_mode) != item.mode:
-                os.fchmod(fd, item.mode)
-                self._touched.add(item.path)
+            with self._jail.folder(WorkspacePath(tuple(item.path.split("/"))), flags=os.O_RDONLY) as fd:
+                if item.mode is not None and stat.S_IMODE(os.fstat(fd).st_mode) != item.mode:
+                    os.fchmod(fd, item.mode)
+                    self._touched.add(item.path)
         except (ToolFault, OutsideWorkspace):
             pass  # already reported where it was created
 
@@ -354,7 +357,8 @@ class _Committer:
             return
         for folder in self._touched:
             try:
-                os.fsync(self._there.at(folder))
+                with self._jail.folder(WorkspacePath(tuple(filter(None, folder.split("/")))), flags=os.O_RDONLY) as fd:
+                    os.fsync(fd)
             except (ToolFault, OutsideWorkspace):
                 continue  # removed by a later step
 
