@@ -1,5 +1,6 @@
 """What a person does to the same files while a command's changes are scanned, recorded and made, or while a restore writes. Nothing is lost."""
 
+import asyncio
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,10 +9,13 @@ from typing import Literal
 import pytest
 
 from anycowork.checkpoints import restore as restoring
-from anycowork.domain.snapshots import ReplacedFile
+from anycowork.checkpoints.snapshots import PackedSnapshots
+from anycowork.domain.snapshots import ReplacedFile, Snapshot
 from anycowork.domain.tools import CallStatus, Intent
 from anycowork.sandbox import delta_scan
 from support.checkpoints import recorded
+from support.live_server import live_server
+from support.scripted_model import call
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree
 
@@ -114,3 +118,32 @@ async def test_what_a_person_makes_where_a_restore_is_about_to_write_stays(
         found = tree(server.root)
         assert {found.pop("swapped"), found.pop("1.txt")} == {b"a person's\n" if kind == "file" else "-> elsewhere"}
         assert len(found) == number - 1 and set(found.values()) == {b"old\n"}
+
+
+@proves("TOOL-4")
+async def test_a_stop_while_files_are_kept_for_undo_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise everything that a large command wrote would stay in the data folder until the next start."""
+    before_commit, reached = PackedSnapshots.before_commit, asyncio.Event()
+
+    async def slowly(self: PackedSnapshots, *given: object, **more: object) -> Snapshot:
+        await before_commit(self, *given, **more)  # type: ignore[arg-type]
+        reached.set()
+        return await asyncio.Future()
+
+    monkeypatch.setattr(PackedSnapshots, "before_commit", slowly)
+    replies = [call("execute_command", command="echo new > a.txt; mkdir made; touch made/b"), "Done."]
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "old\n"}) as client:
+        chat = await client.chat()
+        rule = {"tool": "*", "resource": "*", "effect": "allow", "scope": "global"}
+        await client.ask("POST", "/rules", body=rule, expect=201)
+        async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+            turn = tasks.create_task(chat.send("change it"))
+            await reached.wait()
+            await client.ask("POST", f"{chat.path}/stop", {})
+            await turn
+        [result] = await chat.results()
+        assert result["status"] == "cancelled" and tree(client.workspace) == {"a.txt": b"old\n"}
+        [runs] = [folder for folder in tmp_path.rglob("runs") if folder.is_dir()]
+        assert list(runs.iterdir()) == []
