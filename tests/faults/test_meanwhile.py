@@ -10,10 +10,10 @@ import pytest
 
 from anycowork.checkpoints import restore as restoring
 from anycowork.checkpoints.snapshots import PackedSnapshots
-from anycowork.domain.snapshots import ReplacedFile, Snapshot
+from anycowork.domain.snapshots import ReplacedFile, RestorePreview, Snapshot
 from anycowork.domain.tools import CallStatus, Intent
 from anycowork.sandbox import delta_scan
-from support.checkpoints import recorded
+from support.checkpoints import ANN, CHAT, recorded
 from support.live_server import live_server
 from support.scripted_model import call
 from support.spec import proves
@@ -147,3 +147,31 @@ async def test_a_stop_while_files_are_kept_for_undo_leaves_nothing_behind(
         assert result["status"] == "cancelled" and tree(client.workspace) == {"a.txt": b"old\n"}
         [runs] = [folder for folder in tmp_path.rglob("runs") if folder.is_dir()]
         assert list(runs.iterdir()) == []
+
+
+@proves("SNAP-4")
+async def test_a_restore_that_is_stopped_while_it_looks_at_the_files_changes_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preview, reached, go_on = PackedSnapshots.preview, asyncio.Event(), asyncio.Event()
+
+    async def slowly(self: PackedSnapshots, *given: object, **more: object) -> RestorePreview:
+        reached.set()
+        await go_on.wait()
+        return await preview(self, *given, **more)  # type: ignore[arg-type]
+
+    async with recorded(tmp_path) as server:
+        (server.root / "a.txt").write_text("old\n")
+        before = await server.command("echo new > a.txt; echo made > b.txt")
+        assert before is not None
+        monkeypatch.setattr(PackedSnapshots, "preview", slowly)
+        async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+            restore = tasks.create_task(server.restore(before))
+            await reached.wait()
+            assert server.cli.stop(ANN, CHAT)
+            go_on.set()
+        assert restore.result().done.left == 2 and not restore.result().done.deleted
+        assert tree(server.root) == {"a.txt": b"new\n", "b.txt": b"made\n"}
+        assert not server.cli.stop(ANN, CHAT)
+        again = await server.restore(before)
+        assert again.done.left == 0 and tree(server.root) == {"a.txt": b"old\n"}
