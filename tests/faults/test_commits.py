@@ -19,6 +19,7 @@ from anycowork.sandbox import entries
 from anycowork.sandbox.stage import Staging
 from anycowork.sandbox.staging_folders import runner_for
 from anycowork.sandbox.transaction import CommitFailed, Transaction, finish
+from anycowork.workspace import syscalls
 from anycowork.workspace.jail import Jail
 from support.live_server import live_server
 from support.scripted_model import call
@@ -105,7 +106,8 @@ def cutting(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     with monkeypatch.context() as patched:
         for name in STEPS:
             patched.setattr(os, name, counting(getattr(os, name)))
-        patched.setattr(entries, "rename_without_replacing", counting(entries.rename_without_replacing))
+        for module in (entries, syscalls):
+            patched.setattr(module, "rename_without_replacing", counting(syscalls.rename_without_replacing))
         yield left
 
 

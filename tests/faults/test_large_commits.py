@@ -22,6 +22,7 @@ from anycowork.sandbox import entries
 from anycowork.sandbox.stage import Staging
 from anycowork.sandbox.staging_folders import runner_for
 from anycowork.sandbox.transaction import Transaction, finish
+from anycowork.workspace import syscalls
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail
 from support.spec import proves
@@ -49,7 +50,9 @@ def killed_at(step: int, work: Callable[[], object]) -> bool:
 
         for name in STEPS:
             setattr(os, name, counting(getattr(os, name)))
-        entries.rename_without_replacing = counting(entries.rename_without_replacing)  # type: ignore[assignment]  # counted too
+        counted_rename = counting(syscalls.rename_without_replacing)
+        for module in (entries, syscalls):
+            module.rename_without_replacing = counted_rename  # type: ignore[attr-defined]  # counted too
         try:
             work()
         finally:

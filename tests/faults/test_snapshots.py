@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.errors import NotKept
+from anycowork.workspace import syscalls
 from support.checkpoints import CHAT, Recorded, recorded, whole
 from support.live_server import live_server
 from support.scripted_model import call
@@ -36,6 +37,7 @@ def dies_at(number: int, *, torn: bool = False) -> None:
 
     for name in WRITES:
         setattr(os, name, counted(getattr(os, name)))
+    syscalls.rename_without_replacing = counted(syscalls.rename_without_replacing)  # type: ignore[assignment]  # a write too
 
 
 def in_a_child(work: Callable[[], object]) -> int:

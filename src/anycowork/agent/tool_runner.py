@@ -196,7 +196,7 @@ class ToolRunner:
             return None
         waiting: list[Intent] = []
         commit = _Commit()
-        intend = self._commit_intent(context, call.id, epoch, before, commit)
+        keep, intend = self._commit_intent(context, call.id, epoch, before, commit)
         message_id = self._clock.new_id()
         live = LiveOutput(self._journal, call, message_id)
         try:
@@ -204,6 +204,7 @@ class ToolRunner:
                 context,
                 authorization,
                 call,
+                keep=keep,
                 intend=intend,
                 committed=commit.finish,
                 hold=waiting.append,
@@ -253,20 +254,22 @@ class ToolRunner:
 
     def _commit_intent(
         self, context: TurnContext, call_id: str, epoch: int | None, before: list[Snapshot], commit: "_Commit"
-    ) -> Intend:
-        """Return the `intend` callback for a tool that learns only while running what it will change."""
+    ) -> tuple[Intend, Intend]:
+        """Return the callbacks `keep` and `intend` for a tool that learns only while running what it will change."""
+
+        async def keep(intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
+            if intent.paths:
+                intended = replace(context.call(call_id), state=CallState.INTENT, intent=intent)
+                commit.before = await self._snapshots.before_commit(intended, context.workspace, intent.paths, replaced)
+                commit.paths = intent.paths
 
         async def intend(intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
             intended = replace(context.call(call_id), state=CallState.INTENT, intent=intent)
-            if not intent.paths:
-                await self._recorder.make_durable(context, intended, epoch, [])
-                return
-            taken = await self._snapshots.before_commit(intended, context.workspace, intent.paths, replaced)
-            await self._recorder.make_durable(context, intended, epoch, [taken])
-            before.append(taken)
-            commit.before, commit.paths = taken, intent.paths
+            taken = [] if commit.before is None else [commit.before]
+            await self._recorder.make_durable(context, intended, epoch, taken)
+            before.extend(taken)
 
-        return intend
+        return keep, intend
 
     async def _effect(
         self,
@@ -274,6 +277,7 @@ class ToolRunner:
         admitted: Admitted,
         call: Call,
         *,
+        keep: Intend | None = None,
         intend: Intend | None = None,
         committed: Callable[[Sequence[str]], None] | None = None,
         hold: Callable[[Intent], None] | None = None,
@@ -286,6 +290,7 @@ class ToolRunner:
         if hold is not None:
             tool_context = replace(
                 tool_context,
+                keep=keep,
                 progress=progress,
                 committed=committed,
                 named_network=admitted.policy.named_literally,

@@ -1,5 +1,6 @@
 """Writes a chat as Markdown. Text of messages stays as it is; calls, output and diffs stand in fences that nothing in them can end."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -15,6 +16,8 @@ from anycowork.chats.exported_chat import (
 from anycowork.domain.attached_files import attached_files_of
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.person_commands import PERSON_COMMAND
+
+_TICKS = re.compile("`+")
 
 
 class MarkdownExport:
@@ -103,11 +106,7 @@ def _code(text: str) -> str:
 
 
 def _longest_run(text: str) -> int:
-    longest = run = 0
-    for character in text:
-        run = run + 1 if character == "`" else 0
-        longest = max(longest, run)
-    return longest
+    return max(map(len, _TICKS.findall(text)), default=0)
 
 
 def _one_line(text: str) -> str:

@@ -101,7 +101,8 @@ class GitService:
         found = ((file.path, protection_of(file.path, hidden)) for file in state.files)
         protections = {path: protection for path, protection in found if protection is not None}
         offered = [file for file in state.files if file.path not in protections and not file.is_generated]
-        chosen = [file for file in offered if file.status != "untracked" or file.path in recorded.paths]
+        tracked = [file for file in offered if file.status != "conflicted"]  # a person says when a conflict is resolved
+        chosen = [file for file in tracked if file.status != "untracked" or file.path in recorded.paths]
         message = proposed_message(chat.title, chosen or offered)
         return ShownRepository(state, protections, frozenset(file.path for file in chosen), message)
 

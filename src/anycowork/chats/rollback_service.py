@@ -18,7 +18,7 @@ from anycowork.chats.rollback import (
     require_no_conflicts,
     summary_text,
 )
-from anycowork.chats.running_restores import RunningRestores
+from anycowork.chats.running_restores import RunningRestore, RunningRestores
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import (
@@ -128,10 +128,12 @@ class RollbackService:
             return RollbackResult(expected_result(preview), preview)
         if chat.state not in IDLE:
             raise require_idle(chat).error
-        async with self._workspaces.writing(snapshot.workspace) as epoch:
-            workspace = self._workspaces.open(snapshot.workspace)
-            preview = await self._preview(snapshot, request, workspace, to_restore=True)
-            return await self._restore(principal, chat, snapshot, preview, request, workspace, epoch)
+        with self._running.running(chat.id, snapshot.id) as control:
+            async with self._workspaces.writing(snapshot.workspace) as epoch:
+                workspace = self._workspaces.open(snapshot.workspace)
+                preview = await self._preview(snapshot, request, workspace, to_restore=True)
+                require_no_conflicts(preview, request.overwrite)
+                return await self._restore(principal, chat, snapshot, preview, workspace, epoch, control)
 
     async def _restore(
         self,
@@ -139,14 +141,13 @@ class RollbackService:
         chat: Chat,
         snapshot: Snapshot,
         preview: RestorePreview,
-        request: RollbackRequest,
         workspace: Workspace,
         epoch: int,
+        control: RunningRestore,
     ) -> RollbackResult:
-        require_no_conflicts(preview, request.overwrite)
-        with self._running.running(chat.id, snapshot.id) as control:
-            before = await self._begin(principal, chat, snapshot, preview, workspace, epoch)
-            done = await self._snapshots.restore(workspace, preview.undos, control)
+        before = await self._begin(principal, chat, snapshot, preview, workspace, epoch)
+        done = await self._snapshots.restore(workspace, preview.undos, control)
+        control.is_over = True
         done = replace(done, unkept=preview.unkept)
         targets = [undo.target for undo in preview.undos]
         await self._finish(principal.label(), chat, before, targets, done, workspace)
@@ -183,10 +184,12 @@ class RollbackService:
             return RollbackResult(expected_result(preview), preview)
         if chat.state not in IDLE:
             raise require_idle(chat).error
-        async with self._workspaces.writing(chat.workspace) as epoch:
-            workspace = self._workspaces.open(chat.workspace)
-            preview = await self._snapshots.preview(workspace, undos, to_restore=True)
-            return await self._restore(principal, chat, first, preview, request, workspace, epoch)
+        with self._running.running(chat.id, first.id) as control:
+            async with self._workspaces.writing(chat.workspace) as epoch:
+                workspace = self._workspaces.open(chat.workspace)
+                preview = await self._snapshots.preview(workspace, undos, to_restore=True)
+                require_no_conflicts(preview, request.overwrite)
+                return await self._restore(principal, chat, first, preview, workspace, epoch, control)
 
     async def settle_after_crash(self) -> None:
         """Finish interrupted restores; files that someone changed since are left unchanged and reported.

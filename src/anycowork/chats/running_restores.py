@@ -10,12 +10,13 @@ from anycowork.domain.ports import Journal
 
 
 class RunningRestore:
-    """One restore. Its files are written in a thread, which reports and looks here."""
+    """One restore, from its request on. Its files are written in a thread, which reports and looks here. `is_over`: all are written."""
 
     def __init__(self, publish: Callable[[int, int], None]) -> None:
         self._publish = publish
         self._loop = asyncio.get_running_loop()
         self._stop = threading.Event()
+        self.is_over = False
 
     def stop(self) -> None:
         self._stop.set()
@@ -48,7 +49,7 @@ class RunningRestores:
 
     def stop(self, chat_id: str) -> bool:
         """Returns whether there was one to stop."""
-        found = self._of_chat.get(chat_id, [])
+        found = [restore for restore in self._of_chat.get(chat_id, []) if not restore.is_over]
         for restore in found:
             restore.stop()
         return bool(found)

@@ -19,10 +19,10 @@ from anycowork.domain.snapshots import PathImage, PathKind, RestoreControl, Rest
 from anycowork.domain.values import leaf_value, replace
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import give_to_owner_of, translate_os_errors
-from anycowork.workspace.last_folder import LastFolder
 from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
 from anycowork.workspace.repositories import REPOSITORY_NAMES
-from anycowork.workspace.syscalls import sync_file_system
+from anycowork.workspace.syscalls import rename_to_new, sync_file_system
+from anycowork.workspace.writable_folders import WritableFolders
 
 BATCH_PATHS = 2_000
 BATCH_BYTES = 64 << 20
@@ -63,6 +63,7 @@ def bring_back(folder: Folder, pack: Pack, undos: Sequence[Undo], control: Resto
             if undo.target.kind is PathKind.FOLDER:
                 run.attempt(undo, run.make_folder)
         left = _put_contents(run, [undo for undo in ordered if undo.target.has_content], len(ordered), control)
+        run.close_folders_again()
         for undo in reversed(ordered):
             if undo.target.kind is PathKind.FOLDER:
                 run.attempt(undo, run.set_folder_mode)
@@ -115,7 +116,7 @@ class _RestoreRun:
         self._folder = folder
         self._contents = pack.reader()
         self._images = ImageReader(folder)
-        self._last = LastFolder(folder.jail)
+        self._last = WritableFolders(folder.jail)
         self._restored: list[str] = []
         self._deleted: list[str] = []
         self._kept: dict[str, None] = {}
@@ -133,7 +134,8 @@ class _RestoreRun:
 
     def __exit__(self, *_: object) -> None:
         self._contents.__exit__()
-        self._close_folders()
+        self.close_folders_again()
+        self._images.moved()
 
     def attempt(self, undo: Undo, step: Step) -> bool:
         """Returns whether the step was done."""
@@ -195,9 +197,9 @@ class _RestoreRun:
             self._deleted.append(undo.path)
 
     def make_folder(self, place: WorkspacePath, undo: Undo) -> None:
-        found = self._images.image(place)
+        found = self._image(place)
         if found.kind is PathKind.ABSENT:
-            self._folder.jail.make_folders(place)
+            self._make_folders(place)
             self._restored.append(undo.path)
         elif found.kind is not PathKind.FOLDER:
             raise StateChanged(f"'{shown(undo.path)}' is not a folder.")
@@ -227,8 +229,14 @@ class _RestoreRun:
             for each in staged.values():
                 self._remove_temporary(each)
 
+    def close_folders_again(self) -> None:
+        """Gives folders that had to be opened their modes back. Nothing is written to them afterwards."""
+        self._last.close_again()
+        self._last.close()
+
     def set_folder_mode(self, place: WorkspacePath, undo: Undo) -> None:
-        os.fchmod(self._last.at(place.path), undo.target.mode)
+        with self._folder.jail.folder(place, flags=os.O_RDONLY) as fd:
+            os.fchmod(fd, undo.target.mode)
 
     def sync(self) -> None:
         """Syncs each folder once, at the end: until then a crash leaves the restore unfinished, and it is repeated."""
@@ -237,8 +245,7 @@ class _RestoreRun:
             return
         for folder, paths in self._unsynced.items():
             try:
-                fd = self._last.at(folder)
-                with translate_os_errors(folder):
+                with self._folder.jail.folder(path_of(folder), flags=os.O_RDONLY) as fd, translate_os_errors(folder):
                     os.fsync(fd)
             except (FileMissing, WrongKind):
                 continue  # it was deleted or replaced: the folder above records that
@@ -254,6 +261,13 @@ class _RestoreRun:
             self._faults,
         )
 
+    def _make_folders(self, place: WorkspacePath) -> None:
+        above = place.parent
+        while not above.is_root and self._folder.jail.stat(above) is None:
+            above = above.parent
+        self._last.at("/".join(above.parts))  # from here on it is writable
+        self._folder.jail.make_folders(place)
+
     # --- one content
 
     def _stage(self, place: WorkspacePath, undo: Undo, *, synced: bool) -> _Staged:
@@ -263,7 +277,7 @@ class _RestoreRun:
         try:
             parent = self._last.at(folder)
         except FileMissing:
-            self._folder.jail.make_folders(place.parent)
+            self._make_folders(place.parent)
             parent = self._last.at(folder)
         if was_seen_as_expected(undo) and undo.seen is not None:
             identity = undo.seen.inode, undo.seen.ctime  # looked at right before the rename
@@ -307,11 +321,21 @@ class _RestoreRun:
             now = stat_entry(staged.name, parent)
             if identity_of(now) != staged.identity or (now is not None and is_young(now)):
                 self._require_expected(place, staged.undo)
-        os.rename(staged.temporary, staged.name, src_dir_fd=parent, dst_dir_fd=parent)
+        self._rename(staged, parent)
         if staged.undo.target.kind is PathKind.SYMLINK:
             self._links.append(place)
         self._unsynced.setdefault(staged.folder, []).append(staged.undo.path)
         self._restored.append(staged.undo.path)
+
+    def _rename(self, staged: _Staged, parent: int) -> None:
+        """Replaces only what was there when it was looked at: a person may make something at this path meanwhile."""
+        if staged.identity is not None:
+            os.rename(staged.temporary, staged.name, src_dir_fd=parent, dst_dir_fd=parent)
+            return
+        try:
+            rename_to_new(staged.temporary, parent, staged.name, parent)
+        except FileExistsError:
+            raise _changed_by_others(staged.undo.path) from None
 
     def _remove_temporary(self, staged: _Staged) -> None:
         try:
@@ -322,10 +346,16 @@ class _RestoreRun:
     # --- checks
 
     def _require_expected(self, place: WorkspacePath, undo: Undo) -> PathImage:
-        now = self._images.image(place)
+        now = self._image(place)
         if undo.expected is None or not now.same_as(undo.expected):
-            raise StateChanged(f"'{shown(undo.path)}' was changed by someone else while this was restored.")
+            raise _changed_by_others(undo.path)
         return now
+
+    def _image(self, place: WorkspacePath) -> PathImage:
+        """Returns what is there, with the mode that a folder had before this restore opened it."""
+        found = self._images.image(place)
+        mode = self._last.closed.get(place.path)
+        return found if mode is None or found.kind is not PathKind.FOLDER else replace(found, mode=mode)
 
     def _sync_all(self, paths: Sequence[str]) -> None:
         try:
@@ -334,9 +364,9 @@ class _RestoreRun:
         except (ToolFault, OutsideWorkspace) as error:
             self._faults.update(dict.fromkeys(paths, error.message))
 
-    def _close_folders(self) -> None:
-        self._last.close()
-        self._images.moved()
+
+def _changed_by_others(path: str) -> StateChanged:
+    return StateChanged(f"'{shown(path)}' was changed by someone else while this was restored.")
 
 
 def _batches(undos: Sequence[Undo]) -> Iterator[list[Undo]]:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -133,9 +134,15 @@ def _require_disk_space(folder: Folder, undos: Sequence[Undo]) -> None:
 def _conflict(undo: Undo, now: PathImage) -> str | None:
     if undo.expected is None:
         return "its state after the change that would be undone is not known"
-    if not now.same_as(undo.expected):
+    if not now.same_as(undo.expected) and not _was_opened(now, undo.expected):
         return "it is not as it was left: someone changed it since"
     return undo.reason
+
+
+def _was_opened(now: PathImage, expected: PathImage) -> bool:
+    """A restore that was killed leaves a folder writable that it had to open."""
+    both_folders = now.kind is expected.kind is PathKind.FOLDER
+    return both_folders and now.mode == expected.mode | stat.S_IRWXU
 
 
 def _cannot_be_replaced(folder: Folder, undo: Undo, now: PathImage, ours: set[str]) -> bool:

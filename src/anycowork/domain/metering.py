@@ -35,6 +35,16 @@ class KeyLimits:
         return self.tokens_per_day is not None or self.spend_per_day is not None
 
 
+MOST_REPORTED = (
+    10**10
+)  # tokens of one request: far more than any model takes, and millions of them can still be summed up
+
+
+def reported_tokens(count: object) -> int:
+    """Returns a count that a provider reported, within bounds; 0 if it is no number. A wrong one must not break the accounts."""
+    return min(max(0, count), MOST_REPORTED) if isinstance(count, int) and not isinstance(count, bool) else 0
+
+
 @value
 class TokenUsage:
     """Tokens of one request. Cached tokens are part of the prompt, reasoning tokens are part of the completion."""

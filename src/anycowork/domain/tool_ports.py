@@ -23,8 +23,9 @@ class ToolContext:
     """What a tool may access, and what it needs from the turn: the files read in it (path → hash when read), the user's text, and
     whether to be `wary` of what a small model writes.
 
-    `intend` makes an intent durable before its effect, for tools that learn only while running what they will change; `committed` is
-    told when all of it is done, with the paths that were left alone because somebody else had changed them;
+    `intend` makes an intent durable before its effect, for tools that learn only while running what they will change; `keep` saves
+    before that, for undo, what the effect will replace: a stop during it leaves nothing to be finished; `committed` is told when all of
+    it is done, with the paths that were left alone because somebody else had changed them;
     `named` returns whether the approved step of this call names a path; `named_network` are the destinations of the call that a
     standing rule names literally; `hidden` is what rules forbid to read.
 
@@ -43,6 +44,7 @@ class ToolContext:
     user_text: str = ""
     wary: bool = False
     progress: Callable[[str], None] | None = None
+    keep: Intend | None = None
     intend: Intend | None = None
     committed: Callable[[Sequence[str]], None] | None = None
     named: Callable[[str], bool] = names_nothing

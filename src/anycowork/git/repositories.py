@@ -16,6 +16,7 @@ from anycowork.git.new_branch import plan_branch
 from anycowork.git.own_git_folder import GitHead, is_branch_reference, own_git_folder, read_head, real_git_folder
 from anycowork.git.push import push, read_push_offer
 from anycowork.git.repository_place import WORKTREES, NoRepository, RepositoryPlace, find_repository
+from anycowork.git.unfinished_operation import require_no_conflicts, require_no_operation
 from anycowork.git.worktrees import add_worktree
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import give_to_owner_of
@@ -133,7 +134,9 @@ def _prepared(folder: Folder, message: str, paths: Sequence[str], expected: str 
             "Git does not know your name. Set it on the server's machine with 'git config --global user.name' and"
             " 'git config --global user.email'."
         )
+    require_no_operation(place)
     with _with_paths_added(folder, place, head, paths, user) as (environment, _):
+        require_no_conflicts(folder, environment)
         tree = run_git(("write-tree",), folder=folder.root, environment=environment).decode().strip()
         parents = ("-p", head.commit) if head.commit else ()
         words = ("commit-tree", tree, *parents, "-F", "-")
@@ -144,6 +147,7 @@ def _finish(folder: Folder, commit: str, paths: Sequence[str], expected: str | N
     """Under the lock of the index: the branch moves in git's own way, with its log; then the index has the committed files too."""
     place = find_repository(folder)
     head = _require_head(place, expected)
+    require_no_operation(place)
     before = head.commit or "0" * len(commit)
     with _locked_index(place) as write, _with_paths_added(folder, place, head, paths) as (_, index):
         try:
@@ -246,6 +250,7 @@ def _locked_index(place: RepositoryPlace) -> Iterator[Callable[[bytes], None]]:
 
 def _branch(folder: Folder, name: str) -> None:
     branch = plan_branch(folder, name, param="name")
+    require_no_operation(branch.place)
     branch.create()
     real = real_git_folder(branch.place)
     run_git(("symbolic-ref", "-m", "switched", "HEAD", branch.reference), folder=folder.root, environment=real)

@@ -25,9 +25,16 @@ from anycowork.workspace.jail import Jail
 from anycowork.workspace.last_folder import LastFolder
 from anycowork.workspace.paths import WorkspacePath
 from anycowork.workspace.syscalls import sync_file_system
+from anycowork.workspace.writable_folders import WritableFolders
 
 _FEW = 32  # up to this number each file and folder is synced; beyond it, the whole file system once
 _FEW_NEW = 8  # a new folder with fewer paths in it is made path by path
+_REPLACED_MEANWHILE = (
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.ELOOP,
+    errno.EINVAL,
+)  # of an entry that was there a moment ago
 
 
 class NothingCommitted(OSError):
@@ -83,8 +90,8 @@ class _Committer:
         self._plain = {item.path for item, change in changes if change.after is not None and change.after.plain}
         self._outcome = CommitOutcome()
         self._touched: set[str] = set()
-        self._there = LastFolder(jail)
-        self._staged = LastFolder(self._upper or jail)
+        self._there = WritableFolders(jail)  # the command could open a folder too, and close it again
+        self._staged = WritableFolders(self._upper) if self._upper else LastFolder(jail)
         self._carried: dict[str, str] = {}
         self._carrier = -1
 
@@ -92,6 +99,7 @@ class _Committer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._there.close_again()
         self._there.close()
         self._staged.close()
 
@@ -110,6 +118,7 @@ class _Committer:
             for item in sorted(others, key=_folder_of):
                 if item.path not in moved and not self._replaced_at_once(item):
                     self._make(item)
+        self._there.close_again()
         for item in reversed(folders):
             self._set_folder_mode(item)
         self._sync()
@@ -289,15 +298,25 @@ class _Committer:
         if item.before is None:
             return False
         known = self._seen.get(item.path)
-        if known is not None and (known.inode, known.ctime) == (now.st_ino, now.st_ctime_ns):
-            return True
-        if known is not None and known.kind == FILE and known.mode != now.st_mode & 0o777:
-            return False  # what is kept for undo has the mode that was scanned
-        if item.before.startswith(TREE):
-            if self._resumed and self._jail.mount_number and stat.S_ISDIR(now.st_mode):
-                return True  # only this commit can have removed a part of it: nobody else writes in a task's layer
-            return stat.S_ISDIR(now.st_mode) and item.before == TREE + tree_mark(name, parent)
-        return _mark(name, parent, now) == item.before
+        try:
+            if item.before.startswith(TREE):  # its own times tell nothing of what is deeper in it
+                return stat.S_ISDIR(now.st_mode) and self._is_unchanged_tree(item.before, name, parent)
+            if known is not None and (known.inode, known.ctime) == (now.st_ino, now.st_ctime_ns):
+                return True
+            if known is not None and known.kind == FILE and known.mode != now.st_mode & 0o777:
+                return False  # what is kept for undo has the mode that was scanned
+            if known is not None and known.kind == FILE and known.mtime != now.st_mtime_ns:
+                return False  # written since it was looked at, perhaps before it was read: then the scan took that for the old content
+            return _mark(name, parent, now) == item.before
+        except OSError as error:
+            if error.errno not in _REPLACED_MEANWHILE:
+                raise
+            return False
+
+    def _is_unchanged_tree(self, before: str, name: str, parent: int) -> bool:
+        if self._resumed and self._jail.mount_number:
+            return True  # only this commit can have removed a part of it: nobody else writes in a task's layer
+        return before == TREE + tree_mark(name, parent)
 
     def _make_folder(self, item: PathIntent, name: str, parent: int, now: os.stat_result | None) -> bool:
         if now is not None:
@@ -343,10 +362,10 @@ class _Committer:
 
     def _set_folder_mode(self, item: PathIntent) -> None:
         try:
-            fd = self._there.at(item.path)
-            if item.mode is not None and stat.S_IMODE(os.fstat(fd).st_mode) != item.mode:
-                os.fchmod(fd, item.mode)
-                self._touched.add(item.path)
+            with self._jail.folder(WorkspacePath(tuple(item.path.split("/"))), flags=os.O_RDONLY) as fd:
+                if item.mode is not None and stat.S_IMODE(os.fstat(fd).st_mode) != item.mode:
+                    os.fchmod(fd, item.mode)
+                    self._touched.add(item.path)
         except (ToolFault, OutsideWorkspace):
             pass  # already reported where it was created
 
@@ -357,7 +376,8 @@ class _Committer:
             return
         for folder in self._touched:
             try:
-                os.fsync(self._there.at(folder))
+                with self._jail.folder(WorkspacePath(tuple(filter(None, folder.split("/")))), flags=os.O_RDONLY) as fd:
+                    os.fsync(fd)
             except (ToolFault, OutsideWorkspace):
                 continue  # removed by a later step
 

@@ -33,6 +33,7 @@ class PathState:
     ctime: int = 0
     links: int = 1
     plain: bool = False
+    mtime: int = 0
 
 
 @leaf_value

@@ -140,20 +140,24 @@ class Scanner:
             self._add_bytes(size if old_size == size else size + old_size)
             dropped = _drop_attributes(staged)
             new_mark, mark, content = _both_marks(staged, size, lower, old_size)
+            # Reading a large file takes long, and whoever writes to it meanwhile must not be taken for the state before the command.
+            newest = beneath.st_ctime_ns if content is not None else os.fstat(lower).st_ctime_ns
         finally:
             os.close(staged)
             os.close(lower)
         old_mode, kept_mode = beneath.st_mode & 0o777, mode & 0o777
         if mark == new_mark and old_mode == kept_mode:
             return True  # copied up without being changed
-        changed, links, place = beneath.st_ctime_ns, beneath.st_nlink, WorkspacePath((*pair.place.parts, name))
+        place, links = WorkspacePath((*pair.place.parts, name)), beneath.st_nlink
         if content is not None:
             self.delta.replaced.add(pair.prefix + name, beneath, mark, content)
         if links > 1:
             self.delta.split.append(place)
-        before = PathState(FILE, old_mode, old_size, mark, beneath.st_ino, changed, links)
+        before = PathState(
+            FILE, old_mode, old_size, mark, beneath.st_ino, beneath.st_ctime_ns, links, mtime=beneath.st_mtime_ns
+        )
         after = PathState(FILE, kept_mode, size, new_mark, 0, 0, found.st_nlink, dropped and kept_mode == mode & 0o7777)
-        self.delta.changes.append(PathChange(place, before, after, (), changed))
+        self.delta.changes.append(PathChange(place, before, after, (), newest))
         return True
 
     def folder_entry(
@@ -196,18 +200,18 @@ class Scanner:
             return
         if lower.st_size != found.st_size:
             self._add_size(lower)
-        mark, content = _lower_content(name, below, lower)
+        mark, content, newest = _lower_content(name, below, lower)
         if mark == after.mark and (after.kind == LINK or _mode(lower) == after.mode):
             return  # copied up without being changed
         self.delta.replaced.add(place.path, lower, mark, content)
-        self._replaced(place, PathChange(place, _lower_state(lower, mark), after, newest=lower.st_ctime_ns))
+        self._replaced(place, PathChange(place, _lower_state(lower, mark), after, newest=newest))
 
     def _changed(
         self, name: str, below: int | None, place: WorkspacePath, lower: os.stat_result | None, after: PathState
     ) -> None:
         if lower is None or below is None:
             # Something created or removed beside it meanwhile may have been at this same path.
-            newest = 0 if below is None else os.fstat(below).st_mtime_ns
+            newest = 0 if below is None else _entries_changed_at(os.fstat(below))
             self.delta.changes.append(PathChange(place, None, after, newest=newest))
             return
         self._replaced(place, replace(self._removal(name, below, place, lower), after=after))
@@ -227,9 +231,9 @@ class Scanner:
         if not stat.S_ISDIR(lower.st_mode):
             self._add_size(lower)
             readable = stat.S_ISREG(lower.st_mode) or stat.S_ISLNK(lower.st_mode)
-            mark, content = _lower_content(name, below, lower) if readable else ("", None)
+            mark, content, newest = _lower_content(name, below, lower) if readable else ("", None, lower.st_ctime_ns)
             self.delta.replaced.add(place.path, lower, mark, content)
-            return PathChange(place, _lower_state(lower, mark), None, newest=lower.st_ctime_ns)
+            return PathChange(place, _lower_state(lower, mark), None, newest=newest)
         listing = []
         for inner, found in entries_below(name, below, place):
             self._count()
@@ -315,15 +319,23 @@ def _staged_state(name: str, folder: int, found: os.stat_result) -> PathState:
     return PathState(FILE, mode, found.st_size, mark, links=found.st_nlink, plain=plain)
 
 
-def _lower_content(name: str, folder: int, found: os.stat_result) -> tuple[str, bytes | None]:
-    """Returns what identifies the content of a file or link of the workspace, and the content itself if the file is small."""
+def _lower_content(name: str, folder: int, found: os.stat_result) -> tuple[str, bytes | None, int]:
+    """Returns what identifies the content of a file or link of the workspace, the content itself if the file is small, and the ctime after
+    it was read: whoever writes to a large file meanwhile must not be taken for the state before the command."""
     if not stat.S_ISREG(found.st_mode):
-        return mark_of(name, folder, found), None
+        mark = mark_of(name, folder, found)
+        return mark, None, os.stat(name, dir_fd=folder, follow_symlinks=False).st_ctime_ns
     fd = os.open(name, TO_READ, dir_fd=folder)
     try:
-        return read_small(fd, found.st_size) or (hash_of(fd, found.st_size), None)
+        mark, content = read_small(fd, found.st_size) or (hash_of(fd, found.st_size), None)
+        return mark, content, os.fstat(fd).st_ctime_ns
     finally:
         os.close(fd)
+
+
+def _entries_changed_at(folder: os.stat_result) -> int:
+    """Returns when an entry of the folder was made or removed, at the latest. Anybody can set the one time, also to a future one."""
+    return min(folder.st_mtime_ns, folder.st_ctime_ns)
 
 
 def _lower_state(found: os.stat_result, mark: str) -> PathState:
@@ -335,6 +347,7 @@ def _lower_state(found: os.stat_result, mark: str) -> PathState:
         inode=found.st_ino,
         ctime=found.st_ctime_ns,
         links=found.st_nlink,
+        mtime=found.st_mtime_ns,
     )
 
 

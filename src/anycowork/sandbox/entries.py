@@ -11,7 +11,7 @@ from anycowork.domain.tools import PathIntent
 from anycowork.sandbox.delta import FILE, LINK
 from anycowork.sandbox.delta_scan import DROPPED_ATTRIBUTES
 from anycowork.workspace.remove_folder import remove_folder
-from anycowork.workspace.syscalls import rename_without_replacing
+from anycowork.workspace.syscalls import rename_to_new, rename_without_replacing
 
 _CHUNK = 1 << 20
 _NO_RANGES = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
@@ -69,14 +69,10 @@ def remove_overlay_attributes(fd: int) -> None:
 
 
 def rename(name: str, folder: int, new_name: str, new_folder: int, *, replacing: bool) -> None:
-    if not replacing:
-        try:
-            rename_without_replacing(name, folder, new_name, new_folder)
-            return
-        except OSError as error:
-            if error.errno not in (errno.ENOSYS, errno.EINVAL):
-                raise
-    os.rename(name, new_name, src_dir_fd=folder, dst_dir_fd=new_folder)
+    if replacing:
+        os.rename(name, new_name, src_dir_fd=folder, dst_dir_fd=new_folder)
+    else:
+        rename_to_new(name, folder, new_name, new_folder)
 
 
 def move_in(name: str, folder: int, new_folder: int) -> None:

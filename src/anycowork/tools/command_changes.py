@@ -93,6 +93,7 @@ async def commit_now(staging: Staging, jail: Jail, held: Intent, tool_context: T
         blocker = await asyncio.to_thread(transaction.find_blocker, tool_context.permissions, lambda path: True)
         if blocker is not None:
             raise UnusableDelta(blocker.message)
+        transaction.pledged = True  # the call that waits names its stage
         return joined(held.held.result, await _commit(transaction, held.command or "", tool_context))
     finally:
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, transaction.end))
@@ -115,13 +116,15 @@ async def _commit(transaction: Transaction, command: str, tool_context: ToolCont
     )
     spoilt = await asyncio.to_thread(_unparsable, delta, transaction.stage.upper)
     intent = await asyncio.to_thread(transaction.intent, command)
-    transaction.pledged = True
-    if tool_context.intend is not None:
-        try:
+    try:
+        if tool_context.keep is not None:
+            await tool_context.keep(intent, delta.replaced.files)
+        transaction.pledged = True
+        if tool_context.intend is not None:
             await tool_context.intend(intent, delta.replaced.files)
-        except (ToolFault, Refusal):
-            transaction.pledged = False  # refused before it was recorded, so nobody needs the stage
-            raise
+    except (ToolFault, Refusal):
+        transaction.pledged = False  # refused before it was recorded, so nobody needs the stage
+        raise
     applied = await run_uncancellable(transaction.commit)
     if tool_context.committed is not None:
         tool_context.committed(applied.conflicts)

@@ -165,6 +165,7 @@ def committed(
     delta: Delta, drawn: DeltaDiff | None, conflicts: tuple[str, ...], spoilt: Mapping[str, str] = MappingProxyType({})
 ) -> CommandSummary:
     """`spoilt` maps files that no longer parse to the reason."""
+    delta = _without(delta, conflicts)
     many = len(delta.changes) > _MOST_FACTS
     named = _first_named(delta) if many else delta.changes
     files: list[JsonValue] = [{"path": change.place.path, "change": change.verb} for change in named]
@@ -197,9 +198,17 @@ def committed(
     if not conflicts:
         return CommandSummary("\n".join(lines), drawn.text if drawn else None, facts)
     sentence = f"Left alone, because somebody changed it at that very moment: {_named(list(conflicts))}. Look at it before going on."
-    facts["conflicts"] = list(conflicts)
+    facts["conflicts"] = list(conflicts[:_MOST_FACTS])
     error = CallError(code="conflict", message=sentence, retryable=True)
     return CommandSummary("\n".join([*lines, sentence]), drawn.text if drawn else None, facts, error)
+
+
+def _without(delta: Delta, conflicts: tuple[str, ...]) -> Delta:
+    """Returns what was made: a path that was left alone did not change."""
+    if not conflicts:
+        return delta
+    left = set(conflicts)
+    return replace(delta, changes=[change for change in delta.changes if change.place.path not in left], named=None)
 
 
 def _first_named(delta: Delta) -> list[PathChange]:

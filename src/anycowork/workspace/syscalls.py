@@ -62,6 +62,16 @@ def rename_without_replacing(source: str, source_fd: int, target: str, target_fd
         raise _last_error(target)
 
 
+def rename_to_new(source: str, source_fd: int, target: str, target_fd: int) -> None:
+    """Renames to where nothing is; where the system cannot promise that, plainly. Raises: FileExistsError, OSError."""
+    try:
+        rename_without_replacing(source, source_fd, target, target_fd)
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.EINVAL):
+            raise
+        os.rename(source, target, src_dir_fd=source_fd, dst_dir_fd=target_fd)
+
+
 def sync_file_system(fd: int) -> None:
     """Makes everything on the file system of `fd` durable: one call instead of thousands. Raises: OSError."""
     if sys.platform != "linux":

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from anycowork.domain.metering import reported_tokens
 from anycowork.domain.model import (
     Chunk,
     ModelRequest,
@@ -208,8 +209,9 @@ class _Tally:
             self._thought = usage.output_tokens_details.thinking_tokens or 0
 
     def usage(self) -> UsageChunk:
-        prompt = self._fresh + self._cached + self._written
-        return UsageChunk(prompt, self._out, cached=self._cached, reasoning=self._thought)
+        prompt = sum(map(reported_tokens, (self._fresh, self._cached, self._written)))
+        cached, reasoning = reported_tokens(self._cached), reported_tokens(self._thought)
+        return UsageChunk(prompt, reported_tokens(self._out), cached=cached, reasoning=reasoning)
 
 
 def _event_chunks(event: "RawMessageStreamEvent") -> Iterator[Chunk]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pydantic import JsonValue
 
 from anycowork.domain.messages import Json
+from anycowork.domain.metering import reported_tokens
 from anycowork.domain.model import ReasoningChunk, TextChunk, UsageChunk
 from anycowork.domain.values import value
 
@@ -147,8 +148,7 @@ def _usage(found: JsonValue) -> UsageChunk | None:
 
 
 def _count(found: JsonValue, name: str) -> int:
-    value = found.get(name) if isinstance(found, dict) else None
-    return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
+    return reported_tokens(found.get(name) if isinstance(found, dict) else None)
 
 
 def _words(event: Json) -> str | None:

@@ -11,7 +11,7 @@ from json import JSONDecoder
 
 import msgspec
 
-from anycowork.domain.metering import TokenUsage
+from anycowork.domain.metering import TokenUsage, reported_tokens
 
 KEPT_BYTES = 64 * 1024
 MAX_INFLATED = 64 * 1024 * 1024
@@ -147,10 +147,10 @@ class _Usage(msgspec.Struct):
             self.completion_tokens_details or self.output_tokens_details,
         )
         return TokenUsage(
-            prompt=max(0, prompt or 0),
-            completion=max(0, completion or 0),
-            cached=max(0, (kept.cached_tokens if kept else None) or self.prompt_cache_hit_tokens or 0),
-            reasoning=max(0, (thought.reasoning_tokens if thought else None) or 0),
+            prompt=reported_tokens(prompt),
+            completion=reported_tokens(completion),
+            cached=reported_tokens((kept.cached_tokens if kept else None) or self.prompt_cache_hit_tokens),
+            reasoning=reported_tokens(thought.reasoning_tokens if thought else None),
         )
 
 
