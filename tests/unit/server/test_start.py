@@ -19,6 +19,9 @@ FOR_SOME_WORK_ONLY = (
     "httpx",
     "jsonschema",
     "markdown_it",
+    "opentelemetry.sdk",
+    "psycopg",
+    "pydantic.v1",
     "pygments",
     "rich",
     "sqlparse",
@@ -33,13 +36,18 @@ import asyncio, gc, json, sys
 from pathlib import Path
 import anycowork.cli.main, anycowork.cli.serve
 from fastapi.dependencies.models import Dependant
+from pydantic import BaseModel
+from anycowork.api.schemas.base import DescribedModel
 from anycowork.app import start_services
 from anycowork.config.settings import Settings
 
 async def start() -> None:
     async with start_services(Settings(data_dir=Path(sys.argv[1]), probe_local_servers=False), token="t" * 40):
         routes = sum(isinstance(one, Dependant) for one in gc.get_objects())
-        print(json.dumps({"modules": sorted(sys.modules), "routes": routes}))
+        shapes = [one for one in gc.get_objects() if isinstance(one, type) and str(one.__module__).startswith("anycowork.api.schemas.")]
+        models = [one.__name__ for one in shapes if issubclass(one, BaseModel) and one is not DescribedModel]
+        found = {"modules": sorted(sys.modules), "routes": routes, "shapes": len(shapes), "models_of_answers": models}
+        print(json.dumps(found))
 
 asyncio.run(start())
 """
@@ -69,6 +77,11 @@ def test_a_start_loads_no_library_that_only_some_work_needs(tmp_path: Path) -> N
 
 def test_a_start_works_out_the_parameters_of_no_route(tmp_path: Path) -> None:
     assert started(tmp_path)["routes"] == 0
+
+
+def test_a_start_makes_no_model_of_an_answer(tmp_path: Path) -> None:
+    found = started(tmp_path)
+    assert found["shapes"] > 100 and found["models_of_answers"] == []
 
 
 def test_a_start_that_put_the_collector_off_ends_with_it_at_work() -> None:
