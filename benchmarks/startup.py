@@ -1,4 +1,4 @@
-"""What do a start and an idle server cost? Beside a bare FastAPI app that imports aiohttp, measured the same way."""
+"""What do a start and an idle server cost, beside a bare FastAPI app that imports aiohttp? And a start with its first page and message?"""
 
 import json
 import select
@@ -8,25 +8,40 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 from measuring import REPOSITORY, Ground, Leg, NotMeasured, cpu_seconds_of, environment_of_ours, pss_megabytes_of
 
-QUESTION = "CPU until the server is ready, and memory when it is idle"
+QUESTION = "CPU until the server is ready, and until a first message is answered; memory when it is idle"
 TIMEOUT = 60.0
 IDLE_SECONDS = 1.0
+# What the page asks for when it is opened, before anybody clicks.
+OF_A_PAGE = (
+    "/",
+    "/context?limit=50",
+    "/roles",
+    "/settings",
+    "/workspaces",
+    "/providers",
+    "/workflows",
+    "/jobs",
+    "/about",
+)
 
 
 @contextmanager
 def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
     with ground.fresh("startup") as folder:
-        used = folder / "used"
+        used, talked = folder / "used", folder / "talked"
         _ours(used)  # compiles what is not compiled yet, and leaves a data folder behind
+        _first_message(talked)
         _bare_app()
         yield {
             "first_start": partial(_fresh_start, ground),
             "second_start": partial(_ours, used),
+            "first_message": partial(_first_message, talked),
             "bare_app": _bare_app,
         }
 
@@ -52,6 +67,29 @@ def _fresh_start(ground: Ground) -> dict[str, float]:
 def _ours(data: Path) -> dict[str, float]:
     with served(data) as (process, _):
         return _figures(process)
+
+
+def _first_message(data: Path) -> dict[str, float]:
+    """A start, the requests of a page, and a chat whose first message the built-in guide answers: what a start puts off is paid here."""
+    with served(data) as (process, url):
+        ask = partial(_ask, url, (data / "data" / "token").read_text().strip())
+        for path in OF_A_PAGE:
+            ask(path)
+        chat = json.loads(ask("/context", {"workspace": str(data / "workspace"), "model": "guide"}))["id"]
+        ask(f"/context/{chat}/messages", {"content": "hello"})
+        ask(f"/context/{chat}/events", until=b"turn-ended")
+        ask(f"/context/{chat}/messages?limit=50")
+        return {"cpu_s": cpu_seconds_of(process.pid)}
+
+
+def _ask(url: str, token: str, path: str, body: object = None, *, until: bytes | None = None) -> bytes:
+    """What the server answers; of a stream, its lines up to the first with these bytes in it."""
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    request = Request(url + path, None if body is None else json.dumps(body).encode(), headers)
+    with urlopen(request, timeout=TIMEOUT) as answer:
+        if until is None:
+            return answer.read()
+        return b"".join(takewhile(lambda line: until not in line, answer))
 
 
 def _bare_app() -> dict[str, float]:

@@ -1,35 +1,47 @@
-"""The routes of one noun. A route knows what it answers with, but FastAPI works that out only when /openapi.json is asked for.
+"""The routes of one noun. A start knows their paths and methods only: FastAPI reads a route's parameters and bodies when it is first
+asked for, and what it answers with when /openapi.json is asked for.
 
-Answers are encoded by us (`answers.py`), so nobody else needs their shapes; working out those of all routes took a third of a start.
+Answers are encoded by us (`responses.py`), so nobody else needs their shapes. Working out what all routes accept took a tenth of a
+start, what they answer with a third.
 """
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any
 
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
+from starlette.routing import Route as PathRoute
 from starlette.types import Receive, Scope, Send
 
 from anycowork.api.responses import Responses
 from anycowork.api.route_template import name_route
 
+_V1 = "pydantic.v1"
 
-class Route(APIRoute):
-    """`response_model` and `responses` are kept for `described`; to a request they are nothing."""
+
+class Route(PathRoute):
+    """Keeps FastAPI's definition of a route until it is needed. `response_model` and `responses` are for `described` alone."""
 
     def __init__(
         self,
         path: str,
         endpoint: Callable[..., Any],
         *,
+        methods: Collection[str],
+        include_in_schema: bool = True,
         response_model: object = None,
         responses: Responses | None = None,
         **others: Any,  # Any: FastAPI's own, passed on as they are
     ) -> None:
-        super().__init__(path, endpoint, response_model=None, **others)
-        self._documentation = {"response_model": response_model, "responses": responses, **others}
+        super().__init__(path, endpoint, methods=methods, include_in_schema=include_in_schema)
+        self.methods = set(methods)  # without the HEAD that is added to a GET: `HeadAsGet` answers it
+        self.app = self._answer_first
+        self._definition: dict[str, Any] = {"methods": methods, "include_in_schema": include_in_schema, **others}
+        self._documentation: dict[str, Any] = {"response_model": response_model, "responses": responses}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         name_route(scope, self.path)
@@ -37,7 +49,24 @@ class Route(APIRoute):
 
     def described(self) -> APIRoute:
         """The same route with all that it may answer."""
-        return APIRoute(self.path, self.endpoint, **self._documentation)
+        return APIRoute(self.path, self.endpoint, **self._definition, **self._documentation)
+
+    async def _answer_first(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers the first request. The later ones reach what FastAPI made."""
+        with _without_pydantic_v1():
+            self.app = APIRoute(self.path, self.endpoint, response_model=None, **self._definition).app
+        await self.app(scope, receive, send)
+
+
+@contextmanager
+def _without_pydantic_v1() -> Iterator[None]:
+    """Makes `pydantic.v1` look absent. FastAPI imports it to learn that a parameter is none of its models, which takes 25 ms once."""
+    sys.modules.setdefault(_V1, None)  # type: ignore[arg-type]  # how Python says that there is no such module
+    try:
+        yield
+    finally:
+        if sys.modules.get(_V1) is None:
+            sys.modules.pop(_V1, None)
 
 
 class Router(APIRouter):
@@ -46,7 +75,7 @@ class Router(APIRouter):
             prefix=prefix,
             tags=list(tags),
             include_in_schema=include_in_schema,
-            route_class=Route,
+            route_class=Route,  # type: ignore[arg-type]  # no APIRoute, but made with the same arguments and then only listed
             generate_unique_id_function=lambda route: route.name,
         )
 

@@ -54,7 +54,7 @@ def banner(settings: Settings, info: ServerInfo, new_code: NewCode, out: Console
     """On a terminal the address signs one browser in; anywhere else (logs, pipes) it contains no secret."""
     at_terminal = out.stream.isatty()
     address = sign_in_link(info.url, new_code(TERMINAL_CODE_SECONDS)) if at_terminal else info.url
-    with try_sandbox(settings.data_dir, DiskBudgets.of(settings)) as contained:
+    with try_sandbox(settings.data_dir, DiskBudgets.of(settings), settings.sandbox_paths) as contained:
         sandbox = contained.summary
     rows = [
         ("Open", address),

@@ -45,7 +45,7 @@ async def _work_until_signal(settings: Settings, address: str, most_jobs: int) -
             stopping.set()
 
     def joined() -> None:
-        with try_sandbox(settings.data_dir, DiskBudgets.of(settings)) as contained:
+        with try_sandbox(settings.data_dir, DiskBudgets.of(settings), settings.sandbox_paths) as contained:
             sandbox = contained.summary
         out.line(f"AnyCowork {__version__}: a worker has joined.")
         rows = (("Database", address), ("Jobs", f"up to {most_jobs} at the same time"), ("Sandbox", sandbox))

@@ -1,6 +1,7 @@
 """Connects a command to a server: the data folder's running one, or a temporary one for as long as the command lasts."""
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -68,6 +69,7 @@ async def _daemon_or_none(settings: Settings) -> ServerInfo | None:
 async def _in_temporary_server(settings: Settings, work: Callable[[ServerAddress], Awaitable[Found]]) -> Found:
     if (aside := stderr()).stream.isatty():
         aside.line(aside.paint("No server is running, so one is started for this command …", "dim"))
+    gc.disable()  # until the server is ready, as for `anycowork serve`: what it creates stays
     # A late import: the whole server takes a second to load, and with a running one it is not needed.
     from anycowork.app import serve
 
@@ -91,6 +93,8 @@ async def _in_temporary_server(settings: Settings, work: Callable[[ServerAddress
                 serving.cancel()
     except BaseExceptionGroup as group:
         raise first_error(group) from None
+    finally:
+        gc.enable()  # also where it did not become ready
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

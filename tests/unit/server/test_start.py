@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import anycowork
 from anycowork.server.uvicorn_server import tune_gc
@@ -18,6 +19,9 @@ FOR_SOME_WORK_ONLY = (
     "httpx",
     "jsonschema",
     "markdown_it",
+    "opentelemetry.sdk",
+    "psycopg",
+    "pydantic.v1",
     "pygments",
     "rich",
     "sqlparse",
@@ -28,23 +32,32 @@ FOR_SOME_WORK_ONLY = (
     "yoyo",
 )
 A_START = """
-import asyncio, json, sys
+import asyncio, gc, json, sys
 from pathlib import Path
 import anycowork.cli.main, anycowork.cli.serve
+from fastapi.dependencies.models import Dependant
+from pydantic import BaseModel
+from anycowork.api.schemas.base import DescribedModel
 from anycowork.app import start_services
 from anycowork.config.settings import Settings
 
 async def start() -> None:
     async with start_services(Settings(data_dir=Path(sys.argv[1]), probe_local_servers=False), token="t" * 40):
-        print(json.dumps(sorted(sys.modules)))
+        routes = sum(isinstance(one, Dependant) for one in gc.get_objects())
+        shapes = [one for one in gc.get_objects() if isinstance(one, type) and str(one.__module__).startswith("anycowork.api.schemas.")]
+        models = [one.__name__ for one in shapes if issubclass(one, BaseModel) and one is not DescribedModel]
+        found = {"modules": sorted(sys.modules), "routes": routes, "shapes": len(shapes), "models_of_answers": models}
+        print(json.dumps(found))
 
 asyncio.run(start())
 """
 
 
-def loaded_by(script: str, *words: str) -> set[str]:
+def started(data_dir: Path) -> dict[str, Any]:  # Any: what the script prints
+    """Returns what a second start loads and makes: the first one needs the migration library."""
+    migrate(data_dir / "anycowork.db")
     done = subprocess.run(
-        [sys.executable, "-c", script, *words],
+        [sys.executable, "-c", A_START, str(data_dir)],
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
         capture_output=True,
         text=True,
@@ -52,14 +65,23 @@ def loaded_by(script: str, *words: str) -> set[str]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return set(json.loads(done.stdout))
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def test_a_start_loads_no_library_that_only_some_work_needs(tmp_path: Path) -> None:
-    migrate(tmp_path / "anycowork.db")  # a second start: the first needs the migration library
-    loaded = loaded_by(A_START, str(tmp_path))
+    loaded = started(tmp_path)["modules"]
     assert "anycowork.app" in loaded and "fastapi" in loaded
     assert [name for name in FOR_SOME_WORK_ONLY if name in loaded] == []
+
+
+def test_a_start_works_out_the_parameters_of_no_route(tmp_path: Path) -> None:
+    assert started(tmp_path)["routes"] == 0
+
+
+def test_a_start_makes_no_model_of_an_answer(tmp_path: Path) -> None:
+    found = started(tmp_path)
+    assert found["shapes"] > 100 and found["models_of_answers"] == []
 
 
 def test_a_start_that_put_the_collector_off_ends_with_it_at_work() -> None:

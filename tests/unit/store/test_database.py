@@ -10,7 +10,7 @@ import pytest
 
 from anycowork.domain.errors import StorageFault
 from anycowork.store.sqlite.database import open_store
-from anycowork.store.sqlite.schema import migrate
+from anycowork.store.sqlite.schema import migrate, statements_of
 from support.stored import CLOCK, add_chat, opened, said
 
 SOURCE = Path(__file__).parents[3] / "src"
@@ -52,6 +52,23 @@ def test_a_new_migration_is_applied_to_an_old_database(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "a.db")
     assert connection.execute("SELECT COUNT(*) FROM two").fetchone() == (0,)
     connection.close()
+
+
+def test_a_script_is_divided_where_its_statements_end() -> None:
+    trigger = "CREATE TRIGGER t AFTER DELETE ON a BEGIN\n  DELETE FROM b; -- of it; not all\n  DELETE FROM c;\nEND;"
+    text = "\n-- one; two\nINSERT INTO a VALUES (';', '''; END;');"
+    table = " CREATE TABLE d (a /* ; */ TEXT);"
+    assert list(statements_of(f"{trigger}{text}{table}\n-- the end; really\n")) == [trigger, text, table]
+
+
+def test_a_migration_that_fails_leaves_nothing_of_itself(tmp_path: Path) -> None:
+    migrations = tmp_path / "migrations"
+    migrations.mkdir()
+    (migrations / "0001-one.sql").write_text("CREATE TABLE one (a TEXT);\nINSERT INTO nowhere VALUES (1);")
+    with pytest.raises(sqlite3.OperationalError, match="nowhere"):
+        migrate(tmp_path / "a.db", migrations=migrations)
+    (migrations / "0001-one.sql").write_text("CREATE TABLE one (a TEXT);")
+    migrate(tmp_path / "a.db", migrations=migrations)
 
 
 def test_a_database_of_a_newer_release_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,78 @@
+"""A route costs a start nothing but its path: FastAPI reads its parameters at its first request."""
+
+import sys
+from typing import Annotated
+
+import pytest
+from fastapi import FastAPI, Response
+from pydantic import BeforeValidator, GetCoreSchemaHandler
+from pydantic_core import CoreSchema
+from starlette.types import Message, Scope
+
+from anycowork.api.router import Router
+
+
+class ReadMark:
+    """An annotation that records when pydantic reads it."""
+
+    def __init__(self) -> None:
+        self.read = 0
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        self.read += 1
+        return handler(source)
+
+
+def app_with(mark: ReadMark) -> FastAPI:
+    routes = Router("/things")
+
+    @routes.get("/{number}")
+    async def show_thing(number: Annotated[int, mark, BeforeValidator(int)]) -> Response:
+        return Response(str(number + 1))
+
+    app = FastAPI(openapi_url=None)
+    app.router.routes.extend(routes.routes)
+    return app
+
+
+async def requested(app: FastAPI, method: str, path: str) -> tuple[int, bytes]:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: Scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": [], "root_path": ""}
+    await app(scope, receive, send)
+    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent)
+
+
+async def test_parameters_are_read_at_the_first_request_and_not_again() -> None:
+    mark = ReadMark()
+    app = app_with(mark)
+    assert mark.read == 0
+    assert await requested(app, "GET", "/things/4") == (200, b"5")
+    read = mark.read
+    assert read > 0
+    assert await requested(app, "GET", "/things/5") == (200, b"6")
+    assert mark.read == read
+
+
+async def test_the_models_of_the_old_pydantic_are_not_loaded_for_a_route(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[:2] == ["pydantic", "v1"]]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("pydantic.v1", raising=False)
+    assert await requested(app_with(ReadMark()), "GET", "/things/4") == (200, b"5")
+    assert "pydantic.v1" not in sys.modules
+    from pydantic import v1
+
+    assert v1.BaseModel, "whoever needs them still gets them"
+
+
+@pytest.mark.parametrize("method", ["POST", "HEAD"])
+async def test_other_methods_are_refused_without_reading_the_parameters(method: str) -> None:
+    mark = ReadMark()
+    status, _ = await requested(app_with(mark), method, "/things/4")
+    assert status == 405 and mark.read == 0
