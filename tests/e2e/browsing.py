@@ -180,10 +180,9 @@ async def violations(page: Page) -> list[str]:
     if not await page.evaluate("'axe' in window"):  # half a megabyte, once for a document
         await page.evaluate(AXE.read_text("utf-8"))
     await page.wait_for_function(_AT_REST)
-    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    return [
-        f"{each['id']}: {json.dumps([node['html'] for node in each['nodes']])[:600]}" for each in found["violations"]
-    ]
+    # Only these leave the page: handing over the whole report took a quarter of the time.
+    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']}).then((all) => all.violations)")
+    return [f"{each['id']}: {json.dumps([node['html'] for node in each['nodes']])[:600]}" for each in found]
 
 
 # A row that has not found its height yet is hidden, and what it holds has no name for that moment.
