@@ -1,5 +1,5 @@
-"""For every test: the seeds of the property tests, the order of the files, one /etc for all sandboxes, and the count of the attacks at the end
-of a run that had some."""
+"""For every test: the seeds of the property tests, the order of the files, one /etc and one look at the toolchains for all sandboxes, and the
+count of the attacks at the end of a run that had some."""
 
 import os
 import sys
@@ -12,6 +12,7 @@ from hypothesis import settings
 from support.attempts import HELD, NOT_HELD
 from support.file_order import ordered_files
 from support.shared_etc import shared_etc
+from support.shared_scans import shared_scans
 
 # Each worker, and each server that a test starts, would otherwise compile the same modules again where the environment says to keep none.
 # Only this process keeps them: what it starts finds them, and behaves as that environment says.
@@ -28,8 +29,8 @@ os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _one_etc() -> Iterator[None]:
-    with shared_etc():
+def _one_etc_and_scan() -> Iterator[None]:
+    with shared_etc(), shared_scans():
         yield
 
 

@@ -13,6 +13,7 @@ from typing import Any  # JSON that tests look into freely
 from urllib.request import Request, urlopen
 
 import anycowork
+from support.forked_command import ForkedCommand
 
 SOURCE = Path(anycowork.__file__).parents[1]
 TIMEOUT = 60.0  # until something that should happen did not: says nothing of how fast it is
@@ -46,8 +47,8 @@ class CommandLine:
     def start(
         self, *words: str, stdin: int | None = None, stdout: int = subprocess.PIPE, **more: str
     ) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "anycowork.cli.main", *words],
+        return ForkedCommand(
+            words,
             cwd=self.workspace,
             env=self.environ(**more),
             stdin=stdin,

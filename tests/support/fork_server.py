@@ -84,6 +84,7 @@ def start_fork_server(*, source: Path) -> Iterator[ForkServer]:
 def serve_forks() -> None:
     for module in ("anycowork.cli.main", "anycowork.cli.serve", "uvloop", "support.syscall_gate"):
         importlib.import_module(module)
+    scan_once()
     for line in sys.stdin.buffer:
         request = json.loads(line)
         if "wait" in request:
@@ -120,4 +121,6 @@ def _become_server(request: dict[str, object]) -> NoReturn:
 
 
 if __name__ == "__main__":
+    from support.shared_scans import scan_once
+
     serve_forks()

@@ -12,6 +12,7 @@ from typing import Any
 from anycowork.app import RunningServer, start_services
 from anycowork.config.settings import ProviderEntry, Settings
 from support.cli_process import CommandLine
+from support.forked_command import ForkedCommand
 from support.live_server import TOKEN, Caller
 from support.scripted_model import Script, ScriptedModel
 
@@ -48,13 +49,18 @@ async def live_worker(
 @contextmanager
 def worker_process(
     folder: Path, database_url: str, model_url: str, *, inside: tuple[str, ...] = (), jobs: int = 1
-) -> Iterator["subprocess.Popen[bytes]"]:
+) -> Iterator["subprocess.Popen[bytes] | subprocess.Popen[str]"]:
     """`anycowork worker` as people start it. `inside` is a command that runs it on another machine. What it prints is in `folder`/log."""
     folder.mkdir()
     environment = CommandLine(folder, model_url).environ(ANYCOWORK_DATABASE_URL=database_url)
-    command = [sys.executable, "-m", "anycowork.cli.main", "worker", "--jobs", str(jobs)]
+    words = ["worker", "--jobs", str(jobs)]
+    process: subprocess.Popen[bytes] | subprocess.Popen[str]
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([*inside, *command], cwd=folder, env=environment, stdout=log, stderr=log)
+        if inside:
+            command = [*inside, sys.executable, "-m", "anycowork.cli.main", *words]
+            process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+        else:
+            process = ForkedCommand(words, cwd=folder, env=environment, stdout=log, stderr=log)
     try:
         yield process
     finally:
