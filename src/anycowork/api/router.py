@@ -5,9 +5,7 @@ Answers are encoded by us (`responses.py`), so nobody else needs their shapes. W
 start, what they answer with a third.
 """
 
-import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable
 from enum import Enum
 from typing import Any
 
@@ -19,8 +17,6 @@ from starlette.types import Receive, Scope, Send
 
 from anycowork.api.responses import Responses
 from anycowork.api.route_template import name_route
-
-_V1 = "pydantic.v1"
 
 
 class Route(PathRoute):
@@ -53,20 +49,8 @@ class Route(PathRoute):
 
     async def _answer_first(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers the first request. The later ones reach what FastAPI made."""
-        with _without_pydantic_v1():
-            self.app = APIRoute(self.path, self.endpoint, response_model=None, **self._definition).app
+        self.app = APIRoute(self.path, self.endpoint, response_model=None, **self._definition).app
         await self.app(scope, receive, send)
-
-
-@contextmanager
-def _without_pydantic_v1() -> Iterator[None]:
-    """Makes `pydantic.v1` look absent. FastAPI imports it to learn that a parameter is none of its models, which takes 25 ms once."""
-    sys.modules.setdefault(_V1, None)  # type: ignore[arg-type]  # how Python says that there is no such module
-    try:
-        yield
-    finally:
-        if sys.modules.get(_V1) is None:
-            sys.modules.pop(_V1, None)
 
 
 class Router(APIRouter):

@@ -19,7 +19,7 @@ from anycowork.domain.errors import FileMissing, OutsideWorkspace, ToolFault
 from anycowork.domain.tools import PathIntent
 from anycowork.sandbox import entries
 from anycowork.sandbox.delta import FILE, FOLDER, LINK, Delta
-from anycowork.sandbox.entry_marks import mark_of, names_in, tree_mark
+from anycowork.sandbox.entry_marks import names_in, state_mark, tree_mark
 from anycowork.sandbox.manifest import TREE, changes_kind, new_folders
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.last_folder import LastFolder
@@ -290,7 +290,7 @@ class _Committer:
             return False
         if item.path in self._seen and self._seen[item.path].inode == now.st_ino:
             return False  # still the same file that was checked before
-        return _mark(name, parent, now) == item.after
+        return state_mark(name, parent, now) == item.after
 
     def _is_unchanged(self, item: PathIntent, name: str, parent: int, now: os.stat_result | None) -> bool:
         if now is None:
@@ -307,7 +307,7 @@ class _Committer:
                 return False  # what is kept for undo has the mode that was scanned
             if known is not None and known.kind == FILE and known.mtime != now.st_mtime_ns:
                 return False  # written since it was looked at, perhaps before it was read: then the scan took that for the old content
-            return _mark(name, parent, now) == item.before
+            return state_mark(name, parent, now) == item.before
         except OSError as error:
             if error.errno not in _REPLACED_MEANWHILE:
                 raise
@@ -394,11 +394,3 @@ def lies_elsewhere(staged: str | Path, root: str | Path) -> bool:
 
 def _folder_of(item: PathIntent) -> str:
     return item.path.rpartition("/")[0]
-
-
-def _mark(name: str, parent: int, now: os.stat_result) -> str:
-    if stat.S_ISDIR(now.st_mode):
-        return FOLDER
-    if stat.S_ISLNK(now.st_mode):
-        return f"link:{mark_of(name, parent, now)}"
-    return mark_of(name, parent, now) if stat.S_ISREG(now.st_mode) else "other"

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator
 from hashlib import sha256
 
-from anycowork.sandbox.delta import UnusableDelta
+from anycowork.sandbox.delta import FOLDER, UnusableDelta
 from anycowork.workspace.paths import DEEPEST, WorkspacePath
 
 _CHUNK = 1 << 20
@@ -23,6 +23,15 @@ def mark_of(name: str, folder: int, found: os.stat_result) -> str:
         return hash_of(fd, found.st_size)
     finally:
         os.close(fd)
+
+
+def state_mark(name: str, folder: int, found: os.stat_result) -> str:
+    """Identifies the state of any entry as a manifest records it. Raises: OSError."""
+    if stat.S_ISDIR(found.st_mode):
+        return FOLDER
+    if stat.S_ISLNK(found.st_mode):
+        return f"link:{mark_of(name, folder, found)}"
+    return mark_of(name, folder, found) if stat.S_ISREG(found.st_mode) else "other"
 
 
 def hash_of(fd: int, size: int) -> str:

@@ -1,6 +1,5 @@
 """A route costs a start nothing but its path: FastAPI reads its parameters at its first request."""
 
-import sys
 from typing import Annotated
 
 import pytest
@@ -58,17 +57,6 @@ async def test_parameters_are_read_at_the_first_request_and_not_again() -> None:
     assert read > 0
     assert await requested(app, "GET", "/things/5") == (200, b"6")
     assert mark.read == read
-
-
-async def test_the_models_of_the_old_pydantic_are_not_loaded_for_a_route(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.split(".")[:2] == ["pydantic", "v1"]]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delattr("pydantic.v1", raising=False)
-    assert await requested(app_with(ReadMark()), "GET", "/things/4") == (200, b"5")
-    assert "pydantic.v1" not in sys.modules
-    from pydantic import v1
-
-    assert v1.BaseModel, "whoever needs them still gets them"
 
 
 @pytest.mark.parametrize("method", ["POST", "HEAD"])
