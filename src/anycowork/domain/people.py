@@ -3,6 +3,8 @@
 import unicodedata
 from enum import StrEnum
 
+from pydantic import JsonValue
+
 from anycowork.domain.errors import Invalid
 from anycowork.domain.values import value
 from anycowork.domain.visible_text import UntrustedText, is_hidden, visible_line
@@ -26,12 +28,21 @@ class AccessLevel(StrEnum):
     VIEWER = "viewer"
 
 
+AUTHOR = "author"
+"""In the payload of a message: the name of the person who wrote or decided it. Absent for the owner."""
+
+
 @value
 class PersonName:
     """Who a record names besides the owner: it stays readable after the person was removed."""
 
     id: str
     name: str
+
+
+def authorship(person: PersonName | None) -> dict[str, JsonValue]:
+    """Return what the payload of a person's message says about its author; nothing for the owner's."""
+    return {} if person is None else {AUTHOR: person.name}
 
 
 @value
