@@ -19,6 +19,7 @@ from anycowork.domain.events import EventType, Record
 from anycowork.domain.journal import AddChat, Change
 from anycowork.domain.messages import Message, Speaker
 from anycowork.domain.model import Chunk, ModelOptions, ModelRequest, Provider, ReplyFinished, TextChunk, UsageChunk
+from anycowork.domain.people import AccessLevel
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Prepared, Tool, ToolContext
@@ -40,7 +41,7 @@ from anycowork.tools.toolbox import ToolRegistry, built_in_tools
 from anycowork.workflows.runner import WorkflowRunner
 from anycowork.workflows.workflow_service import WorkflowService
 
-PERSON = Principal(id="owner", kind=PrincipalKind.PERSON, name="Owner")
+PERSON = Principal(id="owner", kind=PrincipalKind.PERSON, name="Owner", access=AccessLevel.ADMIN)
 LOOK_UP = "look_up"
 CONTEXT_TOKENS = 32_768
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.errors import NotAllowed
+from anycowork.domain.people import AccessLevel
 from anycowork.domain.principals import Principal, PrincipalKind
 from support.instructions import NAME, shown, told, trust
 from support.live_server import LiveServer, live_server
@@ -199,7 +200,11 @@ async def test_only_a_person_trusts(tmp_path: Path, kind: PrincipalKind) -> None
         chat = await client.chat()
         with pytest.raises(NotAllowed):
             await client.server.services.workspaces.trust.trust(
-                Principal("x", kind, "X"), str(client.workspace), NAME, hash_of(GOOD), chat_id=chat.id
+                Principal("x", kind, "X", AccessLevel.ADMIN),
+                str(client.workspace),
+                NAME,
+                hash_of(GOOD),
+                chat_id=chat.id,
             )
         assert ((await shown(client)) or {})["state"] == "untrusted" and await chat.messages() == []
 

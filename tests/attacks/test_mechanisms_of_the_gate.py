@@ -9,7 +9,7 @@ import pytest
 from anycowork.agent import call_authorizer
 from anycowork.agent.injection_detector import InjectionDetector
 from anycowork.api.middleware import allowed_hosts, auth
-from anycowork.domain.principals import SCOPES, PrincipalKind, Scope
+from anycowork.domain.principals import OWNER, SCOPES, Principal, PrincipalKind, Scope
 from anycowork.domain.rules import ChangesDecision
 from anycowork.domain.tools import Provenance
 from anycowork.permissions import gate, policy, resources, rules
@@ -236,6 +236,10 @@ def no_bounds_for_client_keys(patch: pytest.MonkeyPatch) -> None:
     patch.setitem(SCOPES, PrincipalKind.CLIENT_KEY, frozenset(Scope))
 
 
+async def owner_by_cookie(middleware: object, scope: object, cookie: str | None) -> Principal | None:
+    return OWNER if cookie else None
+
+
 SERVER = [
     Mechanism("checking the host", rebind_a_name, without(allowed_hosts.AllowedHosts, "check_host", lambda self, scope: None)),
     Mechanism(
@@ -244,7 +248,7 @@ SERVER = [
     Mechanism(
         "asking for the page key",
         make_a_key_with_a_stolen_cookie,
-        without(auth.AuthMiddleware, "_by_session", lambda self, scope, cookie: auth.OWNER if cookie else None),
+        without(auth.AuthMiddleware, "_by_session", owner_by_cookie),
     ),
     Mechanism("keeping keys to the passthrough", approve_with_a_client_key, no_bounds_for_client_keys),
     Mechanism("comparing the token", approve_without_a_token, without(auth.Credentials, "is_token", lambda self, word: True)),

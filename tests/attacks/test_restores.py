@@ -11,6 +11,7 @@ from anycowork.chats.rollback import RollbackRequest
 from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.errors import NotAllowed, NotKept, OutsideWorkspace, RestoreConflict, ToolFault
 from anycowork.domain.journal import AddChat, Change
+from anycowork.domain.people import AccessLevel
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.values import replace
 from anycowork.store.sql.stored_images import from_stored, to_stored
@@ -132,7 +133,7 @@ async def test_only_a_person_goes_back(tmp_path: Path, kind: PrincipalKind) -> N
         (server.root / "a.txt").write_text("old")
         before = await server.change(["a.txt"], lambda: (server.root / "a.txt").write_text("new"))
         with pytest.raises(NotAllowed):
-            await server.cli.restore(Principal("x", kind, "X"), CHAT, before.id, RollbackRequest())
+            await server.cli.restore(Principal("x", kind, "X", AccessLevel.ADMIN), CHAT, before.id, RollbackRequest())
         assert (server.root / "a.txt").read_text() == "new"
 
 

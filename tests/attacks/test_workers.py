@@ -11,7 +11,7 @@ from anycowork.api.application import create_worker_api
 from anycowork.api.middleware.held_chats import answer_here
 from anycowork.cli.main import app
 from anycowork.domain.forwarded_requests import ForwardedRequest
-from anycowork.domain.principals import mcp_host
+from anycowork.domain.principals import OWNER, mcp_host
 from anycowork.server.workspace_markers import read_marker, write_marker
 from support.jobs import approved, new_job, plan, report, until, writing
 from support.live_server import live_server
@@ -82,7 +82,7 @@ async def test_rules_scopes_and_forged_rows_hold_on_a_worker_as_on_a_server(tmp_
         await server.ask("POST", "/rules", rule, expect=201)
         chat = await server.chat()
         waiting = await new_job(server, chat, plan=plan(writing("t0")))
-        forged = ForwardedRequest(chat.id, mcp_host("host"), "POST", f"/jobs/{waiting['id']}/approve", "", b"{}")
+        forged = ForwardedRequest(chat.id, mcp_host("host", OWNER), "POST", f"/jobs/{waiting['id']}/approve", "", b"{}")
         answer = await answer_here(create_worker_api(worker.services.services), forged)
         assert answer.status == 403, "who may not decide on a server may not on a worker"
         other = await server.chat()

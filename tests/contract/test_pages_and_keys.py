@@ -123,6 +123,11 @@ async def test_the_sidebar_sees_its_own_kinds_of_every_chat_by_position(open_sto
         assert await database.store.last_position() > records[1].position
 
 
+async def test_no_chats_have_no_newest_turns(open_store: OpenStore) -> None:
+    async with open_store() as database:
+        assert await database.store.newest_turns([]) == {}
+
+
 async def test_a_key_is_found_until_it_is_revoked(open_store: OpenStore) -> None:
     key = Principal("k1", PrincipalKind.CLIENT_KEY, "Editor")
     async with open_store() as database:

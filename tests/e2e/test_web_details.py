@@ -100,7 +100,7 @@ async def test_who_signs_in_again_is_where_they_were(tmp_path):
         address = page.url
         await page.context.clear_cookies()
         await page.reload()
-        await page.get_by_label("Paste the server's token").fill(TOKEN)
+        await page.get_by_label("Paste your token").fill(TOKEN)
         await page.keyboard.press("Enter")
         await expect(page.get_by_text("Hello.")).to_be_visible()
         assert page.url == address

@@ -14,6 +14,7 @@ from anycowork.checkpoints.snapshots import FEW_PATHS, PackedSnapshots
 from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.journal import AddChat, Change
+from anycowork.domain.people import AccessLevel
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.snapshots import ReplacedFile, Snapshot
 from anycowork.domain.tools import Call, Intent
@@ -24,7 +25,7 @@ from anycowork.workspace.folder import Folder
 from support.stored import CLOCK, opened
 from support.tool_workspace import ToolWorkspace
 
-ANN = Principal("ann", PrincipalKind.PERSON, "Ann")
+ANN = Principal("ann", PrincipalKind.PERSON, "Ann", AccessLevel.ADMIN)
 CHAT = "c1"
 
 

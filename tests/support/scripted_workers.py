@@ -9,6 +9,7 @@ from anycowork.domain import event_factory
 from anycowork.domain.chats import ChatState, EndReason, Turn, TurnState
 from anycowork.domain.jobs import Job, JobStatus
 from anycowork.domain.journal import ApprovePlan, Change, SetChat
+from anycowork.domain.people import AccessLevel
 from anycowork.domain.plan import Plan, PlanStep
 from anycowork.domain.plan_status import PlanStatus
 from anycowork.domain.ports import Clock
@@ -21,7 +22,7 @@ from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.store.sqlite.database import Database
 
-PERSON = Principal(id="owner", kind=PrincipalKind.PERSON, name="Owner")
+PERSON = Principal(id="owner", kind=PrincipalKind.PERSON, name="Owner", access=AccessLevel.ADMIN)
 SIDE_BY_SIDE = 64
 
 

@@ -6,7 +6,9 @@ from anycowork.domain import event_factory
 from anycowork.domain.errors import NotFound
 from anycowork.domain.journal import Change, RemoveQueued
 from anycowork.domain.messages import Message, Speaker
+from anycowork.domain.people import authorship
 from anycowork.domain.ports import Clock, Journal, Store
+from anycowork.domain.principals import read_label
 
 
 class Steering:
@@ -31,7 +33,7 @@ class Steering:
                 context.chat.id,
                 Speaker.USER,
                 queued.content,
-                payload={"steering": True},
+                payload={"steering": True, **authorship(read_label(queued.principal).person)},
                 turn_id=context.turn.id,
                 created_at=self._clock.now(),
             )

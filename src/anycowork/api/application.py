@@ -43,6 +43,7 @@ from anycowork.api.routes import (
     messages,
     page,
     pdf_text,
+    people,
     person_commands,
     plans,
     providers,
@@ -96,6 +97,7 @@ NOUNS = (
     mcp_servers,
     settings,
     keys,
+    people,
     session,
     workflows,
     workspaces,
@@ -126,7 +128,7 @@ def create_api(services: Services) -> ASGIApp:
     )
     app = AuthMiddleware(
         app,
-        credentials=Credentials(services.access.token, services.access.keys),
+        credentials=Credentials(services.access.token, services.access.keys, services.access.people),
         sessions=services.access.sessions,
         allowed_hosts=AllowedHosts.of(services.access.host, services.access.allowed_hosts),
         slowdown=AuthThrottle(services.clock, services.access.sleep),

@@ -21,6 +21,7 @@ from anycowork.domain.journal import AddChat, RemoveChat, RemoveQueued, RequireS
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Json, Speaker
 from anycowork.domain.model import Providers
+from anycowork.domain.people import authorship
 from anycowork.domain.ports import Clock, Store
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.provider_errors import NoSuchModel
@@ -179,8 +180,12 @@ class ChatService:
         content = content.removeprefix("/")
         async with self._chat_coordinator.exclusive(chat_id) as chat:
             turn_id = self._clock.new_id()
-            payload = {**await self._store_images(chat, images, known), **files_payload(files)} or None
-            message = self._draft.message(chat, Speaker.USER, content, payload=payload, turn_id=turn_id)
+            payload = {
+                **await self._store_images(chat, images, known),
+                **files_payload(files),
+                **authorship(principal.person),
+            }
+            message = self._draft.message(chat, Speaker.USER, content, payload=payload or None, turn_id=turn_id)
             if queued is not None:
                 message = replace(message, id=queued.id)
             turn = self._draft.turn(chat, principal, message_id=message.id, turn_id=turn_id, role=chat.role)

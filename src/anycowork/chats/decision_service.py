@@ -19,6 +19,7 @@ from anycowork.domain.chats import ChatState, Turn, TurnState
 from anycowork.domain.errors import AlreadyAnswered, AlreadyDecided, NotFound
 from anycowork.domain.journal import ApprovePlan, SetChat, SettleQuestion, Write
 from anycowork.domain.messages import ASKED_BY, Json, MessageType, Speaker
+from anycowork.domain.people import authorship
 from anycowork.domain.plan_status import PlanStatus
 from anycowork.domain.ports import Clock, Store
 from anycowork.domain.principals import Principal, Scope
@@ -90,7 +91,12 @@ class DecisionService:
             if row.state is not QuestionState.OPEN or turn is None or not (live or turn.state is TurnState.PARKED):
                 raise AlreadyAnswered(f"This question is already {row.state.value}.")
             words = question.answer_text(value=value, custom=custom)
-            given: Json = {"question_id": message_id, "value": value, "custom": custom}
+            given: Json = {
+                "question_id": message_id,
+                "value": value,
+                "custom": custom,
+                **authorship(principal.person),
+            }
             answered = QuestionState.ANSWERED
             settled = SettleQuestion(message_id, answered, given, principal.label())
             event = event_factory.question_answered(message_id, turn.id, given, answered.value, principal.label())
@@ -132,7 +138,7 @@ class DecisionService:
             if row is None or shown is None:
                 raise NotFound("plan", message_id)
             plan = await asyncio.to_thread(approved_plan, shown.payload or {}, edits)
-            turn_id, payload = self._clock.new_id(), {"plan_id": message_id}
+            turn_id, payload = self._clock.new_id(), {"plan_id": message_id, **authorship(principal.person)}
             text = await asyncio.to_thread(execution_request, plan)
             request = self._draft.message(chat, Speaker.USER, text, payload=dict(payload), turn_id=turn_id)
             turn = self._draft.turn(

@@ -9,11 +9,12 @@ from anycowork.chats.chat_service import ChatService, SentMessage
 from anycowork.chats.lookup import require_chat
 from anycowork.domain import event_factory
 from anycowork.domain.chats import ChatState, EndReason
-from anycowork.domain.errors import AnyCoworkError, Conflict, Invalid, NotFound
+from anycowork.domain.errors import AnyCoworkError, Conflict, Invalid, NotAllowed, NotFound
 from anycowork.domain.journal import RemoveQueued
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.ports import Clock, Store
-from anycowork.domain.principals import Principal, PrincipalKind, Scope
+from anycowork.domain.principals import OWNER, Principal, PrincipalKind, Scope, person_principal, read_label
+from anycowork.domain.store_ports import PeoplePort
 
 log = logging.getLogger(__name__)
 
@@ -31,12 +32,14 @@ class QueueService:
         chat_coordinator: ChatCoordinator,
         chats: ChatService,
         store: Store,
+        people: PeoplePort,
         clock: Clock,
         tasks: asyncio.TaskGroup,
     ) -> None:
         self._chat_coordinator = chat_coordinator
         self._chats = chats
         self._store = store
+        self._people = people
         self._clock = clock
         self._tasks = tasks
         self._closed = False
@@ -66,13 +69,17 @@ class QueueService:
     async def change(
         self, principal: Principal, chat_id: str, queued_id: str, *, content: str | None, now: bool
     ) -> QueuedMessage | SentMessage:
-        """Change the text. With `now` it steers the running turn; if the chat is idle, it is sent. Raises: NotFound, Invalid."""
+        """Change the text. With `now` it steers the running turn; if the chat is idle, it is sent. It is then of who changed it.
+
+        Raises: NotFound, Invalid.
+        """
         principal.require(Scope.SEND)
         if content is not None:
             self._require_text(content)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
             found = await self._require(chat_id, queued_id)
-            queued = replace(found, content=content or found.content, steer=found.steer or now)
+            author = principal.label() if now or content not in (None, found.content) else found.principal
+            queued = replace(found, content=content or found.content, steer=found.steer or now, principal=author)
             await self._put(principal, queued)
         if not now or chat.state is not ChatState.IDLE:
             return queued
@@ -108,7 +115,8 @@ class QueueService:
             newest = await self._store.newest_turn(chat_id) if waiting else None
             if self._closed or newest is None or newest.reason not in _FINISHED or newest.job_id is not None:
                 return
-            await self._chats.send(_author(waiting[0]), chat_id, waiting[0].content, queued=waiting[0])
+            author = await self._author(waiting[0])
+            await self._chats.send(author, chat_id, waiting[0].content, queued=waiting[0])
         except NotFound:
             return  # the chat or the message was removed in the meantime
         except AnyCoworkError as error:  # it stays in the queue, where a person sees it
@@ -127,13 +135,20 @@ class QueueService:
             raise NotFound("queued message", queued_id)
         return found
 
+    async def _author(self, queued: QueuedMessage) -> Principal:
+        """Return who wrote it, with the access that they have now: the turn runs in their name. Raises: NotAllowed if they are gone."""
+        label = read_label(queued.principal)
+        by = OWNER
+        if label.person is not None:
+            person = await self._people.find(label.person.id)
+            if person is None:
+                raise NotAllowed(f"{label.person.name}, who wrote it, was removed from this server.")
+            by = person_principal(person)
+        if label.kind is PrincipalKind.PERSON:
+            return by
+        return Principal(label.id, label.kind, label.id, by.access, by.person)
+
     @staticmethod
     def _require_text(content: str) -> None:
         if not content.strip():
             raise Invalid("The message is empty; write what you want done.", param="content")
-
-
-def _author(queued: QueuedMessage) -> Principal:
-    """Return who wrote it: the turn runs in their name."""
-    kind, _, id_ = queued.principal.partition(":")
-    return Principal(id=id_, kind=PrincipalKind(kind), name=id_)

@@ -6,6 +6,7 @@ from anycowork.domain.errors import TurnAlreadyRunning
 from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import RequireState
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.people import authorship
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal
 from anycowork.domain.values import value
@@ -56,7 +57,7 @@ class RecordFactory:
         if new == chat.role:
             return (), ()
         words = f"Role switched from {chat.role} to {new}."
-        payload: Json = {"old_role": chat.role, "new_role": new}
+        payload: Json = {"old_role": chat.role, "new_role": new, **authorship(principal.person)}
         message = self.message(chat, Speaker.SYSTEM, words, kind=MessageType.ROLE_CHANGE, payload=payload)
         return (message,), (event_factory.role_changed(chat.role, new, principal.label()),)
 

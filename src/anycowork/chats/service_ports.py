@@ -10,6 +10,7 @@ from anycowork.domain.mcp_servers import McpServerChanges, McpServerConfig
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Price, TokenUsage
 from anycowork.domain.model import ContextSize, ModelFacts
+from anycowork.domain.people import Person
 from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.usage import ModelUsage
 
@@ -21,19 +22,31 @@ class Session(Protocol):
     def page_key(self) -> str: ...
 
 
+class OpenSession(Protocol):
+    """`person_id` is None for a session of the owner."""
+
+    @property
+    def person_id(self) -> str | None: ...
+    def is_of(self, person: Person) -> bool:
+        """Whether it began with the token that this person has now."""
+
+
 class Sessions(Protocol):
     """Signed-in browsers. A cookie counts only together with the page key of the same session."""
 
     cookie_name: str
 
-    def offer(self, seconds: float = ...) -> tuple[str, Session]:
-        """Return a one-time code, and the session that begins when it is redeemed."""
+    def offer(self, seconds: float = ..., *, person: Person | None = None) -> tuple[str, Session]:
+        """Return a one-time code, and the session that begins when it is redeemed: of this person, or of the owner."""
 
     async def redeem(self, code: str) -> Session | None:
         """None if the code is unknown, expired or used."""
 
-    async def begin(self) -> Session: ...
-    def is_open(self, cookie: str, page_key: str) -> bool: ...
+    async def begin(self, person: Person | None = None) -> Session: ...
+    def find(self, cookie: str, page_key: str) -> OpenSession | None:
+        """None if both do not belong to one session that has not ended."""
+
+    async def end_all_of(self, person_id: str) -> None: ...
     async def end(self, cookie: str) -> None: ...
 
 

@@ -16,6 +16,7 @@ from anycowork.chats.git_service import GitService
 from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
+from anycowork.chats.people_service import PeopleService
 from anycowork.chats.person_command_service import PersonCommandService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
@@ -45,7 +46,7 @@ from anycowork.domain.images import ImageBytes
 from anycowork.domain.job_workers import JobWorker
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock
-from anycowork.domain.store_ports import ClientKeysPort, IdempotencyPort, KeyLedger, StoreQueries
+from anycowork.domain.store_ports import ClientKeysPort, IdempotencyPort, KeyLedger, PeoplePort, StoreQueries
 from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.values import value
 from anycowork.jobs.agents import AgentRegistry
@@ -68,9 +69,10 @@ class ModelServices:
 
 @value
 class AccessServices:
-    """Who may send requests, and how many: the token, browser sessions, client keys with their accounts, hosts and sizes."""
+    """Who may send requests, and how many: the token, people, browser sessions, client keys with their accounts, hosts and sizes."""
 
     token: str
+    people: PeoplePort
     keys: ClientKeysPort
     sessions: Sessions
     ledger: KeyLedger
@@ -146,5 +148,6 @@ class Services:
     clock: Clock
     models: ModelServices
     access: AccessServices
+    people: PeopleService
     workspaces: WorkspaceServices
     server: ServerServices

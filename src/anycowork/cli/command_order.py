@@ -9,7 +9,7 @@ COMMAND_ORDER = (
     *("chats", "search", "export", "import"),
     *("jobs", "agents", "workflow", "role", "instructions"),
     *("model", "mcp", "acp"),
-    *("doctor", "usage", "audit", "database", "worker"),
+    *("doctor", "usage", "people", "audit", "database", "worker"),
     *("version", "help"),
 )
 

@@ -17,6 +17,7 @@ from anycowork.cli import (
     jobs_group,
     mcp_group,
     model_group,
+    people_group,
     role_group,
     workflow_group,
 )
@@ -67,6 +68,7 @@ app = typer.Typer(
 )
 app.add_typer(workflow_group.app, name="workflow")
 app.add_typer(role_group.app, name="role")
+app.add_typer(people_group.app, name="people")
 app.add_typer(model_group.app, name="model")
 app.add_typer(mcp_group.app, name="mcp")
 app.add_typer(audit_group.app, name="audit")

@@ -1,8 +1,10 @@
 """Principals: who makes a request. Every request and every record has a principal, and its scopes limit what it may do."""
 
+import shlex
 from enum import StrEnum
 
 from anycowork.domain.errors import NotAllowed
+from anycowork.domain.people import AccessLevel, Person, PersonName
 from anycowork.domain.values import value
 
 
@@ -18,7 +20,7 @@ class Scope(StrEnum):
     READ = "read"  # chats, messages, events
     SEND = "send"  # start chats, send messages, stop
     DECIDE = "decide"  # approve, answer, switch roles: only people
-    MANAGE = "manage"  # rules, settings, keys, workspaces
+    MANAGE = "manage"  # rules, settings, keys, workspaces, people
     PASSTHROUGH = "passthrough"  # /v1 to a provider
 
 
@@ -31,46 +33,113 @@ SCOPES: dict[PrincipalKind, frozenset[Scope]] = {
 }
 
 
+ACCESS_SCOPES: dict[AccessLevel, frozenset[Scope]] = {
+    AccessLevel.ADMIN: frozenset(Scope),
+    AccessLevel.MEMBER: frozenset({Scope.READ, Scope.SEND, Scope.DECIDE}),
+    AccessLevel.VIEWER: frozenset({Scope.READ}),
+}
+_OF_PEOPLE = frozenset({PrincipalKind.PERSON, PrincipalKind.MCP_HOST, PrincipalKind.ACP_CLIENT})
+"""Kinds that act with a person's token: they never have more scopes than the person."""
+
+
 @value
 class Principal:
+    """`access` is that of the person whose token came with the request; `person` is that person, None for the owner.
+
+    The least access is the default, so that a principal that is built from a record cannot gain any.
+    """
+
     id: str
     kind: PrincipalKind
     name: str
+    access: AccessLevel = AccessLevel.VIEWER
+    person: PersonName | None = None
 
     @property
     def scopes(self) -> frozenset[Scope]:
-        return SCOPES[self.kind]
+        granted = SCOPES[self.kind]
+        return granted & ACCESS_SCOPES[self.access] if self.kind in _OF_PEOPLE else granted
 
     def label(self) -> str:
-        """The name used in records."""
+        """The name used in records. It says who a person was, also when that person is gone."""
+        if self.person is None:
+            return self.identity()
+        if self.kind is PrincipalKind.PERSON:
+            return f"{self.identity()}:{self.person.name}"
+        return f"{self.identity()}:{self.person.id}:{self.person.name}"
+
+    def identity(self) -> str:
+        """As `label`, without a person's name: for counts."""
         return f"{self.kind}:{self.id}"
 
     def require(self, scope: Scope) -> None:
         """Raises: NotAllowed."""
-        if scope not in self.scopes:
-            raise NotAllowed(
-                f"{self.name} may not do this (needs '{scope}'). Only a person with the server's token may."
-            )
+        if scope in self.scopes:
+            return
+        if scope in SCOPES[self.kind] and self.person is not None:
+            raise NotAllowed(_access_missing(self.person.name, self.access, scope))
+        raise NotAllowed(f"{self.name} may not do this (needs '{scope}'). Only a person with the server's token may.")
+
+
+def _access_missing(name: str, access: AccessLevel, scope: Scope) -> str:
+    level = next(one for one in (AccessLevel.MEMBER, AccessLevel.ADMIN) if scope in ACCESS_SCOPES[one])
+    what = (
+        "may only read here" if access is AccessLevel.VIEWER else f"may not do this (needs '{scope}'): it is for admins"
+    )
+    return (
+        f"{name} {what}. An admin can change that with 'anycowork people access {shlex.quote(name.lower())} {level}'."
+    )
+
+
+OWNER = Principal(
+    id="owner", kind=PrincipalKind.PERSON, name="The owner of this server", access=AccessLevel.ADMIN, person=None
+)
+
+
+def person_principal(person: Person) -> Principal:
+    return Principal(
+        id=person.id, kind=PrincipalKind.PERSON, name=person.name, access=person.access, person=person.named()
+    )
+
+
+@value
+class LabelParts:
+    """What a label says: the kind and the id of the principal, and the person besides the owner who was behind it."""
+
+    kind: PrincipalKind
+    id: str
+    person: PersonName | None
+
+
+def read_label(label: str) -> LabelParts:
+    """Raises: ValueError for a kind that there is not."""
+    kind, _, rest = label.partition(":")
+    found = PrincipalKind(kind)
+    id_, _, rest = rest.partition(":")
+    if found is PrincipalKind.PERSON:
+        return LabelParts(found, id_, PersonName(id_, rest) if rest else None)
+    person_id, _, name = rest.partition(":")
+    return LabelParts(found, id_, PersonName(person_id, name) if person_id else None)
 
 
 EDITOR_HEADER = "X-AnyCowork-Editor"
-"""Sent with the owner's token by `anycowork acp`: the request then comes from this editor, with an editor's scopes."""
+"""Sent with a person's token by `anycowork acp`: the request then comes from this editor, with an editor's scopes."""
 MCP_HOST_HEADER = "X-AnyCowork-MCP-Host"
-"""Sent with the owner's token by `anycowork mcp`: the request then comes from this host, with a host's scopes."""
+"""Sent with a person's token by `anycowork mcp`: the request then comes from this host, with a host's scopes."""
 _PROGRAM_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789._-")
 _LONGEST_PROGRAM_NAME = 64
 
 
-def acp_client(name: str) -> Principal:
+def acp_client(name: str, of: Principal) -> Principal:
     """The editor of this name. It can do less than the person whose token it has: it decides and answers, but manages nothing."""
     found = program_id(name, "editor")
-    return Principal(id=found, kind=PrincipalKind.ACP_CLIENT, name=f"The editor '{found}'")
+    return Principal(found, PrincipalKind.ACP_CLIENT, f"The editor '{found}'", of.access, of.person)
 
 
-def mcp_host(name: str) -> Principal:
+def mcp_host(name: str, of: Principal) -> Principal:
     """The MCP host of this name. It reads and sends; it decides nothing, because nobody knows whether a person answers there."""
     found = program_id(name, "host")
-    return Principal(id=found, kind=PrincipalKind.MCP_HOST, name=f"The MCP host '{found}'")
+    return Principal(found, PrincipalKind.MCP_HOST, f"The MCP host '{found}'", of.access, of.person)
 
 
 def program_id(name: str, otherwise: str) -> str:

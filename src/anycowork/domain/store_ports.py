@@ -12,6 +12,7 @@ from anycowork.domain.chats import Chat, ChatState, Turn
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Account, DailyUsage, KeyLimits
+from anycowork.domain.people import AccessLevel, Person
 from anycowork.domain.ports import Journal, MessagePage, Rules, Store, SystemPrompts
 from anycowork.domain.principals import Principal
 from anycowork.domain.snapshot_ports import SnapshotRows
@@ -101,6 +102,37 @@ class ClientKeysPort(Protocol):
         """False if there is no such key."""
 
 
+class PeoplePort(Protocol):
+    """The people of this server besides its owner."""
+
+    async def find(self, person_id: str) -> Person | None:
+        """None if there is no such person, or it was removed."""
+
+    async def holder(self, token_digest: str) -> Person | None:
+        """Return whose token has this digest; None if nobody's."""
+
+    async def all(self) -> Sequence[Person]:
+        """Return all, oldest first, including removed ones."""
+
+    async def add(self, person: Person) -> None:
+        """Raises: Conflict if the name could be taken for another person's."""
+
+    async def change(self, person_id: str, *, name: str | None = None, access: AccessLevel | None = None) -> Person:
+        """Return the changed person. What they wrote for a running turn is withdrawn if they may only read now.
+
+        Raises: NotFound, Conflict.
+        """
+
+    async def set_token(self, person_id: str, token_digest: str) -> Person:
+        """Replace the token; the old one ends. Raises: NotFound."""
+
+    async def remove(self, person_id: str) -> Person:
+        """Raises: NotFound."""
+
+    async def changed(self, person: Person) -> None:
+        """Return when the stored person is not this one any more: removed, with another access, name or token."""
+
+
 class KeyLedger(Protocol):
     """The use of client keys, per day."""
 
@@ -182,6 +214,8 @@ class StoreBackend(Protocol):
     def store(self) -> AllStoreQueries: ...
     @property
     def principals(self) -> ClientKeysPort: ...
+    @property
+    def people(self) -> PeoplePort: ...
     @property
     def ledger(self) -> KeyLedger: ...
     @property

@@ -350,13 +350,12 @@ def admit_person(principal: Principal) -> str:
 
 def admit_own_command(principal: Principal) -> str:
     """Admit a command that a person runs for themselves, and return who. Roles, plans and rules limit agents, not the person.
-
-    An editor or a host with the person's token is not the person: what it sends may come from a model. Raises: NotAllowed.
-    """
+    An editor or a host is not the person, and only an admin may: the server's account can read its token. Raises: NotAllowed."""
     if principal.kind is not PrincipalKind.PERSON:
         raise NotAllowed(
             f"{principal.name} may not run commands here. Only a person may, in this server's own page or terminal, with the server's token."
         )
+    principal.require(Scope.MANAGE)
     return admit_person(principal)
 
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from anycowork.config.secure_files import write_private_file
 from anycowork.domain.errors import StorageFault
+from anycowork.domain.people import Person
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 
@@ -37,13 +38,22 @@ class BrowserSession:
 
 
 class StoredSession(BaseModel):
-    """What the file keeps of one session: its start, and the digests of its two secrets."""
+    """What the file keeps of one session: its start, the digests of its two secrets, and whose it is.
+
+    `person_id` is None for the owner. `person_mark` identifies the person's token at the sign-in: a new one ends the session.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     cookie_sha256: str
     page_key_sha256: str
     created_at: str
+    person_id: str | None = None
+    person_mark: str | None = None
+
+    def is_of(self, person: Person) -> bool:
+        """Tells whether it began with the token that this person has now."""
+        return hmac.compare_digest(self.person_mark or "", _person_mark(person))
 
 
 class StoredSessions(BaseModel):
@@ -58,6 +68,7 @@ class StoredSessions(BaseModel):
 @value
 class _OneTimeCode:
     session: BrowserSession
+    person: Person | None
     expires: float
 
 
@@ -74,10 +85,10 @@ class BrowserSessions:
         self._redeemed: OrderedDict[str, str] = OrderedDict()
         self._sessions = self._load()
 
-    def offer(self, seconds: float = CODE_SECONDS) -> tuple[str, BrowserSession]:
-        """Returns a one-time code, and the session that begins when the code is redeemed."""
+    def offer(self, seconds: float = CODE_SECONDS, *, person: Person | None = None) -> tuple[str, BrowserSession]:
+        """Returns a one-time code, and the session that begins when the code is redeemed: of this person, or of the owner."""
         code, session = secrets.token_urlsafe(24), _new_session()
-        self._codes[_digest(code)] = _OneTimeCode(session, self._clock.monotonic() + seconds)
+        self._codes[_digest(code)] = _OneTimeCode(session, person, self._clock.monotonic() + seconds)
         while len(self._codes) > MAX_CODES:
             self._codes.popitem(last=False)
         return code, session
@@ -98,29 +109,43 @@ class BrowserSessions:
         self._redeemed[digest] = _digest(found.session.cookie)
         while len(self._redeemed) > MAX_CODES:
             self._redeemed.popitem(last=False)
-        await self._begin(found.session)
+        await self._begin(found.session, found.person)
         return found.session
 
-    async def begin(self) -> BrowserSession:
-        """Begins a session for someone who proved to be the owner in another way."""
+    async def begin(self, person: Person | None = None) -> BrowserSession:
+        """Begins a session for someone who proved to be this person, or the owner, in another way."""
         session = _new_session()
-        await self._begin(session)
+        await self._begin(session, person)
         return session
 
     def is_open(self, cookie: str, page_key: str) -> bool:
         """Tells whether both belong to one session that has not ended."""
+        return self.find(cookie, page_key) is not None
+
+    def find(self, cookie: str, page_key: str) -> StoredSession | None:
+        """Returns the session that both belong to; None if there is none, or it has ended."""
         stored = self._sessions.get(_digest(cookie))
         matches = hmac.compare_digest(_digest(page_key), stored.page_key_sha256 if stored else "")
-        return matches and stored is not None and not self._is_over(stored)
+        return stored if matches and stored is not None and not self._is_over(stored) else None
+
+    async def end_all_of(self, person_id: str) -> None:
+        """Ends the sessions and the codes of a person who was removed or has a new token."""
+        codes = [digest for digest, code in self._codes.items() if code.person and code.person.id == person_id]
+        for digest in codes:
+            del self._codes[digest]
+        for stored in [one for one in self._sessions.values() if one.person_id == person_id]:
+            await self._drop(stored.cookie_sha256)
 
     async def end(self, cookie: str) -> None:
         await self._drop(_digest(cookie))
 
-    async def _begin(self, session: BrowserSession) -> None:
+    async def _begin(self, session: BrowserSession, person: Person | None) -> None:
         stored = StoredSession(
             cookie_sha256=_digest(session.cookie),
             page_key_sha256=_digest(session.page_key),
             created_at=self._clock.now(),
+            person_id=person.id if person else None,
+            person_mark=_person_mark(person) if person else None,
         )
         self._sessions[stored.cookie_sha256] = stored
         while len(self._sessions) > MAX_SESSIONS:
@@ -152,6 +177,11 @@ class BrowserSessions:
             await asyncio.to_thread(write_private_file, self._path, content)
         except StorageFault as error:
             log.warning("browser sessions could not be stored, a restart will ask for the token again: %s", error)
+
+
+def _person_mark(person: Person) -> str:
+    """Returns what a session keeps of the person's token: another token has another mark."""
+    return _digest(f"anycowork session of {person.id} {person.token_digest}")
 
 
 def _new_session() -> BrowserSession:

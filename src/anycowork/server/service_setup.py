@@ -12,6 +12,7 @@ from anycowork.chats.fork_service import ForkService
 from anycowork.chats.job_audit import JobAudit
 from anycowork.chats.job_commit_service import JobCommitService
 from anycowork.chats.job_service import JobService
+from anycowork.chats.people_service import PeopleService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
 from anycowork.chats.role_service import RoleService
@@ -62,13 +63,18 @@ def build_services(
     )
     cost_of = shared.live_settings.cost
     workflows = WorkflowService(files=shared.trusted_files, toolbox=toolbox, roles=shared.roles, prompts=mcp.workflows)
-    chats = _build_chats(shared, turns, workflows, maintenance)
+    chats, access = _build_chats(shared, turns, workflows, maintenance), _build_access(shared, token)
     files, plan_audit = build_file_services(shared), PlanAudit(store=store, toolbox=toolbox, cost_of=cost_of)
     definitions = DefinitionFiles(shared.settings.data_dir)
     return Services(
         chats=chats,
         queue=QueueService(
-            chat_coordinator=chat_coordinator, chats=chats, store=store, clock=clock, tasks=shared.tasks
+            chat_coordinator=chat_coordinator,
+            chats=chats,
+            store=store,
+            people=shared.database.people,
+            clock=clock,
+            tasks=shared.tasks,
         ),
         compaction=CompactionService(
             chat_coordinator=chat_coordinator, store=store, providers=shared.providers, clock=clock
@@ -131,7 +137,8 @@ def build_services(
         mcp=mcp,
         clock=clock,
         models=models,
-        access=_build_access(shared, token),
+        access=access,
+        people=PeopleService(people=shared.database.people, sessions=access.sessions, clock=clock),
         workspaces=_build_workspaces(shared),
         server=_build_server(shared, metrics),
     )
@@ -169,6 +176,7 @@ def _build_access(shared: SharedComponents, token: str) -> AccessServices:
     settings, database = shared.settings, shared.database
     return AccessServices(
         token=token,
+        people=database.people,
         keys=database.principals,
         sessions=BrowserSessions(settings.data_dir, token, shared.clock),
         ledger=database.ledger,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.domain.principals import EDITOR_HEADER, Scope, acp_client, program_id
+from anycowork.domain.principals import EDITOR_HEADER, OWNER, Scope, acp_client, program_id
 from support.live_server import live_server
 from support.scripted_model import call
 from support.spec import proves
@@ -50,5 +50,5 @@ async def test_naming_an_editor_opens_nothing_without_the_token(tmp_path: Path) 
 )
 def test_an_editors_name_is_written_in_plain_signs(name: str, written: str) -> None:
     assert program_id(name, "editor") == written
-    assert acp_client(name).label() == f"acp_client:{written}"
-    assert Scope.MANAGE not in acp_client(name).scopes
+    assert acp_client(name, OWNER).label() == f"acp_client:{written}"
+    assert Scope.MANAGE not in acp_client(name, OWNER).scopes

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.domain.chats import Turn
+from anycowork.domain.people import AccessLevel
 from anycowork.domain.principals import Principal, PrincipalKind
 from support.stored import SOON, add_chat, new_chat, opened
 
-ANN = Principal("ann", PrincipalKind.PERSON, "Ann")
+ANN = Principal("ann", PrincipalKind.PERSON, "Ann", AccessLevel.ADMIN)
 
 
 class NotedTurns:

@@ -11,6 +11,7 @@ from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.restore import bring_back
 from anycowork.checkpoints.restore_preview import preview_restore
 from anycowork.domain.events import NewEvent
+from anycowork.domain.people import AccessLevel
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.snapshots import PathImage, PathKind, Undo
 from anycowork.domain.values import replace
@@ -123,7 +124,7 @@ async def test_a_stopped_restore_is_recorded_and_goes_on_when_it_is_restored_aga
         before = await server.change(paths, effect)
         now = whole(server.root)
         real = restoring._RestoreRun.put_all
-        host = Principal("host", PrincipalKind.MCP_HOST, "Host")
+        host = Principal("host", PrincipalKind.MCP_HOST, "Host", AccessLevel.ADMIN)
         asked: list[bool] = []
 
         def stopping(run: object, undos: list[Undo]) -> None:

@@ -13,6 +13,7 @@ import { lookOf } from "../roles/theme";
 import { keptWords } from "../rules/words";
 import * as acts from "../state/acts";
 import { loadEarlier, seek, useLive } from "../state/live";
+import { useMe } from "../state/me";
 import type { PlanStanding } from "../state/planStandings";
 import { usePlanDisclosure, useRoles, useSees } from "../state/queries";
 import { type Autonomy, type ChatView, continuable } from "../state/reduce";
@@ -30,6 +31,7 @@ import { Hint } from "./Hint";
 import { InstructionsLine } from "./InstructionsLine";
 import { QueuedMessages } from "./QueuedMessages";
 import { QuoteSelection } from "./QuoteSelection";
+import { ReadOnlyNote } from "./ReadOnlyNote";
 import { doCommand } from "./slashCommands";
 import { Transcript } from "./Transcript";
 import { TurnChanges } from "./TurnChanges";
@@ -50,6 +52,7 @@ interface Props {
 
 export function Conversation(props: Props) {
   const { view, target, onSwitch, onAutonomy, onStop, onCompare, onCheckpoints, onModel } = props;
+  const me = useMe();
   const workspace = useLive((live) => live.workspace);
   const hasEarlier = useLive((live) => live.hasEarlier);
   const loadingEarlier = useLive((live) => live.loadingEarlier);
@@ -72,13 +75,13 @@ export function Conversation(props: Props) {
   const tail = (
     <div className="space-y-2">
       {view.state === "idle" && <TurnChanges messages={view.messages} onBack={onCheckpoints} />}
-      <AutonomyOffer view={view} onChoose={onAutonomy} />
+      {me.may("decide") && <AutonomyOffer view={view} onChoose={onAutonomy} />}
       {run && <RunLine run={run} waits={view.state !== "running"} />}
       {view.state === "running" && view.drafts.length === 0 ? (
         <Working role={view.role} since={view.turn?.startedAt ?? null} retry={view.retry} />
       ) : (
         <>
-          {continuable(view) && (
+          {me.may("decide") && continuable(view) && (
             <ContinueCard
               reason={continuable(view)!.reason}
               busy={sending !== null}
@@ -92,12 +95,14 @@ export function Conversation(props: Props) {
               }
             />
           )}
-          <Hint
-            view={view}
-            onSwitch={onSwitch}
-            busy={sending !== null}
-            onAgain={(words) => void send("again", () => acts.send(view.id, words))}
-          />
+          {me.may("decide") && (
+            <Hint
+              view={view}
+              onSwitch={onSwitch}
+              busy={sending !== null}
+              onAgain={(words) => void send("again", () => acts.send(view.id, words))}
+            />
+          )}
         </>
       )}
     </div>
@@ -117,37 +122,43 @@ export function Conversation(props: Props) {
         tail={tail}
         target={target}
       />
-      <QuoteSelection />
+      {me.may("send") && <QuoteSelection />}
       {/* in a low window what waits gives way, and scrolls: the composer and Stop never leave it */}
       <div className="mx-auto flex max-h-[calc(100%-3.5rem)] w-full max-w-3xl shrink-0 flex-col px-3 pb-3 sm:px-6 sm:pb-5">
         <InstructionsLine chatId={view.id} workspace={workspace} idle={view.state === "idle"} moment={view.news} />
         <JobDock view={view} />
         {plan && <PlanDock chatId={view.id} messageId={plan} moment={view.news} onCompare={onCompare} />}
-        <ApprovalDock
-          approvals={view.approvals}
-          onMore={({ id, disclosure }) => acts.restOfDisclosure(view.id, id, disclosure.items.length)}
-          onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then(tellKept))}
-        />
-        <QueuedMessages
-          queue={view.queue}
-          idle={view.state === "idle"}
-          onChange={(id, content) => attempt(acts.changeQueued(view.id, id, { content }))}
-          onRemove={(id) => void attempt(acts.removeQueued(view.id, id))}
-          onSendNow={(id) => void attempt(acts.changeQueued(view.id, id, { when: "now" }))}
-        />
-        <Composer
-          chatId={view.id}
-          state={view.state}
-          placeholder={revising ? t.whatShouldChange : t.message2(look.title)}
-          note={revising ? t.revisingThePlan : null}
-          sent={sent}
-          images={sees}
-          onSend={(words, images, files) => attempt(acts.send(view.id, words, images, files))}
-          onQueue={(words, when) => attempt(acts.queue(view.id, words, when))}
-          onStop={onStop}
-          onCommand={(command, text) => doCommand(view, command, text, { onSwitch, onCheckpoints, onModel })}
-          onJob={(request, started) => setNewJob({ request, started })}
-        />
+        {me.may("send") ? (
+          <>
+            <ApprovalDock
+              approvals={view.approvals}
+              onMore={({ id, disclosure }) => acts.restOfDisclosure(view.id, id, disclosure.items.length)}
+              onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then(tellKept))}
+            />
+            <QueuedMessages
+              queue={view.queue}
+              idle={view.state === "idle"}
+              onChange={(id, content) => attempt(acts.changeQueued(view.id, id, { content }))}
+              onRemove={(id) => void attempt(acts.removeQueued(view.id, id))}
+              onSendNow={(id) => void attempt(acts.changeQueued(view.id, id, { when: "now" }))}
+            />
+            <Composer
+              chatId={view.id}
+              state={view.state}
+              placeholder={revising ? t.whatShouldChange : t.message2(look.title)}
+              note={revising ? t.revisingThePlan : null}
+              sent={sent}
+              images={sees}
+              onSend={(words, images, files) => attempt(acts.send(view.id, words, images, files))}
+              onQueue={(words, when) => attempt(acts.queue(view.id, words, when))}
+              onStop={onStop}
+              onCommand={(command, text) => doCommand(view, command, text, { onSwitch, onCheckpoints, onModel })}
+              onJob={(request, started) => setNewJob({ request, started })}
+            />
+          </>
+        ) : (
+          <ReadOnlyNote waiting={view.approvals.length} />
+        )}
         {newJob && (
           <Suspense fallback={null}>
             <NewJobDialog
@@ -181,6 +192,7 @@ function useRows(
   sending: string | null,
   send: Send,
 ): (row: Row) => React.ReactNode {
+  const me = useMe();
   const thinking = useLive((live) => live.thinking);
   const waiting = useMemo(() => new Set(view.approvals.map(({ tool_call_id }) => tool_call_id)), [view.approvals]);
   const standing = (callId: string): CallStanding => callStanding(view, waiting, callId);
@@ -210,8 +222,8 @@ function useRows(
             question={row.message.message_type === "question" ? questionStanding(view, row.key) : UNASKED}
             disclosure={row.message.message_type === "plan" ? disclosure : null}
             run={runs[row.message.turn_id ?? ""] ?? null}
-            busy={view.state !== "idle" || sending === row.key}
-            sending={sending === row.key}
+            busy={view.state !== "idle" || sending === row.key || !me.may("decide")}
+            sending={sending === row.key || !me.may("decide")}
             onExecute={execute}
             onAnswer={answer}
             onRevise={onRevise}
@@ -233,8 +245,12 @@ function isOwn(message: Message): boolean {
     message.role === "user" &&
     (run
       ? isOrder(message, run)
-      : !message.payload || "steering" in message.payload || readPictures(message.payload).length > 0)
+      : isPlain(message.payload) || "steering" in (message.payload ?? {}) || readPictures(message.payload).length > 0)
   );
+}
+
+function isPlain(payload: Message["payload"]): boolean {
+  return Object.keys(payload ?? {}).every((key) => key === "author");
 }
 
 const UNPLANNED: PlanStanding = { state: "open", approved: null };

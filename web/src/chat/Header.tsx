@@ -21,8 +21,10 @@ import { Suspense, useState } from "react";
 import { AutonomyChoice, AutonomySelector } from "../autonomy/AutonomySelector";
 import { defaultModel } from "../models/choices";
 import { ModelButton, ModelPicker } from "../models/ModelButton";
+import { RoleBadge } from "../roles/RoleBadge";
 import { RoleSelector } from "../roles/RoleSelector";
 import type { ExportFormat } from "../state/acts";
+import { useMe } from "../state/me";
 import { useProviders } from "../state/queries";
 import type { Autonomy } from "../state/reduce";
 import { t } from "../texts/chat";
@@ -75,6 +77,9 @@ const EXPORTS: readonly (readonly [ExportFormat, string])[] = [
 export function Header(props: Props) {
   const { data: usage } = useUsage(props.chatId, props.spent, props.model);
   const narrow = useNarrow();
+  const me = useMe();
+  const decides = me.may("decide");
+  const commands = me.may("manage"); // a person's own run as the server's account
   const [looking, setLooking] = useState(false);
   const used = usage ? usageWords(usage) : "";
   const [picking, setPicking] = useState(false);
@@ -104,12 +109,16 @@ export function Header(props: Props) {
       )}
       {!narrow && (
         <>
-          <IconButton label={files.showFiles} onClick={props.onFiles}>
-            <FolderTree size={17} aria-hidden />
-          </IconButton>
-          <IconButton label={terminal.showTerminal} onClick={props.onTerminal} className="@max-2xl:hidden">
-            <SquareTerminal size={17} aria-hidden />
-          </IconButton>
+          {decides && (
+            <IconButton label={files.showFiles} onClick={props.onFiles}>
+              <FolderTree size={17} aria-hidden />
+            </IconButton>
+          )}
+          {commands && (
+            <IconButton label={terminal.showTerminal} onClick={props.onTerminal} className="@max-2xl:hidden">
+              <SquareTerminal size={17} aria-hidden />
+            </IconButton>
+          )}
           <IconButton label={t.checkpoints} onClick={props.onCheckpoints} className="@max-2xl:hidden">
             <History size={17} aria-hidden />
           </IconButton>
@@ -118,13 +127,14 @@ export function Header(props: Props) {
               <Meter usage={usage} />
             </span>
           )}
-          <ModelButton model={props.model} onChoose={props.onModel} />
+          {decides && <ModelButton model={props.model} onChoose={props.onModel} />}
         </>
       )}
-      {props.autonomy && (!narrow || props.autonomy !== "ask") && (
+      {decides && props.autonomy && (!narrow || props.autonomy !== "ask") && (
         <AutonomySelector autonomy={props.autonomy} onChoose={props.onAutonomy} />
       )}
-      {props.role && <RoleSelector role={props.role} onChoose={props.onRole} />}
+      {props.role &&
+        (decides ? <RoleSelector role={props.role} onChoose={props.onRole} /> : <RoleBadge role={props.role} />)}
       <Menu
         label={t.chat}
         align="end"
@@ -138,7 +148,7 @@ export function Header(props: Props) {
           </button>
         }
       >
-        {narrow && (
+        {narrow && decides && (
           <>
             <MenuItem onSelect={() => setPicking(true)}>
               <Bot size={15} aria-hidden className="shrink-0" />{" "}
@@ -148,29 +158,37 @@ export function Header(props: Props) {
             <MenuLine />
           </>
         )}
-        <MenuItem onSelect={props.onFiles}>
-          <FolderTree size={15} aria-hidden /> {files.showFiles}
-        </MenuItem>
-        <MenuItem onSelect={props.onTerminal}>
-          <SquareTerminal size={15} aria-hidden /> {terminal.showTerminal}
-        </MenuItem>
+        {decides && (
+          <MenuItem onSelect={props.onFiles}>
+            <FolderTree size={15} aria-hidden /> {files.showFiles}
+          </MenuItem>
+        )}
+        {commands && (
+          <MenuItem onSelect={props.onTerminal}>
+            <SquareTerminal size={15} aria-hidden /> {terminal.showTerminal}
+          </MenuItem>
+        )}
         <MenuItem onSelect={props.onCheckpoints}>
           <History size={15} aria-hidden /> {t.checkpoints}
         </MenuItem>
         <MenuItem onSelect={props.onCompare}>
           <Scale size={15} aria-hidden /> {t.planAgainstActual}
         </MenuItem>
-        <MenuItem onSelect={props.onRename}>
-          <Pencil size={15} aria-hidden /> {t.rename}
-        </MenuItem>
-        <MenuItem onSelect={() => props.onKeep({ pinned: !props.pinned })}>
-          {props.pinned ? <PinOff size={15} aria-hidden /> : <Pin size={15} aria-hidden />}{" "}
-          {props.pinned ? list.unpin : list.pin}
-        </MenuItem>
-        <MenuItem onSelect={() => props.onKeep({ archived: !props.archived })}>
-          {props.archived ? <ArchiveRestore size={15} aria-hidden /> : <Archive size={15} aria-hidden />}{" "}
-          {props.archived ? list.unarchive : list.archive}
-        </MenuItem>
+        {decides && (
+          <>
+            <MenuItem onSelect={props.onRename}>
+              <Pencil size={15} aria-hidden /> {t.rename}
+            </MenuItem>
+            <MenuItem onSelect={() => props.onKeep({ pinned: !props.pinned })}>
+              {props.pinned ? <PinOff size={15} aria-hidden /> : <Pin size={15} aria-hidden />}{" "}
+              {props.pinned ? list.unpin : list.pin}
+            </MenuItem>
+            <MenuItem onSelect={() => props.onKeep({ archived: !props.archived })}>
+              {props.archived ? <ArchiveRestore size={15} aria-hidden /> : <Archive size={15} aria-hidden />}{" "}
+              {props.archived ? list.unarchive : list.archive}
+            </MenuItem>
+          </>
+        )}
         <MenuLine />
         {EXPORTS.map(([format, words]) => (
           <MenuItem key={format} onSelect={() => void attempt(saveExport(props.chatId, format))}>
@@ -180,10 +198,14 @@ export function Header(props: Props) {
         <MenuItem onSelect={() => setTimeout(() => void printChat())}>
           <Printer size={15} aria-hidden /> {t.print}
         </MenuItem>
-        <MenuLine />
-        <MenuItem danger onSelect={props.onRemove}>
-          <Trash2 size={15} aria-hidden /> {t.deleteThisChat2}
-        </MenuItem>
+        {decides && (
+          <>
+            <MenuLine />
+            <MenuItem danger onSelect={props.onRemove}>
+              <Trash2 size={15} aria-hidden /> {t.deleteThisChat2}
+            </MenuItem>
+          </>
+        )}
         {used && (
           <MenuItem onSelect={() => setLooking(true)}>
             <Gauge size={15} aria-hidden /> {t.usedInThisChat(used)}

@@ -10,6 +10,7 @@ import { ModelButton } from "../models/ModelButton";
 import { lookOf } from "../roles/theme";
 import { Welcome } from "../setup/Welcome";
 import * as acts from "../state/acts";
+import { useMe } from "../state/me";
 import { useProviders, useRoles } from "../state/queries";
 import { CHATS } from "../state/sidebar";
 import { t } from "../texts/chat";
@@ -20,6 +21,7 @@ import type { Chat } from "../wire/nouns";
 import { Completion, useCompletion } from "../workflows/Completion";
 import { keyOf, openWorkflows } from "../workflows/opening";
 import { examplesFor } from "./examples";
+import { ReadOnlyNote } from "./ReadOnlyNote";
 import { WorkspaceMenu } from "./WorkspaceMenu";
 
 const NEW = "new";
@@ -66,6 +68,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
     write,
     (workflow) => void enter(() => openWorkflows(keyOf(workflow))),
   );
+  const me = useMe();
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
       <div className="p-2">
@@ -74,72 +77,80 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
       {/* From the top, the roles above all that changes: nothing that is chosen or arrives later moves what one is about to press. */}
       <div className="mx-auto w-full max-w-[43rem] px-4 pt-[clamp(0.5rem,15vh,10rem)] pb-16 sm:px-6">
         <h1 className="text-center text-2xl font-semibold tracking-tight sm:text-[28px]">{t.whatShouldBeDone}</h1>
-        <div className="mt-5">
-          <RoleChips role={role} onChoose={setRole} />
-        </div>
-        <p className="mt-2 min-h-12 text-center text-ink-2">{look.tooltip}</p>
-        <div className="mt-4 -mb-2">
-          <Completion shown={completing.shown} at={completing.at} />
-        </div>
-        <form
-          data-colour={look.colour}
-          onSubmit={(event) => {
-            event.preventDefault();
-            begin();
-          }}
-          className="mt-4 rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm focus-within:border-role/60 focus-within:ring-1 focus-within:ring-role/60 focus-within:shadow-md"
-        >
-          <textarea
-            id="composer"
-            autoFocus
-            rows={3}
-            dir="auto"
-            aria-label={t.message}
-            placeholder={t.tellWhatYouWant(look.title)}
-            value={words}
-            onChange={({ target }) => write(target.value)}
-            {...completing.aria}
-            onKeyDown={(event) => {
-              if (event.nativeEvent.isComposing) return;
-              if (completing.onKey(event)) return event.preventDefault();
-              if (event.key !== "Enter" || event.shiftKey) return;
-              event.preventDefault();
-              begin();
-            }}
-            className="max-h-60 min-h-20 w-full resize-none bg-transparent px-2.5 py-2 outline-none placeholder:text-ink-3"
-          />
-          <div className="flex items-center justify-between gap-2">
-            <div className="flex min-w-0 flex-wrap items-center">
-              <WorkspaceMenu workspace={workspace} onChoose={setWorkspace} />
-              <ModelButton model={model} onChoose={setModel} named />
+        {me.may("send") ? (
+          <>
+            <div className="mt-5">
+              <RoleChips role={role} onChoose={setRole} />
             </div>
-            <button
-              type="submit"
-              aria-label={t.start}
-              disabled={busy || !words.trim()}
-              className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-role-solid text-white transition-opacity disabled:opacity-35"
+            <p className="mt-2 min-h-12 text-center text-ink-2">{look.tooltip}</p>
+            <div className="mt-4 -mb-2">
+              <Completion shown={completing.shown} at={completing.at} />
+            </div>
+            <form
+              data-colour={look.colour}
+              onSubmit={(event) => {
+                event.preventDefault();
+                begin();
+              }}
+              className="mt-4 rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm focus-within:border-role/60 focus-within:ring-1 focus-within:ring-role/60 focus-within:shadow-md"
             >
-              <ArrowUp size={18} aria-hidden />
-            </button>
-          </div>
-        </form>
-        <ul aria-label={t.thingsToTry} className="mt-4 flex flex-wrap justify-center gap-2">
-          {examplesFor(role, onlyGuide).map((example) => (
-            <li key={example}>
-              <button
-                type="button"
-                onClick={() => {
-                  write(example);
-                  focusComposer();
+              <textarea
+                id="composer"
+                autoFocus
+                rows={3}
+                dir="auto"
+                aria-label={t.message}
+                placeholder={t.tellWhatYouWant(look.title)}
+                value={words}
+                onChange={({ target }) => write(target.value)}
+                {...completing.aria}
+                onKeyDown={(event) => {
+                  if (event.nativeEvent.isComposing) return;
+                  if (completing.onKey(event)) return event.preventDefault();
+                  if (event.key !== "Enter" || event.shiftKey) return;
+                  event.preventDefault();
+                  begin();
                 }}
-                className="rounded-full border border-line bg-surface px-3.5 py-1.5 thumb:min-h-11 text-left text-sm text-ink-2 hover:border-line-strong hover:text-ink"
-              >
-                {example}
-              </button>
-            </li>
-          ))}
-        </ul>
-        <Welcome providers={providers} />
+                className="max-h-60 min-h-20 w-full resize-none bg-transparent px-2.5 py-2 outline-none placeholder:text-ink-3"
+              />
+              <div className="flex items-center justify-between gap-2">
+                <div className="flex min-w-0 flex-wrap items-center">
+                  <WorkspaceMenu workspace={workspace} onChoose={setWorkspace} />
+                  <ModelButton model={model} onChoose={setModel} named />
+                </div>
+                <button
+                  type="submit"
+                  aria-label={t.start}
+                  disabled={busy || !words.trim()}
+                  className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-role-solid text-white transition-opacity disabled:opacity-35"
+                >
+                  <ArrowUp size={18} aria-hidden />
+                </button>
+              </div>
+            </form>
+            <ul aria-label={t.thingsToTry} className="mt-4 flex flex-wrap justify-center gap-2">
+              {examplesFor(role, onlyGuide).map((example) => (
+                <li key={example}>
+                  <button
+                    type="button"
+                    onClick={() => {
+                      write(example);
+                      focusComposer();
+                    }}
+                    className="rounded-full border border-line bg-surface px-3.5 py-1.5 thumb:min-h-11 text-left text-sm text-ink-2 hover:border-line-strong hover:text-ink"
+                  >
+                    {example}
+                  </button>
+                </li>
+              ))}
+            </ul>
+          </>
+        ) : (
+          <div className="mt-5">
+            <ReadOnlyNote />
+          </div>
+        )}
+        {me.may("manage") && <Welcome providers={providers} />}
       </div>
     </main>
   );

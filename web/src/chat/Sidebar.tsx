@@ -4,12 +4,14 @@ import { Fragment, useDeferredValue, useMemo, useState } from "react";
 import { setPreference, usePreference } from "../browser/preferences";
 import { lookOf } from "../roles/theme";
 import { grouped } from "../state/chatGroups";
+import { useMe } from "../state/me";
 import { useRoles } from "../state/queries";
 import { useMessageSearch } from "../state/search";
 import { useChats } from "../state/sidebar";
 import { t } from "../texts/chat";
 import { t as list } from "../texts/chats";
 import { t as jobTexts } from "../texts/jobs";
+import { t as people } from "../texts/people";
 import { IconButton } from "../ui/Button";
 import { keysOf, shown } from "../ui/hotkeys";
 import { Logo } from "../ui/Logo";
@@ -26,6 +28,7 @@ interface Props {
 }
 
 export function Sidebar({ current, onLeave, onPalette }: Props) {
+  const me = useMe();
   const [words, setWords] = useState("");
   const [archived, setArchived] = useState(false);
   const sought = useDeferredValue(words.trim());
@@ -85,6 +88,9 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
         <a href="#/settings" onClick={onLeave} className={FOOT}>
           <Settings size={16} aria-hidden /> {t.settings}
         </a>
+        {!me.owner && (
+          <p className="truncate px-3 pt-1 text-xs text-ink-3">{people.youAre(me.name, people.levels[me.access])}</p>
+        )}
       </div>
     </nav>
   );

@@ -7,6 +7,7 @@ import type { Saying } from "../state/rows";
 import { t } from "../texts/messages";
 import { type Message, readAttachedFiles, readPictures } from "../wire/nouns";
 import { AttachedFiles } from "./AttachedFiles";
+import { useAuthor } from "./author";
 import { MessageTools } from "./MessageTools";
 import { Pictures } from "./Pictures";
 import { Says } from "./Says";
@@ -41,13 +42,20 @@ export function TextCard({ message, thought, saying }: Props) {
   );
 }
 
-function OwnWords({ message: { id, content: text, payload } }: { message: Message }) {
+function OwnWords({ message }: { message: Message }) {
+  const { id, content: text, payload } = message;
+  const author = useAuthor(message);
   return (
-    <article aria-label={t.you} className="group/says flex items-end justify-end gap-1 pl-2 sm:pl-10">
+    <article aria-label={author ?? t.you} className="group/says flex items-end justify-end gap-1 pl-2 sm:pl-10">
       <span className="shrink-0 opacity-0 transition-opacity group-focus-within/says:opacity-100 group-hover/says:opacity-100">
         <MessageTools id={id} text={text} own />
       </span>
       <div className="flex min-w-0 flex-col items-end gap-1.5">
+        {author && (
+          <span dir="auto" className="text-xs text-ink-3">
+            {author}
+          </span>
+        )}
         <Pictures messageId={id} pictures={readPictures(payload)} />
         <p
           dir="auto"

@@ -1,12 +1,16 @@
 // The settings: one page each, with its own address. pages.tsx says which there are.
 import clsx from "clsx";
 import { useEffect, useRef } from "react";
+import { useMe } from "../state/me";
+import { t as people } from "../texts/people";
 import { t } from "../texts/settings";
 import { SidebarButton } from "../ui/SidebarButton";
-import { PAGES, pageAt } from "./pages";
+import { pageAt, pagesFor } from "./pages";
 
 export default function SettingsPage({ part, onSidebar }: { part: string | null; onSidebar: () => void }) {
-  const page = pageAt(part);
+  const me = useMe();
+  const pages = pagesFor(me.may("manage"));
+  const page = pageAt(part, pages);
   useEffect(() => {
     document.getElementById("settings-page")?.scrollTo?.(0, 0); // newer browsers return a promise, which is no clean-up
   }, [page]);
@@ -17,10 +21,15 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
         <h1 className="text-[15px] font-semibold">{t.settings}</h1>
       </header>
       <div className="flex min-h-0 flex-1 flex-col md:flex-row">
-        <Pages current={page.id} />
+        <Pages pages={pages} current={page.id} />
         {/* reached by key: a page may have nothing else to focus, and still be longer than the window */}
         <div id="settings-page" tabIndex={0} className="min-h-0 min-w-0 flex-1 overflow-y-auto -outline-offset-2">
           <div className="mx-auto w-full max-w-2xl space-y-10 px-4 pt-5 pb-16 sm:px-6">
+            {!me.owner && (
+              <p className="rounded-xl bg-sunken px-4 py-3 text-sm text-ink-2">
+                {people.youAre(me.name, people.levels[me.access])}. {!me.may("manage") && people.settingsForAdmins}
+              </p>
+            )}
             {page.sections.map(({ title, about, Content }) => (
               <section key={title} aria-label={title}>
                 <h2 className="font-semibold">{title}</h2>
@@ -36,7 +45,7 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
 }
 
 /** Beside the page, or above it at phone width. */
-function Pages({ current }: { current: string }) {
+function Pages({ pages, current }: { pages: ReturnType<typeof pagesFor>; current: string }) {
   const nav = useRef<HTMLElement>(null);
   useEffect(() => {
     const link = nav.current?.querySelector("[aria-current]");
@@ -48,7 +57,7 @@ function Pages({ current }: { current: string }) {
       aria-label={t.partsOfTheSettings}
       className="flex shrink-0 gap-1 overflow-x-auto border-line p-2 max-md:border-b md:w-52 md:flex-col md:overflow-y-auto md:border-r md:p-3"
     >
-      {PAGES.map(({ id, title, Icon }) => (
+      {pages.map(({ id, title, Icon }) => (
         <a
           key={id}
           href={`#/settings/${id}`}

@@ -11,6 +11,7 @@ import {
   Puzzle,
   Server,
   ShieldCheck,
+  Users,
 } from "lucide-react";
 import type { ComponentType } from "react";
 import { RoleEditor } from "../definitions/RoleEditor";
@@ -18,12 +19,14 @@ import { WorkflowEditor } from "../definitions/WorkflowEditor";
 import { McpServers } from "../mcp/McpServers";
 import { Rules } from "../rules/Rules";
 import { t as mcp } from "../texts/mcp";
+import { t as people } from "../texts/people";
 import { t } from "../texts/settings";
 import { About, AuditCheck } from "./About";
 import { Appearance } from "./Appearance";
 import { Keys } from "./Keys";
 import { Limits } from "./Limits";
 import { LocalModels } from "./LocalModels";
+import { People } from "./People";
 import { Plugins } from "./Plugins";
 import { Providers } from "./Providers";
 import { Sandbox } from "./Sandbox";
@@ -43,6 +46,8 @@ interface SettingsSubpage {
   sections: readonly Section[];
   /** Earlier addresses of what stands here. */
   once?: readonly string[];
+  /** Whether people who are no admins see it too. */
+  forAll?: true;
 }
 
 const { sections } = t;
@@ -99,6 +104,12 @@ export const PAGES: readonly SettingsSubpage[] = [
     sections: [{ ...sections.apiKeys, Content: Keys }],
     once: ["keys"],
   },
+  {
+    id: "people",
+    title: people.page,
+    Icon: Users,
+    sections: [{ title: people.title, about: people.about, Content: People }],
+  },
   { id: "limits", title: t.pages.limits, Icon: Gauge, sections: [{ ...sections.limits, Content: Limits }] },
   {
     id: "appearance",
@@ -106,6 +117,7 @@ export const PAGES: readonly SettingsSubpage[] = [
     Icon: PaletteIcon,
     sections: [{ ...sections.appearance, Content: Appearance }],
     once: ["browser"],
+    forAll: true,
   },
   {
     id: "about",
@@ -120,7 +132,12 @@ export const PAGES: readonly SettingsSubpage[] = [
   },
 ];
 
+/** The pages of an admin, or of anyone else. Pure. */
+export function pagesFor(admin: boolean): readonly SettingsSubpage[] {
+  return admin ? PAGES : PAGES.filter(({ forAll }) => forAll);
+}
+
 /** The page of this address, or the first one. Pure. */
-export function pageAt(part: string | null): SettingsSubpage {
-  return PAGES.find(({ id, once = [] }) => id === part || once.includes(part ?? "")) ?? PAGES[0]!;
+export function pageAt(part: string | null, pages: readonly SettingsSubpage[] = PAGES): SettingsSubpage {
+  return pages.find(({ id, once = [] }) => id === part || once.includes(part ?? "")) ?? pages[0]!;
 }

@@ -68,7 +68,7 @@ class Gateway:
         wanted = "GET" if asks_models else "POST"
         if scope["method"] != wanted:
             raise WrongMethod(f"{path} is asked with {wanted}.", allow=wanted)
-        self._count(principal.label())
+        self._count(principal.identity())
         account = await self._meter.account(principal)
         if asks_models:
             with self._meter.reserved(account, NOTHING, None, name=principal.name):

@@ -1,4 +1,4 @@
-"""Authenticates requests: by a bearer token, a client key, or a browser's cookie and page key. Every request behind it has a Principal.
+"""Authenticates requests: by a person's token, a client key, or a browser's cookie and page key. Every request behind it has a Principal.
 
 The cookie alone opens nothing: browsers send it to every port of this host. See docs/adr/0052.
 Host and origin are checked first, so that a forged request learns nothing. Each route states what a principal may do.
@@ -18,21 +18,27 @@ from starlette.types import Scope as Asked
 from anycowork.api.asgi import header, send_bytes
 from anycowork.api.middleware.allowed_hosts import AllowedHosts
 from anycowork.api.middleware.auth_throttle import AuthThrottle
-from anycowork.chats.service_ports import Sessions
+from anycowork.chats.people_service import PERSON_TOKEN_PREFIX, person_token_digest
+from anycowork.chats.service_ports import OpenSession, Sessions
 from anycowork.domain.errors import NotAllowed, Unauthenticated
+from anycowork.domain.people import Person
 from anycowork.domain.principals import (
     EDITOR_HEADER,
     MCP_HOST_HEADER,
+    OWNER,
     Principal,
     PrincipalKind,
     Scope,
     acp_client,
     mcp_host,
+    person_principal,
 )
-from anycowork.domain.store_ports import ClientKeysPort
+from anycowork.domain.store_ports import ClientKeysPort, PeoplePort
 
-OWNER = Principal(id="owner", kind=PrincipalKind.PERSON, name="The owner of this server")
 CLIENT_KEY_PREFIX = "sk-ac-"
+PERSON = (
+    "person"  # in the scope: the Person, as stored, whose token or session the request came with; absent for the owner
+)
 MCP_SIGN_IN = "/mcp/sign-in"
 """Where a browser comes back from an MCP server's log-in. It is sent there by another site, so it can bring nothing of ours."""
 _OPEN = frozenset({"/", "/healthz", "/readyz", MCP_SIGN_IN})
@@ -59,17 +65,33 @@ def key_hash(key: str) -> str:
 class Credentials:
     """Checks tokens and client keys. Only digests are kept, and they are compared in constant time."""
 
-    def __init__(self, token: str, keys: ClientKeysPort) -> None:
+    def __init__(self, token: str, keys: ClientKeysPort, people: PeoplePort) -> None:
         self._digest = _digest(token)
         self._keys = keys
+        self._people = people
 
     def is_token(self, word: str) -> bool:
         return hmac.compare_digest(_digest(word), self._digest)
 
-    async def holder(self, bearer: str) -> Principal | None:
+    async def holder(self, bearer: str) -> Principal | Person | None:
+        if self.is_token(bearer):
+            return OWNER
         if bearer.startswith(CLIENT_KEY_PREFIX):
             return await self._keys.find(key_hash(bearer))
-        return OWNER if self.is_token(bearer) else None
+        return await self._person(person_token_digest(bearer)) if bearer.startswith(PERSON_TOKEN_PREFIX) else None
+
+    async def _person(self, digest: str) -> Person | None:
+        found = await self._people.holder(digest)
+        return found if found is not None and hmac.compare_digest(found.token_digest or "", digest) else None
+
+    async def in_session(self, session: OpenSession | None) -> Principal | Person | None:
+        """Return whose session it is; None if that person was removed or has another token now."""
+        if session is None:
+            return None
+        if session.person_id is None:
+            return OWNER
+        found = await self._people.find(session.person_id)
+        return found if found is not None and session.is_of(found) else None
 
 
 class AuthMiddleware:
@@ -119,15 +141,17 @@ class AuthMiddleware:
         bearer = _bearer(scope)
         if bearer is not None:
             holder = await self._credentials.holder(bearer)
-            principal = _narrowed(scope, holder)
         else:
-            principal = self._by_session(scope, cookie)
-        if principal is None:
-            await self._refuse(scope)
+            holder = await self._by_session(scope, cookie)
+        if holder is None:
+            await self._refuse(scope, bearer)
+        if isinstance(holder, Person):
+            scope[PERSON] = holder
+        principal = _narrowed(scope, person_principal(holder) if isinstance(holder, Person) else holder)
         _keep_to_passthrough(principal, scope["path"])
         return principal
 
-    def _by_session(self, scope: Asked, cookie: str | None) -> Principal | None:
+    async def _by_session(self, scope: Asked, cookie: str | None) -> Principal | Person | None:
         """Raises: Unauthenticated if the browser brings no cookie, or no page key with it."""
         page_key = header(scope, PAGE_KEY_HEADER)
         if cookie is None or page_key is None:
@@ -135,10 +159,15 @@ class AuthMiddleware:
                 "This needs the server's token: send 'Authorization: Bearer <token>'. In a browser, open this server's page and "
                 "sign in; its cookie alone opens nothing."
             )
-        return OWNER if self._sessions.is_open(cookie, page_key) else None
+        return await self._credentials.in_session(self._sessions.find(cookie, page_key))
 
-    async def _refuse(self, scope: Asked) -> NoReturn:
+    async def _refuse(self, scope: Asked, bearer: str | None = None) -> NoReturn:
         await self._slowdown.after_wrong(_peer(scope))
+        if bearer is not None and bearer.startswith(PERSON_TOKEN_PREFIX):
+            raise Unauthenticated(
+                "This person's token is wrong, was replaced, or belongs to someone who was removed. An admin makes a new one with "
+                "'anycowork people token NAME'."
+            )
         raise Unauthenticated(
             "This token is wrong. The right one is in the server's data folder; 'anycowork doctor' shows where."
         )
@@ -165,14 +194,14 @@ def _is_asset(scope: Asked) -> bool:
     return bool(scope["path"].startswith(_ASSETS) and scope["method"] in ("GET", "HEAD"))
 
 
-def _narrowed(scope: Asked, principal: Principal | None) -> Principal | None:
-    """The owner, or the program that the owner's request names. A header only ever takes scopes away; with both, the fewest are left."""
-    if principal is not OWNER:
+def _narrowed(scope: Asked, principal: Principal) -> Principal:
+    """The person, or the program that the person's request names. A header only ever takes scopes away; with both, the fewest are left."""
+    if principal.kind is not PrincipalKind.PERSON:
         return principal
     if (host := header(scope, _MCP_HOST_HEADER)) is not None:
-        return mcp_host(host)
+        return mcp_host(host, principal)
     editor = header(scope, _EDITOR_HEADER)
-    return acp_client(editor) if editor is not None else principal
+    return acp_client(editor, principal) if editor is not None else principal
 
 
 def _keep_to_passthrough(principal: Principal, path: str) -> None:
@@ -213,6 +242,15 @@ def principal_in(asked: Asked, scope: Scope) -> Principal:
         raise Unauthenticated("This needs the server's token.")
     principal.require(scope)
     return principal
+
+
+def person_in(asked: Asked) -> Person | None:
+    """Return the person whose token or session came with the request; None for the owner. Raises: Unauthenticated; NotAllowed for a program."""
+    principal = principal_in(asked, Scope.READ)
+    if principal.kind is not PrincipalKind.PERSON:
+        raise NotAllowed(f"{principal.name} may not sign in or out. Only a person may, with their own token.")
+    found = asked.get(PERSON)
+    return found if isinstance(found, Person) else None
 
 
 Reader = Annotated[Principal, Depends(needs(Scope.READ))]

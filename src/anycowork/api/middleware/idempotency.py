@@ -17,8 +17,8 @@ from anycowork.domain.store_ports import IdempotencyPort, RememberedAnswer
 log = logging.getLogger("anycowork.api")
 
 _KEY = re.compile(r"[!-~]{1,200}")
-# Neither passes here: answers of the passthrough are streams, and those of a sign-in are secrets that nothing stores.
-_NOT_KEPT = ("/v1/", "/session")
+# None passes here: answers of the passthrough are streams, and those of a sign-in or about people are secrets that nothing stores.
+_NOT_KEPT = ("/v1/", "/session", "/people")
 TWIN_SECONDS = 10.0
 _REPEATED = (b"idempotent-replay", b"true")
 

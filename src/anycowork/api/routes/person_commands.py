@@ -1,4 +1,4 @@
-"""Routes for the commands that a person runs for themselves. Only a person may: no editor, no MCP host, no client key, no model."""
+"""Routes for the commands that a person runs for themselves. Only an admin may: no editor, no MCP host, no client key, no model."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ from fastapi import Response
 from pydantic import AfterValidator, Field
 
 from anycowork.api.dependencies import ServicesDep
-from anycowork.api.middleware.auth import Decider
+from anycowork.api.middleware.auth import Manager
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.schemas.person_commands import PersonCommandsShape, StartedCommandShape, StoppedCommandShape
@@ -28,7 +28,7 @@ class PersonCommandRequest(Boundary):
 @routes.get(
     "/context/{chat_id}/person-commands", response_model=PersonCommandsShape, responses=error_responses(404, 422)
 )
-async def show_person_commands(chat_id: str, principal: Decider, services: ServicesDep) -> Response:
+async def show_person_commands(chat_id: str, principal: Manager, services: ServicesDep) -> Response:
     """Whether the person may run commands here, and the ones that run now. Ended ones are messages of the chat."""
     offer = await services.person_commands.offer(principal, chat_id)
     return json_response(200, {"reason": offer.reason, "running": offer.running})
@@ -41,7 +41,7 @@ async def show_person_commands(chat_id: str, principal: Decider, services: Servi
     responses=error_responses(404, body=True),
 )
 async def run_person_command(
-    chat_id: str, wanted: PersonCommandRequest, principal: Decider, services: ServicesDep
+    chat_id: str, wanted: PersonCommandRequest, principal: Manager, services: ServicesDep
 ) -> Response:
     """Runs a command with bash in the chat's workspace, with the rights of the server's user. The chat records it as the person's own."""
     return json_response(202, {"id": await services.person_commands.start(principal, chat_id, wanted.command)})
@@ -52,7 +52,7 @@ async def run_person_command(
     response_model=StoppedCommandShape,
     responses=error_responses(404, 409, 422),
 )
-async def stop_person_command(chat_id: str, command_id: str, principal: Decider, services: ServicesDep) -> Response:
+async def stop_person_command(chat_id: str, command_id: str, principal: Manager, services: ServicesDep) -> Response:
     """Stops the command with everything that it started. What it changed stays, and can be undone."""
     await services.person_commands.stop(principal, chat_id, command_id)
     return json_response(200, {"id": command_id})

@@ -10,7 +10,7 @@ import msgspec
 
 from anycowork.domain.errors import ChatHeld
 from anycowork.domain.forwarded_requests import ForwardedAnswer, ForwardedRequest
-from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.domain.principals import Principal
 from anycowork.store.postgres.peer_table import Fetch
 
 ANSWER_SECONDS = 20.0
@@ -37,8 +37,7 @@ class ForwardedRequests:
 
     async def forward(self, request: ForwardedRequest) -> ForwardedAnswer | None:
         await self._fetch(f"DELETE FROM forwarded_requests WHERE created_at < now() - INTERVAL '{_OLD}'")
-        request_id, who = secrets.token_hex(16), request.principal
-        principal = msgspec.json.encode({"id": who.id, "kind": who.kind.value, "name": who.name}).decode()
+        request_id, principal = secrets.token_hex(16), msgspec.json.encode(request.principal).decode()
         place = (request.method, request.path, request.query)
         await self._fetch(_PUT, request_id, request.chat_id, principal, *place, request.body)
         try:
@@ -96,6 +95,5 @@ _FAILED = ForwardedAnswer(
 
 def _request(row: Sequence[Any]) -> ForwardedRequest:
     chat_id, principal, method, path, query, body, _ = row
-    who = msgspec.json.decode(principal)
-    by = Principal(id=who["id"], kind=PrincipalKind(who["kind"]), name=who["name"])
+    by = msgspec.json.decode(principal, type=Principal)  # without an access it may only read
     return ForwardedRequest(chat_id, by, method, path, query, body)

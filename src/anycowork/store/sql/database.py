@@ -19,6 +19,7 @@ from anycowork.store.sql.idempotency import SqlIdempotency
 from anycowork.store.sql.job_turns import JobTurns
 from anycowork.store.sql.journal import SKIPPED_NUMBERS, SqlJournal
 from anycowork.store.sql.ledger import SqlKeyLedger
+from anycowork.store.sql.people import SqlPeople
 from anycowork.store.sql.principals import SqlPrincipals
 from anycowork.store.sql.rules import SqlRules
 from anycowork.store.sql.snapshots import SqlRetention
@@ -96,6 +97,7 @@ class Database:
     journal: SqlJournal
     store: SqlStore
     principals: SqlPrincipals
+    people: SqlPeople
     ledger: SqlKeyLedger
     roots: SqlWorkspaceRoots
     rules: SqlRules
@@ -204,6 +206,7 @@ def assemble(
         ),
         store=SqlStore(reader, lines, pieces, running, heads),
         principals=SqlPrincipals(reader, writer, clock, shared=shared),
+        people=SqlPeople(reader, writer, clock, shared=shared),
         ledger=SqlKeyLedger(reader, writer, shared=shared),
         roots=SqlWorkspaceRoots(reader, writer, clock),
         rules=rules,

@@ -8,12 +8,13 @@ from anycowork.store.sql.row_mapper import BOOLEAN, RowMapper
 _ROWS = RowMapper(QueuedMessage, "id, chat_id, content, principal, steer, created_at", types={"steer": BOOLEAN})
 _PUT = (
     f"{_ROWS.insert('queued_messages')}"
-    " ON CONFLICT (id) DO UPDATE SET content = excluded.content, steer = excluded.steer"
+    " ON CONFLICT (id) DO UPDATE SET content = excluded.content, steer = excluded.steer,"
+    " principal = excluded.principal"
 )
 
 
 def put(connection: SqlConnection, queued: QueuedMessage) -> None:
-    """Adds a message, or replaces the content and the kind of one that is there."""
+    """Adds a message, or replaces the content, the kind and the author of one that is there."""
     connection.execute(_PUT, _ROWS.row(queued))
 
 

@@ -133,6 +133,8 @@ def newest(connection: SqlConnection, chat_id: str) -> Turn | None:
 
 def newest_of(connection: SqlConnection, chat_ids: Sequence[str]) -> dict[str, Turn]:
     """The newest turn of each chat that has one, by the chat's id."""
+    if not chat_ids:
+        return {}  # PostgreSQL refuses an empty list
     marks = ", ".join("?" for _ in chat_ids)
     rows = connection.execute(
         f"SELECT {_ROWS.columns} FROM turns AS one WHERE chat_id IN ({marks})"

@@ -92,6 +92,27 @@ async def test_the_code_of_the_address_is_traded_for_the_page_key_of_its_cookie(
     assert (await anonymous.get("/roles", headers=headers)).status == 200
 
 
+@proves("OPS-3/4")
+async def test_alone_the_owner_comes_in_by_a_code_without_a_login(client, anonymous):
+    code = (await client.post("/session/codes", {})).json()["code"]
+    answer = await anonymous.post("/session", {"code": code})
+    cookie = answer.headers["set-cookie"].partition(";")[0]
+    headers = {"cookie": cookie, "x-anycowork-page-key": answer.json()["page_key"]}
+    shown = (await anonymous.get("/session", headers=headers)).json()
+    assert (shown["owner"], shown["access"], shown["shared"]) == (True, "admin", False)
+
+
+@proves("OPS-3/1")
+async def test_guessing_a_persons_token_is_slowed(client, anonymous, sleeps):
+    made = (await client.post("/people", {"name": "Ada"})).json()
+    for guess in ("x", "y", "z"):
+        refused = await anonymous.get("/roles", headers={"authorization": f"Bearer {made['token'][:-2]}-{guess}"})
+        assert refused.status == 401 and "people token" in refused.json()["error"]["message"]
+    assert sleeps == [0.1, 0.2, 0.4]
+    assert (await anonymous.get("/roles", headers={"authorization": f"Bearer {made['token']}"})).status == 200
+    assert len(sleeps) == 3
+
+
 @proves("SEC-1")
 async def test_the_cookie_opens_only_with_the_page_key_of_its_session(anonymous, token, sleeps):
     headers = await signed_in(anonymous, token)

@@ -4,7 +4,7 @@ import asyncio
 from hashlib import sha256
 
 from anycowork.api.middleware import idempotency
-from anycowork.api.middleware.auth import OWNER
+from anycowork.domain.principals import OWNER
 from support.spec import proves
 
 KEY = {"idempotency-key": "3f1c"}

@@ -14,6 +14,7 @@ import { jobs } from "./jobs";
 import { mcp } from "./mcp";
 import { messages } from "./messages";
 import { models } from "./models";
+import { people } from "./people";
 import { plans } from "./plans";
 import { queue } from "./queue";
 import { roles } from "./roles";
@@ -41,6 +42,7 @@ export const texts = {
   mcp,
   messages,
   models,
+  people,
   plans,
   queue,
   roles,

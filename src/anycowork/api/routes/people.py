@@ -1,0 +1,87 @@
+"""People of the server: their names, access and tokens. A token is shown once, when it is made; only its digest is kept."""
+
+from typing import Annotated
+
+from fastapi import Response
+from pydantic import Field
+
+from anycowork.api.dependencies import ServicesDep
+from anycowork.api.middleware.auth import Manager
+from anycowork.api.responses import error_responses, json_response
+from anycowork.api.router import Router
+from anycowork.api.schemas.people import PeopleList, PersonShape, PersonWithToken
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.messages import Json
+from anycowork.domain.people import LONGEST_PERSON_NAME, AccessLevel, Person
+from anycowork.domain.principals import OWNER
+
+routes = Router(tags=["people"])
+
+PersonNameField = Annotated[str, Field(min_length=1, max_length=4 * LONGEST_PERSON_NAME, examples=["Ada"])]
+AccessField = Annotated[AccessLevel, Field(strict=False)]
+_OWNER: Json = {"id": OWNER.id, "name": OWNER.name, "access": OWNER.access.value, "owner": True, "created_at": None}
+
+
+class NewPerson(Boundary):
+    name: PersonNameField
+    access: AccessField = AccessLevel.MEMBER
+
+
+class PersonUpdate(Boundary):
+    """What is not named stays."""
+
+    name: PersonNameField | None = None
+    access: AccessField | None = None
+
+
+@routes.get("/people", response_model=PeopleList, responses=error_responses())
+async def list_people(principal: Manager, services: ServicesDep) -> Response:
+    """The owner first, then everyone else in the order in which they were added."""
+    people = await services.people.all(principal)
+    return json_response(200, {"people": [_OWNER, *(_shown(person) for person in people)]})
+
+
+@routes.post("/people", status_code=201, response_model=PersonWithToken, responses=error_responses(body=True))
+async def add_person(wanted: NewPerson, principal: Manager, services: ServicesDep) -> Response:
+    """Adds a person, and answers with the token that they sign in with."""
+    person, token = await services.people.add(principal, wanted.name, wanted.access)
+    return _with_token(201, person, token)
+
+
+@routes.patch("/people/{person_id}", response_model=PersonShape, responses=error_responses(404, body=True))
+async def change_person(person_id: str, wanted: PersonUpdate, principal: Manager, services: ServicesDep) -> Response:
+    """Changes the access or the name, at once. The person's event streams end, and open again with the new access."""
+    person = await services.people.change(principal, person_id, name=wanted.name, access=wanted.access)
+    return json_response(200, _shown(person))
+
+
+@routes.post("/people/{person_id}/token", response_model=PersonWithToken, responses=error_responses(404, 409, 422, 507))
+async def new_person_token(person_id: str, principal: Manager, services: ServicesDep) -> Response:
+    """Replaces the person's token. The old one and the browsers that signed in with it end at once."""
+    person, token = await services.people.new_token(principal, person_id)
+    return _with_token(200, person, token)
+
+
+@routes.delete(
+    "/people/{person_id}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 507)
+)
+async def remove_person(person_id: str, principal: Manager, services: ServicesDep) -> Response:
+    """Ends the person's token, browsers and event streams at once. Records keep their name."""
+    await services.people.remove(principal, person_id)
+    return Response(status_code=204)
+
+
+def _with_token(status: int, person: Person, token: str) -> Response:
+    response = json_response(status, {**_shown(person), "token": token})
+    response.headers["cache-control"] = "no-store"
+    return response
+
+
+def _shown(person: Person) -> Json:
+    return {
+        "id": person.id,
+        "name": person.name,
+        "access": person.access.value,
+        "owner": False,
+        "created_at": person.created_at,
+    }

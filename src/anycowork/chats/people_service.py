@@ -1,0 +1,84 @@
+"""Adds, changes and removes the people of this server. Each change counts at once: nothing of a person's access is cached."""
+
+import hashlib
+import logging
+import secrets
+from collections.abc import Sequence
+
+from anycowork.chats.service_ports import Sessions
+from anycowork.domain.errors import Conflict
+from anycowork.domain.people import AccessLevel, Person, read_person_name
+from anycowork.domain.ports import Clock
+from anycowork.domain.principals import OWNER, Principal, Scope
+from anycowork.domain.store_ports import PeoplePort
+
+PERSON_TOKEN_PREFIX = "pt-ac-"
+
+log = logging.getLogger(__name__)
+
+
+def person_token_digest(token: str) -> str:
+    """Return what is stored of a token. Tokens are long and random, so a plain digest is enough."""
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class PeopleService:
+    """Only admins reach it. Tokens are returned once and stored as digests; the log names people, never tokens."""
+
+    def __init__(self, *, people: PeoplePort, sessions: Sessions, clock: Clock) -> None:
+        self._people, self._sessions, self._clock = people, sessions, clock
+
+    async def all(self, principal: Principal) -> Sequence[Person]:
+        """Return the people who are here now, without the owner. Raises: NotAllowed."""
+        principal.require(Scope.MANAGE)
+        return [person for person in await self._people.all() if person.removed_at is None]
+
+    async def add(self, principal: Principal, name: str, access: AccessLevel) -> tuple[Person, str]:
+        """Return the new person and their token. Raises: NotAllowed, Invalid, Conflict."""
+        principal.require(Scope.MANAGE)
+        token = _new_token()
+        now, digest = self._clock.now(), person_token_digest(token)
+        person = Person(self._clock.new_id(), read_person_name(name), access, now, None, digest)
+        await self._people.add(person)
+        log.info("%s added %s as %s", principal.label(), person.name, access)
+        return person, token
+
+    async def change(
+        self, principal: Principal, person_id: str, *, name: str | None, access: AccessLevel | None
+    ) -> Person:
+        """Raises: NotAllowed, Invalid, NotFound; Conflict for the owner, or if the name could be taken for another person's."""
+        principal.require(Scope.MANAGE)
+        _refuse_owner(person_id)
+        wanted = None if name is None else read_person_name(name)
+        person = await self._people.change(person_id, name=wanted, access=access)
+        log.info("%s changed %s: %s, %s", principal.label(), person.id, person.name, person.access)
+        return person
+
+    async def new_token(self, principal: Principal, person_id: str) -> tuple[Person, str]:
+        """Return the person and their new token. The old one, and the browsers that signed in with it, end. Raises: NotAllowed, NotFound."""
+        principal.require(Scope.MANAGE)
+        _refuse_owner(person_id)
+        token = _new_token()
+        person = await self._people.set_token(person_id, person_token_digest(token))
+        await self._sessions.end_all_of(person_id)
+        log.info("%s made a new token for %s", principal.label(), person.name)
+        return person, token
+
+    async def remove(self, principal: Principal, person_id: str) -> None:
+        """Raises: NotAllowed, NotFound; Conflict for the owner."""
+        principal.require(Scope.MANAGE)
+        _refuse_owner(person_id)
+        person = await self._people.remove(person_id)
+        await self._sessions.end_all_of(person_id)
+        log.info("%s removed %s", principal.label(), person.name)
+
+
+def _new_token() -> str:
+    return PERSON_TOKEN_PREFIX + secrets.token_urlsafe(32)
+
+
+def _refuse_owner(person_id: str) -> None:
+    if person_id == OWNER.id:
+        raise Conflict(
+            "The owner of this server stays an admin and cannot be changed or removed: the owner's token is in the data folder."
+        )

@@ -1,0 +1,139 @@
+"""The people table: who works on this server besides its owner. Stores only the digest of a token; rows of removed people stay."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+from anycowork.domain.errors import Conflict, NotFound
+from anycowork.domain.people import AccessLevel, Person, name_key
+from anycowork.domain.ports import Clock
+from anycowork.domain.values import replace
+from anycowork.store.sql.connection import SqlConnection, SqlReader
+from anycowork.store.sql.row_mapper import RowMapper, enum_of
+from anycowork.store.sql.writer import Work, Writer
+
+POLL_SECONDS = 1.0
+_ROWS = RowMapper(
+    Person, "id, name, access, created_at, removed_at, token_digest", types={"access": enum_of(AccessLevel)}
+)
+
+
+class SqlPeople:
+    """Implements the `PeoplePort`. Nothing is cached: a removed person is refused by the next request, on every server."""
+
+    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock, *, shared: bool = False) -> None:
+        """`shared`: other servers change people too, so `changed` looks again every second."""
+        self._reader, self._writer, self._clock = reader, writer, clock
+        self._seconds = POLL_SECONDS if shared else None
+        self._written = asyncio.Event()
+
+    async def find(self, person_id: str) -> Person | None:
+        return await self._reader.read(_find, person_id)
+
+    async def holder(self, token_digest: str) -> Person | None:
+        return await self._reader.read(_holder, token_digest)
+
+    async def all(self) -> list[Person]:
+        return await self._reader.read(_all)
+
+    async def add(self, person: Person) -> None:
+        await self._write(partial(_add, person=person))
+
+    async def change(self, person_id: str, *, name: str | None = None, access: AccessLevel | None = None) -> Person:
+        def changed(person: Person) -> Person:
+            return replace(person, name=name or person.name, access=access or person.access)
+
+        return await self._write(partial(_change, person_id=person_id, changed=changed))
+
+    async def set_token(self, person_id: str, token_digest: str) -> Person:
+        return await self._write(
+            partial(_change, person_id=person_id, changed=lambda one: replace(one, token_digest=token_digest))
+        )
+
+    async def remove(self, person_id: str) -> Person:
+        now = self._clock.now()
+        return await self._write(
+            partial(_change, person_id=person_id, changed=lambda one: replace(one, removed_at=now, token_digest=None))
+        )
+
+    async def changed(self, person: Person) -> None:
+        while True:
+            written = self._written
+            if await self.find(person.id) != person:
+                return
+            try:
+                async with asyncio.timeout(self._seconds):
+                    await written.wait()
+            except TimeoutError:
+                continue
+
+    async def _write(self, work: Work[Person]) -> Person:
+        person = await self._writer.run(work)
+        self._written.set()
+        self._written = asyncio.Event()
+        return person
+
+
+def _find(connection: SqlConnection, person_id: str) -> Person | None:
+    row = connection.execute(
+        f"SELECT {_ROWS.columns} FROM people WHERE id = ? AND removed_at IS NULL", (person_id,)
+    ).fetchone()
+    return None if row is None else _ROWS.value(row)
+
+
+def _holder(connection: SqlConnection, token_digest: str) -> Person | None:
+    row = connection.execute(
+        f"SELECT {_ROWS.columns} FROM people WHERE token_digest = ? AND removed_at IS NULL", (token_digest,)
+    ).fetchone()
+    return None if row is None else _ROWS.value(row)
+
+
+def _all(connection: SqlConnection) -> list[Person]:
+    """In the order in which they were added, removed ones included."""
+    return [
+        _ROWS.value(row) for row in connection.execute(f"SELECT {_ROWS.columns} FROM people ORDER BY created_at, id")
+    ]
+
+
+def _add(connection: SqlConnection, person: Person) -> Person:
+    _require_free(connection, person)
+    connection.execute(
+        f"INSERT INTO people ({_ROWS.columns}, name_key) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (*_ROWS.row(person), name_key(person.name)),
+    )
+    return person
+
+
+def _change(connection: SqlConnection, person_id: str, changed: Callable[[Person], Person]) -> Person:
+    """Raises: NotFound, Conflict."""
+    before = _find(connection, person_id)
+    if before is None:
+        raise NotFound("person", person_id)
+    person = changed(before)
+    _require_free(connection, person)
+    connection.execute(
+        "UPDATE people SET name = ?, name_key = ?, access = ?, removed_at = ?, token_digest = ? WHERE id = ?",
+        (person.name, name_key(person.name), person.access.value, person.removed_at, person.token_digest, person.id),
+    )
+    if person.removed_at is not None or person.access is AccessLevel.VIEWER:
+        _withdraw_steering(connection, person.id)
+    return person
+
+
+def _require_free(connection: SqlConnection, person: Person) -> None:
+    taken = connection.execute(
+        "SELECT name FROM people WHERE name_key = ? AND id <> ? AND removed_at IS NULL",
+        (name_key(person.name), person.id),
+    ).fetchone()
+    if taken is not None and person.removed_at is None:
+        raise Conflict(
+            f"'{person.name}' could be taken for '{taken[0]}', who is here already. Choose a name that looks different."
+        )
+
+
+def _withdraw_steering(connection: SqlConnection, person_id: str) -> None:
+    """What this person wrote for a running turn waits in the queue from now on; it is not sent in their name."""
+    connection.execute(
+        "UPDATE queued_messages SET steer = 0 WHERE principal LIKE ? OR principal LIKE ?",
+        (f"person:{person_id}:%", f"%:{person_id}:%"),
+    )

@@ -1,0 +1,92 @@
+"""Several people in real browsers: an admin adds them, a member approves, a viewer watches and cannot act."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from playwright.async_api import Browser, Page, expect
+
+from e2e.browsing import PHONE, TIMEOUT_MS, at_the_page, start_chat, violations
+from support.scripted_model import call
+from support.spec import proves
+
+PLAN = json.dumps(
+    {"type": "plan", "goal": "Write a note", "steps": [{"action": "Write `one.txt`", "paths": ["one.txt"]}]}
+)
+WORK = [PLAN, call("create_file", path="one.txt", content="1\n"), "That is all."]
+
+
+@asynccontextmanager
+async def signed_in(browser: Browser, address: str, token: str) -> AsyncIterator[Page]:
+    """A browser of another person, who pastes their token into the sign-in field."""
+    context = await browser.new_context(viewport={"width": PHONE["width"], "height": PHONE["height"]})
+    page = await context.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    try:
+        await page.goto(address)
+        await page.get_by_label("Paste your token").fill(token)
+        await page.keyboard.press("Enter")
+        yield page
+    finally:
+        await context.close()
+
+
+async def add(page: Page, name: str, level: str) -> str:
+    """Adds a person in the settings, and returns the token that is shown once."""
+    await page.get_by_label("Name", exact=True).fill(name)
+    await page.get_by_label("Access", exact=True).select_option(level)
+    await page.get_by_role("button", name="Add person").click()
+    await expect(page.get_by_text(f"The token of {name}.")).to_be_visible()
+    token = await page.get_by_label("The new token").inner_text()
+    assert await violations(page) == []
+    await page.get_by_role("button", name="Done").click()
+    return token.strip()
+
+
+@proves("OPS-3/2", "OPS-3/3")
+async def test_a_member_approves_a_plan_under_her_name_while_a_viewer_watches(tmp_path):
+    async with at_the_page(tmp_path, replies=WORK) as (page, client):
+        await page.goto(f"{client.url}/#/settings/people")
+        await expect(page.get_by_text("Only you so far")).to_be_visible()
+        ada_token, vic_token = await add(page, "Ada", "member"), await add(page, "Vic", "viewer")
+        await page.goto(f"{client.url}/#/")
+        await start_chat(page, "plan a note", role="Planner")
+        await expect(page.get_by_role("button", name="Execute plan")).to_be_enabled()
+        chat = page.url
+        browser = page.context.browser
+        assert browser is not None
+        async with signed_in(browser, chat, ada_token) as ada, signed_in(browser, chat, vic_token) as vic:
+            await expect(vic.get_by_text("You may only read here.")).to_be_visible()
+            await expect(vic.locator("#composer")).to_have_count(0)
+            await expect(vic.get_by_role("button", name="Execute plan")).to_be_disabled()
+            assert await violations(vic) == []
+            await ada.get_by_role("button", name="Execute plan").click()
+            for watching in (vic, page):
+                await expect(watching.get_by_label("Ada approved the plan")).to_be_visible()
+                await expect(watching.get_by_text("That is all.")).to_be_visible()
+            await expect(ada.get_by_label("You approved the plan")).to_be_visible()
+        log = await client.session.get(f"{client.url}/context/{chat.rpartition('/')[2]}/audit/log")
+        records = [
+            json.loads(line["record"]) for line in map(json.loads, (await log.text()).splitlines()) if "record" in line
+        ]
+        deciders = [
+            one["principal"] for one in records if one["type"] == "plan-update" and "approved" in json.dumps(one)
+        ]
+        assert deciders and deciders[0].startswith("person:") and deciders[0].endswith(":Ada")
+
+
+@proves("OPS-3/1")
+async def test_a_removed_person_is_signed_out_of_the_page(tmp_path):
+    async with at_the_page(tmp_path) as (page, client):
+        await page.goto(f"{client.url}/#/settings/people")
+        token = await add(page, "Ada", "member")
+        browser = page.context.browser
+        assert browser is not None
+        async with signed_in(browser, f"{client.url}/#/settings", token) as ada:
+            await expect(ada.locator("#settings-page").get_by_text("Signed in as Ada (Member)")).to_be_visible()
+            await expect(ada.get_by_role("link", name="API keys")).to_have_count(0)
+            await page.get_by_role("button", name="Remove Ada").click()
+            await page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+            await expect(page.get_by_text("Only you so far")).to_be_visible()
+            await ada.reload()
+            await expect(ada.get_by_label("Paste your token")).to_be_visible()

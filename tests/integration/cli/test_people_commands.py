@@ -1,0 +1,47 @@
+"""`anycowork people` against a server of its own, as an admin types it."""
+
+import json
+import traceback
+from pathlib import Path
+from typing import Any  # a test's own words
+
+import pytest
+from typer.testing import CliRunner
+
+from anycowork.cli.people_group import app
+from support.spec import proves
+
+
+@pytest.fixture
+def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ANYCOWORK_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("ANYCOWORK_PROBE_LOCAL_SERVERS", "false")
+
+    def invoke(expected: int, *words: str) -> str:
+        result = CliRunner().invoke(app, list(words), obj=None)
+        failed = result.exception is not None and not isinstance(result.exception, SystemExit)
+        assert not failed, "".join(traceback.format_exception(*(result.exc_info or ()))) + result.output
+        assert result.exit_code == expected, result.output
+        return result.output
+
+    return invoke
+
+
+@proves("OPS-3/1")
+def test_a_person_is_added_changed_given_a_new_token_and_removed(people: Any) -> None:
+    assert "anycowork people add NAME" in people(0)
+    first = people(0, "add", "Ada")
+    assert "Ada is member" in first and "pt-ac-" in first
+    assert "could be taken for 'Ada'" in people(2, "add", "ADA")
+    assert "Ada is viewer now." in people(0, "access", "ada", "viewer")
+    assert "'admin', 'member' or 'viewer'" in people(2, "access", "ada", "king")
+    second = people(0, "token", "ada")
+    assert "pt-ac-" in second and second.splitlines()[-1] != first.splitlines()[-1]
+    listed = json.loads(people(0, "--json"))["people"]
+    assert [(one["name"], one["access"]) for one in listed[1:]] == [("Ada", "viewer")]
+    assert "There is nobody called 'Bob' here." in people(2, "remove", "Bob")
+    people(0, "remove", "Ada")
+    assert "Ada" not in people(0)

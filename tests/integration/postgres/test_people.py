@@ -1,0 +1,37 @@
+"""People on two servers with one database: what one server changes counts on the other."""
+
+import asyncio
+from pathlib import Path
+
+import aiohttp
+
+from integration.postgres.test_two_servers import two_servers
+from support.live_server import TIMEOUT, Caller
+from support.people import PersonClient, browser, person
+from support.spec import proves
+
+
+@proves("OPS-3/1")
+async def test_a_person_who_is_removed_on_one_server_is_out_on_the_other(tmp_path: Path, database_url: str) -> None:
+    async with two_servers(tmp_path, database_url) as (one, two), person(one, "Ada") as ada:
+        there = PersonClient(two.url, ada.session, {"id": ada.id, "token": ada.token})
+        assert (await there.ask("GET", "/session"))["name"] == "Ada"
+        async with browser(there) as page, asyncio.timeout(TIMEOUT), there.session.get(f"{two.url}/events") as stream:
+            assert stream.status == 200
+            await page.ask("GET", "/context")
+            await one.ask("DELETE", f"/people/{ada.id}", expect=204)
+            await there.ask("GET", "/context", expect=401)  # the next request: nothing is cached
+            await page.ask("GET", "/context", expect=401)
+            await stream.content.read()  # returns because the other server ends the stream
+
+
+@proves("OPS-3/2")
+async def test_a_demotion_and_a_new_token_count_on_the_other_server(tmp_path: Path, database_url: str) -> None:
+    async with two_servers(tmp_path, database_url) as (one, two), person(one, "Ada") as ada:
+        there = PersonClient(two.url, ada.session, {"id": ada.id, "token": ada.token})
+        await one.ask("PATCH", f"/people/{ada.id}", {"access": "viewer"})
+        await there.ask("POST", "/context", {}, expect=403)
+        new = (await one.ask("POST", f"/people/{ada.id}/token"))["token"]
+        await there.ask("GET", "/context", expect=401)
+        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {new}"}) as session:
+            assert (await Caller(two.url, session).ask("GET", "/session"))["access"] == "viewer"

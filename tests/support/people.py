@@ -1,0 +1,41 @@
+"""People of a live server: each with a client that sends their token."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+
+from support.live_server import Caller, Json
+
+
+class PersonClient(Caller):
+    """A client with a person's own token."""
+
+    def __init__(self, url: str, session: aiohttp.ClientSession, person: Json) -> None:
+        super().__init__(url, session)
+        self.id: str = person["id"]
+        self.token: str = person["token"]
+
+    async def status(self, method: str, path: str, body: object = None, **extra: str) -> int:
+        """The status alone; `extra` are headers, with underscores for dashes."""
+        headers = {name.replace("_", "-"): value for name, value in extra.items()}
+        async with self.session.request(method, self.url + path, json=body, headers=headers) as response:
+            return response.status
+
+
+@asynccontextmanager
+async def person(owner: Caller, name: str, access: str = "member") -> AsyncIterator[PersonClient]:
+    made = await owner.ask("POST", "/people", {"name": name, "access": access}, expect=201)
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {made['token']}"}) as session:
+        yield PersonClient(owner.url, session, made)
+
+
+@asynccontextmanager
+async def browser(signed_in: PersonClient) -> AsyncIterator[Caller]:
+    """A browser that signed in with the person's token: from then on it sends cookie and page key alone."""
+    async with signed_in.session.post(signed_in.url + "/session", json={}) as response:
+        assert response.status == 201, await response.text()
+        cookie = response.headers["set-cookie"].partition(";")[0]
+        headers = {"Cookie": cookie, "X-AnyCowork-Page-Key": (await response.json())["page_key"]}
+    async with aiohttp.ClientSession(headers=headers, cookie_jar=aiohttp.DummyCookieJar()) as session:
+        yield Caller(signed_in.url, session)

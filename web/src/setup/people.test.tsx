@@ -1,0 +1,72 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it, vi } from "vitest";
+import { ReadOnlyNote } from "../chat/ReadOnlyNote";
+import { authorOf } from "../messages/author";
+import { meOf } from "../state/me";
+import { expectAccessible, show } from "../testing/render";
+import { PeopleList, type Person, PersonForm, PersonToken } from "./People";
+import { pageAt, pagesFor } from "./pages";
+
+const OWNER: Person = { id: "owner", name: "The owner of this server", access: "admin", owner: true, created_at: null };
+const ADA: Person = { id: "p1", name: "Ada", access: "member", owner: false, created_at: "2026-01-02T03:04:05Z" };
+const NOTHING = { onChange: vi.fn(), onRenew: vi.fn(), onRemove: vi.fn() };
+
+it("says how to begin while the owner is alone", () => {
+  show(<PeopleList people={[OWNER]} {...NOTHING} />);
+  expect(screen.getByText(/Only you so far/)).toBeTruthy();
+});
+
+it("changes an access at once, and asks before it removes someone", async () => {
+  const onChange = vi.fn();
+  const onRemove = vi.fn();
+  const { container } = show(<PeopleList people={[OWNER, ADA]} {...NOTHING} onChange={onChange} onRemove={onRemove} />);
+  await expectAccessible(container);
+  expect(screen.queryByRole("button", { name: /Remove The owner/ })).toBeNull();
+  await userEvent.selectOptions(screen.getByLabelText("Access of Ada"), "viewer");
+  expect(onChange).toHaveBeenCalledWith(ADA, "viewer");
+  await userEvent.click(screen.getByRole("button", { name: "Remove Ada" }));
+  expect(onRemove).not.toHaveBeenCalled();
+  await userEvent.click(screen.getByText("Remove", { selector: "button, button *" }));
+  expect(onRemove).toHaveBeenCalledWith(ADA);
+});
+
+it("adds a person by keyboard, as a member unless another access is chosen", async () => {
+  const onAdd = vi.fn(() => Promise.resolve(true));
+  const { container } = show(<PersonForm onAdd={onAdd} />);
+  await expectAccessible(container);
+  await userEvent.type(screen.getByLabelText("Name"), "Ada{Enter}");
+  expect(onAdd).toHaveBeenCalledWith("Ada", "member");
+});
+
+it("shows a token once, with a button to copy it", async () => {
+  const onDone = vi.fn();
+  const { container } = show(<PersonToken made={{ name: "Ada", token: "pt-ac-secret" }} onDone={onDone} />);
+  expect(screen.getByLabelText("The new token").textContent).toBe("pt-ac-secret");
+  expect(screen.getByRole("button", { name: "Copy the token" })).toBeTruthy();
+  await expectAccessible(container);
+  await userEvent.click(screen.getByRole("button", { name: "Done" }));
+  expect(onDone).toHaveBeenCalledOnce();
+});
+
+it("shows people who are no admins only the settings of their browser", () => {
+  expect(pagesFor(false).map(({ id }) => id)).toEqual(["appearance"]);
+  expect(pageAt("people", pagesFor(false)).id).toBe("appearance");
+  expect(pageAt("people").id).toBe("people");
+});
+
+it("tells a viewer why there is no field to write in", async () => {
+  const { container } = show(<ReadOnlyNote waiting={2} />);
+  expect(screen.getByRole("status").textContent).toContain("2 calls wait for someone who may approve.");
+  expect(screen.getByRole("status").textContent).toContain("You may only read here.");
+  await expectAccessible(container);
+});
+
+it("names authors where several people work, and calls nobody by their own name", () => {
+  const me = meOf({ id: "p1", name: "Ada", access: "viewer", owner: false, scopes: ["read"], shared: true });
+  expect([me.may("send"), me.may("decide"), me.may("manage")]).toEqual([false, false, false]);
+  expect(authorOf({ payload: { author: "Bob" } }, me)).toBe("Bob");
+  expect(authorOf({ payload: { author: "Ada" } }, me)).toBeNull();
+  expect(authorOf({ payload: null }, me)).toBe("The owner");
+  expect(authorOf({ payload: null }, { name: "", owner: true, shared: false })).toBeNull();
+});
