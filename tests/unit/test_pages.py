@@ -52,6 +52,14 @@ def test_no_setting_stands_in_the_page_that_is_none() -> None:
     assert re.findall(r"^\| `(\w+)` \|", SETTINGS, re.MULTILINE) == list(KNOBS)
 
 
+def test_every_decision_is_listed_in_its_order() -> None:
+    pages = sorted(page.name for page in (ROOT / "docs" / "adr").glob("0*.md"))
+    assert (
+        re.findall(r"^\| \[\d{4}\]\((.+?)\) \|", (ROOT / "docs/adr/README.md").read_text("utf-8"), re.MULTILINE)
+        == pages
+    )
+
+
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
 def test_every_test_that_a_page_names_is_there(page: Path) -> None:
     names = set(re.findall(r"`([\w./-]*(?:test_\w+\.py|\.test\.tsx?))`", page.read_text("utf-8")))
