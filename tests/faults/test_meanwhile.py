@@ -73,6 +73,25 @@ async def test_a_file_that_a_person_edits_while_it_is_scanned_is_a_conflict(
     assert tree(bench.root) == {"large": b"p" * LARGE}
 
 
+@proves("SNAP-5/3")
+async def test_a_small_file_that_a_person_edits_between_looking_and_reading_is_left_alone(
+    bench: ToolWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("mine.txt", "other.txt"):
+        bench.write(name, "old\n")
+    both_marks, edits = delta_scan._both_marks, iter([True])
+
+    def late_marks(staged: int, size: int, lower: int, old_size: int) -> tuple[str, str, bytes | None]:
+        if next(edits, False):
+            (bench.root / "mine.txt").write_text("own\n")  # as long as before: only its time tells
+        return both_marks(staged, size, lower, old_size)
+
+    monkeypatch.setattr(delta_scan, "_both_marks", late_marks)
+    result = await bench.call("execute_command", command="echo new > mine.txt; echo new > other.txt")
+    assert result.status is CallStatus.ERROR and "somebody changed it at that very moment: 'mine.txt'" in result.content
+    assert tree(bench.root) == {"mine.txt": b"own\n", "other.txt": b"new\n"}
+
+
 @proves("TOOL-4")
 @pytest.mark.parametrize("when", [0, FAR_AWAY])
 async def test_times_of_1970_and_2200_are_no_conflict(bench: ToolWorkspace, when: int) -> None:
