@@ -16,7 +16,7 @@ from anycowork.domain.values import replace
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.paths import WorkspacePath, folds_to_git, is_git_control
 
-_FOLDER, _LINK, _TREE = "folder", "link:", "tree:"
+_FILE, _FOLDER, _LINK, _TREE = "file", "folder", "link:", "tree:"
 
 
 class CommitImages:
@@ -105,7 +105,14 @@ def images_afterwards(
     """Returns the state that the commit left. A path that it left alone has its state from before: the commit did not change it."""
     intended = {item.path: item for item in intents}
     alone = set(left_alone)
-    return [_afterwards(image, intended, alone) for image in before]
+    images = []
+    for image in before:
+        path, item = image.path, intended.get(image.path)
+        if item is not None and item.kind == _FILE and item.after is not None and path not in alone:  # most are these
+            images.append(PathImage(path, PathKind.FILE, item.after, image.mode if item.mode is None else item.mode))
+        else:
+            images.append(_afterwards(image, intended, alone))
+    return images
 
 
 def images_of_restore(
@@ -143,9 +150,7 @@ def _afterwards(image: PathImage, intended: dict[str, PathIntent], alone: set[st
         return absent(image.path)
     if item.after == _FOLDER:
         return PathImage(image.path, PathKind.FOLDER, mode=item.mode if item.mode is not None else image.mode)
-    if item.after.startswith(_LINK):
-        return PathImage(image.path, PathKind.SYMLINK, item.after.removeprefix(_LINK))
-    return PathImage(image.path, PathKind.FILE, item.after, item.mode if item.mode is not None else image.mode)
+    return PathImage(image.path, PathKind.SYMLINK, item.after.removeprefix(_LINK))
 
 
 def _is_below(path: str, folders: set[str]) -> bool:

@@ -143,9 +143,8 @@ def _header(change: PathChange) -> str:
 def _read(jail: Jail, place: WorkspacePath, most: int, at: int = 0) -> bytes | None:
     """Returns None if it is not a regular file, is missing, or may not be read."""
     try:
-        with jail.regular_file(place) as (fd, _), os.fdopen(os.dup(fd), "rb") as file:
-            file.seek(at)
-            return file.read(most)
+        with jail.regular_file(place) as (fd, found):
+            return os.pread(fd, max(0, min(most, found.st_size - at)), at)
     except (ToolFault, OutsideWorkspace):
         return None
 
