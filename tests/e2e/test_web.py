@@ -255,7 +255,7 @@ async def test_a_link_to_a_chat_opens_it_and_a_wrong_token_is_refused(tmp_path):
         await page.context.clear_cookies()
         anonymous = await page.context.new_page()
         await anonymous.goto(link.replace("127.0.0.1", "localhost"))
-        await anonymous.get_by_label(re.compile("server's token")).fill("wrong")
+        await anonymous.get_by_label(re.compile("your token")).fill("wrong")
         await anonymous.keyboard.press("Enter")
         await expect(anonymous.get_by_role("alert")).to_contain_text("not valid")
         assert client.url.startswith("http://127.0.0.1")

@@ -32,7 +32,7 @@ export function SignIn() {
           <h1 className="text-xl font-semibold tracking-tight">{t.anycowork}</h1>
         </div>
         <label htmlFor="token" className="text-sm text-ink-2">
-          {t.pasteTheServersTokenIt} <code className="font-mono text-[13px]">{t.token}</code> {t.ofTheDataFolderOn}{" "}
+          {t.pasteYourToken} <code className="font-mono text-[13px]">{t.token}</code> {t.ofTheDataFolderOn}{" "}
           <code className="font-mono text-[13px]">{t.anycoworkOpen}</code> {t.opensThisPageSignedIn}
         </label>
         <div className="mt-3 flex gap-2">

@@ -53,7 +53,7 @@ export const en = {
   on: "On",
   off: "Off",
   withASoftSound: "Play a sound",
-  endThisBrowsersSessionSigning: "End this browser's session. Signing in again needs the server's token.",
+  endThisBrowsersSessionSigning: "End this browser's session. Signing in again needs your token.",
   signOut: "Sign out",
   thisBrowserShowsNoNotifications: "This browser shows no notifications.",
   theBrowserDoesNotAllow: "The browser does not allow notifications for this page. Its address bar has the setting.",

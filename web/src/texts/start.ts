@@ -19,7 +19,7 @@ export const en = {
   ofTheDataFolderOn: "of the data folder. On the server's machine,",
   opensThisPageSignedIn: "opens this page signed in.",
   connectAModel: "Connect a model",
-  pasteTheServersTokenIt: "Paste your token. The owner's is in the file",
+  pasteYourToken: "Paste your token. The owner's is in the file",
   goOnWithTheGuide: "Continue with the guide",
   youCanStartRightAway: "You can start right away",
   theBuiltInGuideNo: "The built-in guide: no language model, it follows plain requests",

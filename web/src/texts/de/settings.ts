@@ -55,8 +55,7 @@ export const settings: Texts = {
   on: "Ein",
   off: "Aus",
   withASoftSound: "Ton abspielen",
-  endThisBrowsersSessionSigning:
-    "Sitzung dieses Browsers beenden. Zum Anmelden wird wieder das Token des Servers gebraucht.",
+  endThisBrowsersSessionSigning: "Sitzung dieses Browsers beenden. Zum Anmelden wird wieder Ihr Token gebraucht.",
   signOut: "Abmelden",
   thisBrowserShowsNoNotifications: "Dieser Browser zeigt keine Benachrichtigungen.",
   theBrowserDoesNotAllow:

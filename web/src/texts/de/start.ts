@@ -20,7 +20,7 @@ export const start: Texts = {
   ofTheDataFolderOn: "des Datenordners. Auf dem Rechner des Servers öffnet",
   opensThisPageSignedIn: "diese Seite angemeldet.",
   connectAModel: "Modell verbinden",
-  pasteTheServersTokenIt: "Fügen Sie Ihr Token ein. Das des Eigentümers steht in der Datei",
+  pasteYourToken: "Fügen Sie Ihr Token ein. Das des Eigentümers steht in der Datei",
   goOnWithTheGuide: "Weiter mit dem Guide",
   youCanStartRightAway: "Sie können sofort anfangen",
   theBuiltInGuideNo: "Der eingebaute Guide: kein Sprachmodell, er folgt einfachen Anweisungen",
