@@ -1,4 +1,4 @@
-"""The way to screens that show what a server holds: MCP servers, plugins, git, search, jobs. `screens.py` takes their pictures."""
+"""The way to screens that show what a server holds: MCP servers, plugins, git, search, jobs, people. `screens.py` takes their pictures."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -149,6 +149,13 @@ async def autonomy(page: Page, client: LiveServer) -> None:
     await expect(page.get_by_role("menuitemradio", name="Edits")).to_be_visible()
 
 
+async def people(page: Page, client: LiveServer) -> None:
+    for name, access in (("Ada", "member"), ("Bob", "viewer")):
+        await client.ask("POST", "/people", {"name": name, "access": access}, expect=201)
+    await page.goto(f"{client.url}/#/settings/people")
+    await expect(page.get_by_text("Bob", exact=True).first).to_be_visible()
+
+
 SERVER_WALKS: dict[str, ServerWalk] = {
     "mcp": mcp,
     "plugins": plugins,
@@ -158,6 +165,7 @@ SERVER_WALKS: dict[str, ServerWalk] = {
     "jobs": jobs,
     "race": race,
     "autonomy": autonomy,
+    "people": people,
 }
 
 
