@@ -153,12 +153,17 @@ class Writer:
     # --- on the writer's thread
 
     def _serve(self) -> None:
-        while (first := self._queue.get()) is not None:
-            group, ending = self._gather(first)
-            outcomes = self._commit(group)
-            self._hand_back(group, outcomes)
-            if ending:
-                return
+        while self._serve_group():
+            pass
+
+    def _serve_group(self) -> bool:
+        """Returns False at the end. A function of its own: what was written and found is not kept while the next is awaited."""
+        first = self._queue.get()
+        if first is None:
+            return False
+        group, ending = self._gather(first)
+        self._hand_back(group, self._commit(group))
+        return not ending
 
     def _gather(self, group: list[_WriteJob]) -> tuple[list[_WriteJob], bool]:
         while len(group) < LARGEST_GROUP and not self._queue.empty():  # this thread is the only consumer
