@@ -44,7 +44,7 @@ def add_person(invocation: Invocation, name: str, access: str) -> int:
 def change_access(invocation: Invocation, name: str, level: str) -> int:
     async def work(client: ServerClient) -> None:
         changed = await client.patch(f"/people/{await _id_of(client, name)}", {"access": level})
-        stdout().line(strip_controls(f"{changed['name']} is {changed['access']} now."))
+        stdout().line(strip_controls(f"{changed['name']} is {_with_article(changed['access'])} now."))
 
     return _run("access", invocation, work)
 
@@ -76,7 +76,7 @@ def _run(word: str, invocation: Invocation, work: Callable[[ServerClient], Await
 
 def _show_token(person: Json) -> None:
     """The token alone goes to the standard output, so that a script can read it."""
-    stderr().line(strip_controls(f"{person['name']} is {person['access']}. {_ONCE}"))
+    stderr().line(strip_controls(f"{person['name']} is {_with_article(person['access'])}. {_ONCE}"))
     stdout().line(str(person["token"]))
 
 
@@ -91,3 +91,7 @@ async def _id_of(client: ServerClient, name: str) -> str:
         if one["id"] == name or name_key(str(one["name"])) == name_key(name):
             return str(one["id"])
     raise Invalid(f"There is nobody called '{name}' here. 'anycowork people' lists who is.")
+
+
+def _with_article(access: object) -> str:
+    return ("an " if access == "admin" else "a ") + str(access)

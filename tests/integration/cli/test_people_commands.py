@@ -34,9 +34,9 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_person_is_added_changed_given_a_new_token_and_removed(people: Any) -> None:
     assert "anycowork people add NAME" in people(0)
     first = people(0, "add", "Ada")
-    assert "Ada is member" in first and "pt-ac-" in first
+    assert "Ada is a member" in first and "pt-ac-" in first
     assert "could be taken for 'Ada'" in people(2, "add", "ADA")
-    assert "Ada is viewer now." in people(0, "access", "ada", "viewer")
+    assert "Ada is a viewer now." in people(0, "access", "ada", "viewer")
     assert "'admin', 'member' or 'viewer'" in people(2, "access", "ada", "king")
     second = people(0, "token", "ada")
     assert "pt-ac-" in second and second.splitlines()[-1] != first.splitlines()[-1]
