@@ -26,7 +26,17 @@ from support.stored import put_fresh_database
 
 ROWS = int(os.environ.get("ANYCOWORK_LARGE_ROWS", "12000"))
 # What people make one by one, or what has one row for each person, key, folder or process.
-SMALL = {"house", "principals", "workspaces", "leases", "rules", "system_prompts", "key_usage", "queued_messages"}
+SMALL = {
+    "house",
+    "people",
+    "principals",
+    "workspaces",
+    "leases",
+    "rules",
+    "system_prompts",
+    "key_usage",
+    "queued_messages",
+}
 SMALL |= {"peers", "pack_folders", "workspace_markers", "refused_jobs", "forwarded_requests", "schema_migrations"}
 SMALL |= {"engine_signals", "layer_folders", "layer_requests"}
 # One chat or change has many of these: rows of one chat are not sorted either.
