@@ -12,6 +12,7 @@ import { useCommands } from "./commands";
 import { focusComposer } from "./composer/focusComposer";
 import { SignIn } from "./setup/SignIn";
 import { chatAt, link, useLive } from "./state/live";
+import { followMe } from "./state/me";
 import { followAll, readAgain, useChats, useConnection } from "./state/sidebar";
 import { t } from "./texts/app";
 import { Banner } from "./ui/Banner";
@@ -56,6 +57,7 @@ function Frame() {
   useLayoutEffect(() => setSidebar(!narrow && preference("sidebar") !== "hidden"), [narrow]);
   const [open, setOpen] = useState<"palette" | "shortcuts" | null>(null);
   useEffect(() => followAll(queries), [queries]);
+  useEffect(() => followMe(queries), [queries]);
   useEffect(holdStrayFiles, []);
   useEffect(() => void setTimeout(() => void loadChatPage().catch(() => null), IDLE), []); // a chat that is opened asks again
   useLineBack();

@@ -19,6 +19,7 @@ import { setPreference } from "./browser/preferences";
 import { lookOf } from "./roles/theme";
 import * as acts from "./state/acts";
 import { useLive } from "./state/live";
+import { mayDo, useMe } from "./state/me";
 import { useRoles } from "./state/queries";
 import { useChats, useSought } from "./state/sidebar";
 import { t } from "./texts/app";
@@ -38,6 +39,7 @@ interface Props {
 
 export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props): Command[] {
   const roles = useRoles();
+  const me = useMe();
   const chatId = useLive((live) => live.chatId);
   const running = useLive((live) => live.view !== null && live.view.state !== "idle");
   const { waiting, pinned, others } = useChats("");
@@ -47,13 +49,14 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
       location.hash = hash;
     };
     const commands: Command[] = [
-      { id: "new", words: t.newChat, icon: <Plus size={SIZE} aria-hidden />, run: go("#/") },
+      { id: "new", words: t.newChat, icon: <Plus size={SIZE} aria-hidden />, run: go("#/"), needs: "POST /context" },
     ];
     if (chatId && running)
       commands.push({
         id: "stop",
         words: t.stopTheAgent,
         icon: <Square size={SIZE} aria-hidden />,
+        needs: "POST /context/{chat_id}/stop",
         run: () => void attempt(acts.stop(chatId)),
       });
     if (chatId)
@@ -61,6 +64,7 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
         id: "workflows",
         words: t.workflows,
         icon: <Workflow size={SIZE} aria-hidden />,
+        needs: "POST /workflows/{name}/execute",
         run: () => openWorkflows(),
       });
     for (const { name } of chatId ? roles : []) {
@@ -70,6 +74,7 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
         words: t.switchTo(title),
         icon: <Icon size={SIZE} aria-hidden />,
         note: t.role,
+        needs: "PUT /context/{chat_id}/role",
         run: () => void attempt(acts.switchRole(chatId!, name, false)),
       });
     }
@@ -99,6 +104,7 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
         words: t.rules,
         icon: <Scale size={SIZE} aria-hidden />,
         note: "settings",
+        needs: "PUT /settings",
         run: go("#/settings/permissions"),
       },
       {
@@ -106,6 +112,7 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
         words: t.clientKeys,
         icon: <KeyRound size={SIZE} aria-hidden />,
         note: "settings",
+        needs: "PUT /settings",
         run: go("#/settings/api-keys"),
       },
       {
@@ -113,6 +120,7 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
         words: t.plugins,
         icon: <Settings size={SIZE} aria-hidden />,
         note: "settings",
+        needs: "PUT /settings",
         run: go("#/settings/plugins"),
       },
       {
@@ -130,6 +138,6 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
       { id: "sidebar", words: t.showOrHideTheChats, icon: <PanelLeft size={SIZE} aria-hidden />, run: onSidebar },
       { id: "shortcuts", words: t.keyboardShortcuts, icon: <Keyboard size={SIZE} aria-hidden />, run: onShortcuts },
     );
-    return commands;
-  }, [roles, chatId, running, waiting, pinned, others, older, onWaiting, onShortcuts, onSidebar]);
+    return commands.filter(({ needs }) => !needs || mayDo(me, needs));
+  }, [roles, me, chatId, running, waiting, pinned, others, older, onWaiting, onShortcuts, onSidebar]);
 }

@@ -3,14 +3,29 @@
 from dataclasses import replace
 
 from anycowork.domain.errors import AnyCoworkError, Refusal, RejectedByUser
+from anycowork.domain.messages import Json
+from anycowork.domain.people import DECIDED_BY
+from anycowork.domain.principals import read_label
 from anycowork.domain.tools import CallStatus, Intent, ToolResult
+from anycowork.permissions.gate import Admitted
 
 
 def failed_result(error: AnyCoworkError) -> ToolResult:
     """Return the gate's error as the result of the call."""
     if isinstance(error, RejectedByUser):
-        return ToolResult.failed(error, status=CallStatus.DENIED)
+        denied = ToolResult.failed(error, status=CallStatus.DENIED)
+        return replace(denied, facts={**denied.facts, **decider_fact(error.by)})
     return ToolResult.failed(error, status=CallStatus.REFUSED if isinstance(error, Refusal) else CallStatus.ERROR)
+
+
+def allowed_facts(admitted: Admitted) -> Json:
+    """Return what allowed the call, and by name the person besides the owner who approved it."""
+    return {"allowed_by": admitted.allowed_by, **decider_fact(admitted.decided_by)}
+
+
+def decider_fact(label: str | None) -> Json:
+    person = None if label is None else read_label(label).person
+    return {} if person is None else {DECIDED_BY: person.name}
 
 
 def result_of_held(held: Intent, result: ToolResult) -> ToolResult:
@@ -20,5 +35,5 @@ def result_of_held(held: Intent, result: ToolResult) -> ToolResult:
     return replace(
         result,
         content=f"{ran.content}\n{result.content}{dropped}".lstrip("\n"),
-        facts={**ran.facts, "files": [], "dropped": result.error.code if result.error else "not_ended"},
+        facts={**ran.facts, **result.facts, "files": [], "dropped": result.error.code if result.error else "not_ended"},
     )

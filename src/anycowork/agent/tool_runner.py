@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from anycowork.agent.call_authorizer import CallAuthorizer
 from anycowork.agent.call_recorder import CallRecorder
-from anycowork.agent.error_results import failed_result
+from anycowork.agent.error_results import allowed_facts, failed_result
 from anycowork.agent.live_output import LiveOutput
 from anycowork.agent.live_questions import LiveQuestions
 from anycowork.agent.prompt_sampler import PromptSampler
@@ -214,7 +214,7 @@ class ToolRunner:
             live.end()
         if waiting:
             return await self._wait(context, replace(context.call(call.id), intent=waiting[0]))
-        result = replace(result, facts={**result.facts, "allowed_by": authorization.allowed_by, **_unkept_fact(before)})
+        result = replace(result, facts={**result.facts, **allowed_facts(authorization), **_unkept_fact(before)})
         after = [await self._state_after(each, context, commit) for each in before]
         taken = [each for each in after if each]
         await self._recorder.settle(context, context.call(call.id), result, taken, message_id=message_id)

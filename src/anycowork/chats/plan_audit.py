@@ -11,6 +11,7 @@ from anycowork.chats.lookup import progress_of, require_chat
 from anycowork.domain.approvals import PlanRow
 from anycowork.domain.chats import Chat, Turn, TurnState
 from anycowork.domain.messages import Json, Message, MessageType
+from anycowork.domain.people import DECIDED_BY
 from anycowork.domain.plan import Budget, PlanStep
 from anycowork.domain.plan_status import StepStatus, plan_status
 from anycowork.domain.ports import Store
@@ -133,6 +134,7 @@ def _done(call: Call, spans: Mapping[str, CallSpan]) -> Json:
         "paths": list(_places(call)),
         "exit_code": facts.get("exit_code"),
         "allowed_by": facts.get("allowed_by"),
+        "decided_by": facts.get(DECIDED_BY),
         "at": span.began,
         "seconds": span.seconds,
     }

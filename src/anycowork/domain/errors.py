@@ -42,7 +42,13 @@ class DeniedByRule(Refusal):
 
 
 class RejectedByUser(Refusal):
+    """`by` is the label of who denied the call, where it is known."""
+
     code = "denied_by_user"
+
+    def __init__(self, message: str, *, by: str | None = None) -> None:
+        super().__init__(message)
+        self.by = by
 
 
 class OutsideWorkspace(Refusal):

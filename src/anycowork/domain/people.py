@@ -32,6 +32,10 @@ AUTHOR = "author"
 """In the payload of a message: the name of the person who wrote or decided it. Absent for the owner."""
 
 
+DECIDED_BY = "decided_by"
+"""In the facts of a call's result: the name of the person who allowed or denied it. Absent for the owner."""
+
+
 @value
 class PersonName:
     """Who a record names besides the owner: it stays readable after the person was removed."""

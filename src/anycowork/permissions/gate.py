@@ -46,6 +46,7 @@ class Admitted:
     policy: PolicyResult
     plan_step: str | None = None
     approval_id: str | None = None
+    decided_by: str | None = None
     asks_at_commit: bool = False
     overdrawn: BudgetSpent | None = None
     autonomy: Autonomy | None = None
@@ -185,7 +186,7 @@ class Gate:
             return ()
         approvals = await self._store.approvals_of_call(call.id)
         if denied := next((one for one in approvals if one.state is ApprovalState.DENIED), None):
-            raise RejectedByUser(denial(denied))
+            raise RejectedByUser(denial(denied), by=denied.decided_by)
         return approvals
 
     async def _evaluate(self, call: Call, context: CallContext, tool_context: ToolContext) -> Admitted:
@@ -283,7 +284,7 @@ class Gate:
         binding = bind(call, admitted.prepared, context, held)
         for approval in reversed(asked):
             if approval.binding == binding and approval.state is ApprovalState.ALLOWED:
-                return replace(admitted, approval_id=approval.id)
+                return replace(admitted, approval_id=approval.id, decided_by=approval.decided_by)
             if approval.binding == binding and approval.state is ApprovalState.PENDING:
                 return MustAsk(approval)
         return MustAsk(self._approval(call, context, admitted, binding, held))

@@ -1,7 +1,10 @@
 """What records say about who decided."""
 
 import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+
+import pytest
 
 from support.live_server import Json, LiveChat, live_server
 from support.people import person
@@ -9,6 +12,9 @@ from support.scripted_model import call
 from support.spec import proves
 
 WRITE = call("create_file", path="a.txt", content="x")
+PLAN = json.dumps({"type": "plan", "goal": "greet", "steps": [{"action": "Write a.txt", "paths": ["a.txt"]}]})
+QUESTION = json.dumps({"type": "question", "question": "Which?", "options": [{"label": "A", "value": "a"}]})
+Act = Callable[[LiveChat], Awaitable[object]]
 
 
 async def audit_log(chat: LiveChat) -> list[Json]:
@@ -45,3 +51,82 @@ async def test_a_message_says_who_wrote_it(tmp_path: Path) -> None:
         found = [one for one in await audit_log(chat) if one.get("type") == "message"]
         authors = {one["message"]["content"]: one["principal"] for one in found if one["message"]["role"] == "user"}
         assert authors == {"from the owner": "person:owner", "from Ada": f"person:{ada.id}:Ada"}
+
+
+async def answer(chat: LiveChat) -> None:
+    [asked] = await chat.of_type("question")
+    await chat.client.ask("POST", f"{chat.path}/questions/{asked['id']}/answer", {"value": "a"})
+    await chat.rest()
+
+
+async def make_rule(chat: LiveChat) -> None:
+    await chat.decide("allow_session")
+
+
+async def reject(chat: LiveChat) -> None:
+    await chat.decide("deny", note="Not now.")
+
+
+async def approve_edited_plan(chat: LiveChat) -> None:
+    [plan] = await chat.of_type("plan")
+    steps = [{"action": "Write b.txt", "paths": ["b.txt"]}]
+    await chat.client.ask("POST", f"{chat.path}/plans/{plan['id']}/approve", {"steps": steps}, expect=202)
+    await chat.rest()
+
+
+async def restore(chat: LiveChat) -> None:
+    await chat.decide()
+    snapshots = (await chat.client.ask("GET", f"{chat.path}/snapshots"))["snapshots"]
+    before = next(one for one in snapshots if one["moment"] == "before")
+    await chat.client.ask("POST", f"{chat.path}/snapshots/{before['id']}/restore", {})
+
+
+@proves("OPS-3/3")
+@pytest.mark.parametrize(
+    ("replies", "act", "kind", "says"),
+    [
+        pytest.param([QUESTION, "Thank you."], answer, "question-answered", '"state": "answered"', id="answer"),
+        pytest.param([WRITE, "Done."], make_rule, "permission-decided", '"effect": "allow"', id="rule"),
+        pytest.param([WRITE, "Then not."], reject, "permission-decided", '"state": "denied"', id="rejection"),
+        pytest.param([PLAN, "Done."], approve_edited_plan, "plan-update", "Write b.txt", id="edited plan"),
+        pytest.param([WRITE, "Done."], restore, "snapshot", '"restores": "', id="restore"),
+    ],
+)
+async def test_the_audit_names_the_person_behind_each_decision(
+    tmp_path: Path, replies: list[str], act: Act, kind: str, says: str
+) -> None:
+    async with live_server(tmp_path, replies=replies) as owner, person(owner, "Ada") as ada:
+        chat = await owner.chat(role="planner" if act is approve_edited_plan else "actor")
+        await chat.send("go on")
+        await act(LiveChat(ada, chat.opened))
+        found = [one for one in await audit_log(chat) if one.get("type") == kind and says in json.dumps(one)]
+        assert {one["principal"] for one in found} == {f"person:{ada.id}:Ada"}, found
+
+
+@proves("OPS-3/3")
+async def test_a_call_says_by_name_who_allowed_or_denied_it(tmp_path: Path) -> None:
+    again = [call("create_file", path=f"{name}.txt", content="x") for name in "abc"]
+    replies = [again[0], "Done.", again[1], "Done.", again[2], "Done."]
+    async with live_server(tmp_path, replies=replies) as owner, person(owner, "Ada") as ada:
+        chat = await owner.chat()
+        by_ada = LiveChat(ada, chat.opened)
+        for decides, decision in ((by_ada, "allow_once"), (by_ada, "deny"), (chat, "allow_once")):
+            await chat.send("write the next")
+            await decides.decide(decision)
+        deciders_of_calls = [result["facts"].get("decided_by") for result in await chat.results()]
+        assert deciders_of_calls == ["Ada", "Ada", None]
+        assert all("Ada" not in json.dumps(request) for request in owner.model.requests), "no model is told who"
+
+
+@proves("OPS-3/3")
+async def test_plan_against_actual_names_who_allowed_a_call(tmp_path: Path) -> None:
+    outside = call("create_file", path="other.txt", content="x")
+    async with live_server(tmp_path, replies=[PLAN, outside, "Done."]) as owner, person(owner, "Ada") as ada:
+        chat = await owner.chat(role="planner")
+        await chat.send("plan it")
+        [plan] = await chat.of_type("plan")
+        await owner.ask("POST", f"{chat.path}/plans/{plan['id']}/approve", {}, expect=202)
+        await chat.rest()
+        await LiveChat(ada, chat.opened).decide()
+        [audited] = (await owner.ask("GET", f"{chat.path}/audit"))["plans"]
+        assert [done["decided_by"] for done in audited["unplanned"]] == ["Ada"]

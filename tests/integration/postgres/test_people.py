@@ -6,9 +6,12 @@ from pathlib import Path
 import aiohttp
 
 from integration.postgres.test_two_servers import two_servers
-from support.live_server import TIMEOUT, Caller
+from support.jobs import approved, plan, report, writing
+from support.live_server import TIMEOUT, Caller, live_server
 from support.people import PersonClient, browser, person
+from support.scripted_model import Reply, call
 from support.spec import proves
+from support.workers import live_worker, until_workers
 
 
 @proves("OPS-3/1")
@@ -35,3 +38,29 @@ async def test_a_demotion_and_a_new_token_count_on_the_other_server(tmp_path: Pa
         await there.ask("GET", "/context", expect=401)
         async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {new}"}) as session:
             assert (await Caller(two.url, session).ask("GET", "/session"))["access"] == "viewer"
+
+
+@proves("OPS-3/2", "OPS-3/3")
+async def test_a_members_request_that_is_forwarded_to_a_worker_keeps_her_access_and_name(
+    tmp_path: Path, database_url: str
+) -> None:
+    hold = asyncio.Event()
+    replies = [call("create_file", path="t0.txt", content="0\n"), Reply(report("t0 is written"), hold=hold)]
+    async with (
+        live_server(tmp_path, database_url=database_url) as server,
+        live_worker(tmp_path / "worker", database_url, replies=replies) as worker,
+        person(server, "Ada") as ada,
+        person(server, "Vic", "viewer") as vic,
+    ):
+        chat = await server.chat()
+        job = await approved(server, chat, plan=plan(writing("t0"), writing("t1", "t0")))
+        await worker.model.asked(2)
+        await until_workers(server, lambda found: bool(found and found[0]["jobs"]))
+        path = f"/jobs/{job['id']}"
+        for act in ("pause", "cancel"):
+            assert await vic.status("POST", f"{path}/{act}", {}) == 403
+        assert (await ada.ask("POST", f"{path}/pause", {}))["status"] == "paused"
+        assert (await ada.ask("POST", f"{path}/resume", {}))["status"] == "running"
+        assert (await ada.ask("POST", f"{path}/cancel", {}))["status"] == "cancelled"
+        changed = [e for e in await chat.events(until="job-completed") if e["type"] == "job-updated"]
+        assert f"person:{ada.id}:Ada" in {e["principal"] for e in changed}

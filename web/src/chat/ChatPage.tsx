@@ -10,6 +10,7 @@ import { ModelPicker } from "../models/ModelButton";
 import { SwitchDialog } from "../roles/SwitchDialog";
 import * as acts from "../state/acts";
 import { openChat, useLive } from "../state/live";
+import { useMay } from "../state/me";
 import { closeFiles, openFiles, useFilesPane } from "../state/openFiles";
 import type { Autonomy, ChatView } from "../state/reduce";
 import { CHATS, useConnection } from "../state/sidebar";
@@ -158,20 +159,23 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
 
 function Terminal({ view }: { view: ChatView }) {
   const open = useTerminalPane((pane) => pane.open);
-  return <Suspense fallback={null}>{open && <TerminalPane key={view.id} view={view} />}</Suspense>;
+  const may = useMay("GET /context/{chat_id}/person-commands");
+  return <Suspense fallback={null}>{open && may && <TerminalPane key={view.id} view={view} />}</Suspense>;
 }
 
 function Files({ chatId, moment }: { chatId: string; moment: number }) {
   const open = useFilesPane((pane) => pane.open);
-  return <Suspense fallback={null}>{open && <FilesPane chatId={chatId} moment={moment} />}</Suspense>;
+  const may = useMay("GET /context/{chat_id}/file");
+  return <Suspense fallback={null}>{open && may && <FilesPane chatId={chatId} moment={moment} />}</Suspense>;
 }
 
 function Fork({ chatId, model }: { chatId: string; model: string | null }) {
   const { wish } = useForkWish();
+  const may = useMay("POST /context/{chat_id}/fork");
   useEffect(() => () => askToFork(null), [chatId]);
   return (
     <Suspense fallback={null}>
-      {wish && <ForkDialog chatId={chatId} wish={wish} model={model} onClose={() => askToFork(null)} />}
+      {wish && may && <ForkDialog chatId={chatId} wish={wish} model={model} onClose={() => askToFork(null)} />}
     </Suspense>
   );
 }
@@ -217,8 +221,9 @@ function Selector({
   onSwitch: (role: string) => void;
 }) {
   const { open, at } = useOpening();
+  const may = useMay("POST /workflows/{name}/execute");
   useEffect(() => closeWorkflows, [view.id]);
-  if (!open) return null;
+  if (!open || !may) return null;
   const started = () => {
     closeWorkflows();
     setTimeout(focusComposer); // once the dialog is gone: it keeps the focus while it is there

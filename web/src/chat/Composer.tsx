@@ -12,6 +12,7 @@ import { t as texts } from "../texts/composer";
 import { t as jobTexts } from "../texts/jobs";
 import { t as queueTexts } from "../texts/queue";
 import { isTyping, keysOf, matches, NAMES, shown } from "../ui/hotkeys";
+import { May } from "../ui/May";
 import { isThumb } from "../ui/narrow";
 import type { ChatState } from "../wire/nouns";
 import { useWorkflowSuggestions } from "../workflows/Completion";
@@ -183,7 +184,9 @@ export function Composer(props: Props) {
         <AttachedImages images={attached.images} onRemove={remove} />
         <AttachedTexts texts={attached.texts} onRemove={remove} />
         <div className="flex items-end gap-2">
-          <ChooseFiles onChoose={attached.add} />
+          <May needs="POST /attachments/pdf">
+            <ChooseFiles onChoose={attached.add} />
+          </May>
           <button
             type="button"
             aria-label={t.workflows}

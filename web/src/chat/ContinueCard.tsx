@@ -40,6 +40,7 @@ export function ContinueCard({
       </div>
       {full && (
         <Button
+          needs="POST /context/{chat_id}/compact"
           look="primary"
           icon={<FoldVertical size={15} aria-hidden />}
           disabled={busy}

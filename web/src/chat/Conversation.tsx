@@ -13,7 +13,7 @@ import { lookOf } from "../roles/theme";
 import { keptWords } from "../rules/words";
 import * as acts from "../state/acts";
 import { loadEarlier, seek, useLive } from "../state/live";
-import { useMe } from "../state/me";
+import { mayDo, useMay, useMe } from "../state/me";
 import type { PlanStanding } from "../state/planStandings";
 import { usePlanDisclosure, useRoles, useSees } from "../state/queries";
 import { type Autonomy, type ChatView, continuable } from "../state/reduce";
@@ -53,6 +53,11 @@ interface Props {
 export function Conversation(props: Props) {
   const { view, target, onSwitch, onAutonomy, onStop, onCompare, onCheckpoints, onModel } = props;
   const me = useMe();
+  const [writes, decides] = [
+    mayDo(me, "POST /context/{chat_id}/messages"),
+    mayDo(me, "POST /context/{chat_id}/approvals"),
+  ];
+  const manages = me.may("manage"); // who sees the page of the rules
   const workspace = useLive((live) => live.workspace);
   const hasEarlier = useLive((live) => live.hasEarlier);
   const loadingEarlier = useLive((live) => live.loadingEarlier);
@@ -75,13 +80,13 @@ export function Conversation(props: Props) {
   const tail = (
     <div className="space-y-2">
       {view.state === "idle" && <TurnChanges messages={view.messages} onBack={onCheckpoints} />}
-      {me.may("decide") && <AutonomyOffer view={view} onChoose={onAutonomy} />}
+      {mayDo(me, "PATCH /context/{chat_id}") && <AutonomyOffer view={view} onChoose={onAutonomy} />}
       {run && <RunLine run={run} waits={view.state !== "running"} />}
       {view.state === "running" && view.drafts.length === 0 ? (
         <Working role={view.role} since={view.turn?.startedAt ?? null} retry={view.retry} />
       ) : (
         <>
-          {me.may("decide") && continuable(view) && (
+          {mayDo(me, "POST /context/{chat_id}/continue") && continuable(view) && (
             <ContinueCard
               reason={continuable(view)!.reason}
               busy={sending !== null}
@@ -95,7 +100,7 @@ export function Conversation(props: Props) {
               }
             />
           )}
-          {me.may("decide") && (
+          {writes && (
             <Hint
               view={view}
               onSwitch={onSwitch}
@@ -122,19 +127,21 @@ export function Conversation(props: Props) {
         tail={tail}
         target={target}
       />
-      {me.may("send") && <QuoteSelection />}
+      {writes && <QuoteSelection />}
       {/* in a low window what waits gives way, and scrolls: the composer and Stop never leave it */}
       <div className="mx-auto flex max-h-[calc(100%-3.5rem)] w-full max-w-3xl shrink-0 flex-col px-3 pb-3 sm:px-6 sm:pb-5">
         <InstructionsLine chatId={view.id} workspace={workspace} idle={view.state === "idle"} moment={view.news} />
         <JobDock view={view} />
         {plan && <PlanDock chatId={view.id} messageId={plan} moment={view.news} onCompare={onCompare} />}
-        {me.may("send") ? (
+        {decides && (
+          <ApprovalDock
+            approvals={view.approvals}
+            onMore={({ id, disclosure }) => acts.restOfDisclosure(view.id, id, disclosure.items.length)}
+            onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then((rules) => tellKept(rules, manages)))}
+          />
+        )}
+        {writes ? (
           <>
-            <ApprovalDock
-              approvals={view.approvals}
-              onMore={({ id, disclosure }) => acts.restOfDisclosure(view.id, id, disclosure.items.length)}
-              onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then(tellKept))}
-            />
             <QueuedMessages
               queue={view.queue}
               idle={view.state === "idle"}
@@ -157,9 +164,9 @@ export function Conversation(props: Props) {
             />
           </>
         ) : (
-          <ReadOnlyNote waiting={view.approvals.length} />
+          <ReadOnlyNote waiting={decides ? 0 : view.approvals.length} />
         )}
-        {newJob && (
+        {newJob && mayDo(me, "POST /context/{chat_id}/jobs") && (
           <Suspense fallback={null}>
             <NewJobDialog
               chatId={view.id}
@@ -178,9 +185,10 @@ export function Conversation(props: Props) {
 }
 
 /** A standing answer is said with every rule that it made, and the way to take them back. */
-function tellKept(rules: readonly unknown[]): void {
+function tellKept(rules: readonly unknown[], manages: boolean): void {
   const words = keptWords(rules);
-  if (words) say(words, "info", { label: t.rules, run: () => (location.hash = "#/settings/permissions") });
+  const toRules = { label: t.rules, run: () => (location.hash = "#/settings/permissions") };
+  if (words) say(words, "info", manages ? toRules : undefined);
 }
 
 /** One row as its card. */
@@ -192,7 +200,8 @@ function useRows(
   sending: string | null,
   send: Send,
 ): (row: Row) => React.ReactNode {
-  const me = useMe();
+  const approves = useMay("POST /context/{chat_id}/plans/{message_id}/approve");
+  const answers = useMay("POST /context/{chat_id}/questions/{message_id}/answer");
   const thinking = useLive((live) => live.thinking);
   const waiting = useMemo(() => new Set(view.approvals.map(({ tool_call_id }) => tool_call_id)), [view.approvals]);
   const standing = (callId: string): CallStanding => callStanding(view, waiting, callId);
@@ -222,8 +231,8 @@ function useRows(
             question={row.message.message_type === "question" ? questionStanding(view, row.key) : UNASKED}
             disclosure={row.message.message_type === "plan" ? disclosure : null}
             run={runs[row.message.turn_id ?? ""] ?? null}
-            busy={view.state !== "idle" || sending === row.key || !me.may("decide")}
-            sending={sending === row.key || !me.may("decide")}
+            busy={view.state !== "idle" || sending === row.key || !approves}
+            sending={sending === row.key || !answers}
             onExecute={execute}
             onAnswer={answer}
             onRevise={onRevise}

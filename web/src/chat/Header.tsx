@@ -24,7 +24,7 @@ import { ModelButton, ModelPicker } from "../models/ModelButton";
 import { RoleBadge } from "../roles/RoleBadge";
 import { RoleSelector } from "../roles/RoleSelector";
 import type { ExportFormat } from "../state/acts";
-import { useMe } from "../state/me";
+import { mayDo, useMe } from "../state/me";
 import { useProviders } from "../state/queries";
 import type { Autonomy } from "../state/reduce";
 import { t } from "../texts/chat";
@@ -78,8 +78,9 @@ export function Header(props: Props) {
   const { data: usage } = useUsage(props.chatId, props.spent, props.model);
   const narrow = useNarrow();
   const me = useMe();
-  const decides = me.may("decide");
-  const commands = me.may("manage"); // a person's own run as the server's account
+  const changes = mayDo(me, "PATCH /context/{chat_id}");
+  const reads = mayDo(me, "GET /context/{chat_id}/file");
+  const commands = mayDo(me, "POST /context/{chat_id}/person-commands"); // a person's own run as the server's account
   const [looking, setLooking] = useState(false);
   const used = usage ? usageWords(usage) : "";
   const [picking, setPicking] = useState(false);
@@ -109,7 +110,7 @@ export function Header(props: Props) {
       )}
       {!narrow && (
         <>
-          {decides && (
+          {reads && (
             <IconButton label={files.showFiles} onClick={props.onFiles}>
               <FolderTree size={17} aria-hidden />
             </IconButton>
@@ -127,14 +128,18 @@ export function Header(props: Props) {
               <Meter usage={usage} />
             </span>
           )}
-          {decides && <ModelButton model={props.model} onChoose={props.onModel} />}
+          {changes && <ModelButton model={props.model} onChoose={props.onModel} />}
         </>
       )}
-      {decides && props.autonomy && (!narrow || props.autonomy !== "ask") && (
+      {changes && props.autonomy && (!narrow || props.autonomy !== "ask") && (
         <AutonomySelector autonomy={props.autonomy} onChoose={props.onAutonomy} />
       )}
       {props.role &&
-        (decides ? <RoleSelector role={props.role} onChoose={props.onRole} /> : <RoleBadge role={props.role} />)}
+        (mayDo(me, "PUT /context/{chat_id}/role") ? (
+          <RoleSelector role={props.role} onChoose={props.onRole} />
+        ) : (
+          <RoleBadge role={props.role} />
+        ))}
       <Menu
         label={t.chat}
         align="end"
@@ -148,7 +153,7 @@ export function Header(props: Props) {
           </button>
         }
       >
-        {narrow && decides && (
+        {narrow && changes && (
           <>
             <MenuItem onSelect={() => setPicking(true)}>
               <Bot size={15} aria-hidden className="shrink-0" />{" "}
@@ -158,7 +163,7 @@ export function Header(props: Props) {
             <MenuLine />
           </>
         )}
-        {decides && (
+        {reads && (
           <MenuItem onSelect={props.onFiles}>
             <FolderTree size={15} aria-hidden /> {files.showFiles}
           </MenuItem>
@@ -174,7 +179,7 @@ export function Header(props: Props) {
         <MenuItem onSelect={props.onCompare}>
           <Scale size={15} aria-hidden /> {t.planAgainstActual}
         </MenuItem>
-        {decides && (
+        {changes && (
           <>
             <MenuItem onSelect={props.onRename}>
               <Pencil size={15} aria-hidden /> {t.rename}
@@ -198,7 +203,7 @@ export function Header(props: Props) {
         <MenuItem onSelect={() => setTimeout(() => void printChat())}>
           <Printer size={15} aria-hidden /> {t.print}
         </MenuItem>
-        {decides && (
+        {mayDo(me, "DELETE /context/{chat_id}") && (
           <>
             <MenuLine />
             <MenuItem danger onSelect={props.onRemove}>

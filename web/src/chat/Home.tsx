@@ -10,7 +10,7 @@ import { ModelButton } from "../models/ModelButton";
 import { lookOf } from "../roles/theme";
 import { Welcome } from "../setup/Welcome";
 import * as acts from "../state/acts";
-import { useMe } from "../state/me";
+import { mayDo, useMe } from "../state/me";
 import { useProviders, useRoles } from "../state/queries";
 import { CHATS } from "../state/sidebar";
 import { t } from "../texts/chat";
@@ -77,7 +77,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
       {/* From the top, the roles above all that changes: nothing that is chosen or arrives later moves what one is about to press. */}
       <div className="mx-auto w-full max-w-[43rem] px-4 pt-[clamp(0.5rem,15vh,10rem)] pb-16 sm:px-6">
         <h1 className="text-center text-2xl font-semibold tracking-tight sm:text-[28px]">{t.whatShouldBeDone}</h1>
-        {me.may("send") ? (
+        {mayDo(me, "POST /context") ? (
           <>
             <div className="mt-5">
               <RoleChips role={role} onChoose={setRole} />

@@ -33,7 +33,11 @@ export function InstructionsLine({ chatId, workspace, idle, moment }: Props) {
     >
       <ScrollText size={15} aria-hidden className="shrink-0 text-ink-3" />
       <span className="min-w-0 flex-1 break-words">{words(found)}</span>
-      {found.sha256 && <Button onClick={() => setRead(found.sha256)}>{t.readAndTrust}</Button>}
+      {found.sha256 && (
+        <Button needs="POST /workspaces" onClick={() => setRead(found.sha256)}>
+          {t.readAndTrust}
+        </Button>
+      )}
       <Button look="quiet" onClick={putOff}>
         {t.notNow}
       </Button>

@@ -1,5 +1,6 @@
 import { t } from "../texts/chat";
 import { Button } from "../ui/Button";
+import { May } from "../ui/May";
 import { SidebarButton } from "../ui/SidebarButton";
 import type { Refusal } from "../wire/client";
 
@@ -28,12 +29,14 @@ export function NoChat({
             {t.tryAgain}
           </Button>
         ) : (
-          <a
-            href="#/"
-            className="mt-5 inline-flex min-h-9 items-center rounded-lg bg-ink px-4 text-sm font-medium text-paper thumb:min-h-11"
-          >
-            {t.startANewOne}
-          </a>
+          <May needs="POST /context">
+            <a
+              href="#/"
+              className="mt-5 inline-flex min-h-9 items-center rounded-lg bg-ink px-4 text-sm font-medium text-paper thumb:min-h-11"
+            >
+              {t.startANewOne}
+            </a>
+          </May>
         )}
       </div>
     </main>

@@ -5,6 +5,8 @@ import { t } from "../texts/queue";
 import { Button, IconButton } from "../ui/Button";
 import type { Queued } from "../wire/nouns";
 
+const CHANGE = "PATCH /context/{chat_id}/queue/{queued_id}";
+
 interface Props {
   queue: readonly Queued[];
   /** The agent does not work: what is here still waits for the person. */
@@ -42,14 +44,18 @@ export function QueuedMessages({ queue, idle, onChange, onRemove, onSendNow }: P
                   )}
                 </span>
                 {(!queued.steer || idle) && (
-                  <IconButton label={t.sendNow} onClick={() => onSendNow(queued.id)}>
+                  <IconButton needs={CHANGE} label={t.sendNow} onClick={() => onSendNow(queued.id)}>
                     <SendHorizontal size={15} aria-hidden />
                   </IconButton>
                 )}
-                <IconButton label={t.edit} onClick={() => setEditing(queued.id)}>
+                <IconButton needs={CHANGE} label={t.edit} onClick={() => setEditing(queued.id)}>
                   <Pencil size={15} aria-hidden />
                 </IconButton>
-                <IconButton label={t.remove} onClick={() => onRemove(queued.id)}>
+                <IconButton
+                  needs="DELETE /context/{chat_id}/queue/{queued_id}"
+                  label={t.remove}
+                  onClick={() => onRemove(queued.id)}
+                >
                   <X size={15} aria-hidden />
                 </IconButton>
               </>

@@ -15,6 +15,7 @@ import { t as people } from "../texts/people";
 import { IconButton } from "../ui/Button";
 import { keysOf, shown } from "../ui/hotkeys";
 import { Logo } from "../ui/Logo";
+import { May } from "../ui/May";
 import { ago } from "../ui/times";
 import type { Chat } from "../wire/nouns";
 import { serverNow } from "../wire/serverClock";
@@ -54,13 +55,15 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
         </button>
       </div>
       <div className="space-y-2 px-3 pb-2">
-        <a
-          href="#/"
-          onClick={onLeave}
-          className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg border border-line-strong/70 bg-surface px-3 text-sm font-medium hover:bg-paper"
-        >
-          <Plus size={16} aria-hidden /> {t.newChat}
-        </a>
+        <May needs="POST /context">
+          <a
+            href="#/"
+            onClick={onLeave}
+            className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg border border-line-strong/70 bg-surface px-3 text-sm font-medium hover:bg-paper"
+          >
+            <Plus size={16} aria-hidden /> {t.newChat}
+          </a>
+        </May>
         <label className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg px-3 text-sm outline-2 outline-transparent focus-within:bg-surface focus-within:outline-(--focus) hover:bg-surface">
           <Search size={15} aria-hidden className="text-ink-3" />
           <input

@@ -44,7 +44,12 @@ export function TurnChanges({ messages, onBack }: { messages: readonly Message[]
         <Button look="quiet" icon={<FileDiff size={15} aria-hidden />} onClick={() => setReading(true)}>
           {t.review}
         </Button>
-        <Button look="quiet" icon={<Undo2 size={15} aria-hidden />} onClick={onBack}>
+        <Button
+          needs="POST /context/{chat_id}/snapshots/{snapshot_id}/restore"
+          look="quiet"
+          icon={<Undo2 size={15} aria-hidden />}
+          onClick={onBack}
+        >
           {t.goBack}
         </Button>
       </span>

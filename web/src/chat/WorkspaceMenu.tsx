@@ -50,10 +50,10 @@ export function WorkspaceMenu({
           ))}
         </MenuChoice>
         <MenuLine />
-        <MenuItem onSelect={() => setAdding(true)}>
+        <MenuItem needs="POST /workspaces" onSelect={() => setAdding(true)}>
           <FolderPlus size={15} aria-hidden /> {t.addAFolder}
         </MenuItem>
-        <MenuItem onSelect={() => setBranching(true)}>
+        <MenuItem needs="POST /workspaces/worktrees" onSelect={() => setBranching(true)}>
           <FolderGit2 size={15} aria-hidden /> {git.workInAWorktree}
         </MenuItem>
       </Menu>

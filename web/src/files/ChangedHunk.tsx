@@ -40,6 +40,7 @@ export function ChangedHunk({ chatId, change, hunk, onRevert }: Props) {
         </Button>
         {onRevert && (
           <Button
+            needs="POST /context/{chat_id}/changes/revert"
             look="quiet"
             className="!min-h-8 thumb:!min-h-11 !px-2 !py-0.5 !text-xs"
             icon={<Undo2 size={13} aria-hidden />}

@@ -75,6 +75,7 @@ function Difference({ chatId, change }: { chatId: string; change: NetChange }) {
     <>
       <div className="flex flex-wrap items-center gap-1 pb-1">
         <Button
+          needs="POST /context/{chat_id}/changes/revert"
           className="!min-h-8 thumb:!min-h-11 !py-0.5"
           icon={<Undo2 size={14} aria-hidden />}
           aria-label={t.revertFileOf(change.shown)}

@@ -81,6 +81,7 @@ export default function FileEditor({ chatId, file, line, onDone }: Props) {
             {changed ? t.discard : t.cancel}
           </Button>
           <Button
+            needs="PUT /context/{chat_id}/file"
             look="primary"
             className="!min-h-8 thumb:!min-h-11 !py-0.5"
             icon={<Save size={14} aria-hidden />}

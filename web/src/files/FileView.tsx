@@ -49,6 +49,7 @@ export function FileView({ chatId, path, line }: Props) {
           {file.kind === "text" && <CommentButton path={file.path} />}
           {file.editable && (
             <Button
+              needs="PUT /context/{chat_id}/file"
               className="!min-h-8 thumb:!min-h-11 !py-0.5"
               icon={<PencilLine size={14} aria-hidden />}
               onClick={() => setEditing(true)}

@@ -52,10 +52,18 @@ function Beyond({ chatId }: { chatId: string }) {
   };
   return (
     <div className="flex flex-wrap gap-2">
-      <Button icon={<Upload size={15} aria-hidden />} onClick={() => setOpen("push")}>
+      <Button
+        needs="POST /context/{chat_id}/git/push"
+        icon={<Upload size={15} aria-hidden />}
+        onClick={() => setOpen("push")}
+      >
         {t.pushTo}
       </Button>
-      <Button icon={<FolderGit2 size={15} aria-hidden />} onClick={() => setOpen("worktree")}>
+      <Button
+        needs="POST /workspaces/worktrees"
+        icon={<FolderGit2 size={15} aria-hidden />}
+        onClick={() => setOpen("worktree")}
+      >
         {t.workInAWorktree}
       </Button>
       {open === "push" && <PushDialog chatId={chatId} onClose={() => setOpen(null)} />}
@@ -83,6 +91,7 @@ function Branch({ chatId, state }: { chatId: string; state: GitState }) {
         {state.head && <code className="font-mono text-xs text-ink-3">{state.head.slice(0, 10)}</code>}
         {name === null && state.head && (
           <Button
+            needs="POST /context/{chat_id}/git/branch"
             look="quiet"
             className="ml-auto !min-h-8 thumb:!min-h-11 !py-0.5"
             icon={<Plus size={14} aria-hidden />}
@@ -159,6 +168,7 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
       />
       <div className="flex flex-wrap items-center gap-2">
         <Button
+          needs="POST /context/{chat_id}/git/commit"
           type="submit"
           look="primary"
           icon={<GitCommitHorizontal size={15} aria-hidden />}

@@ -6,7 +6,8 @@ import type { JobDiff } from "./jobs";
 interface Props {
   conflict: JobDiff["conflicts"][number];
   chosen: boolean;
-  onChoose: () => void;
+  /** Null for who may not choose. */
+  onChoose: (() => void) | null;
 }
 
 export function ConflictView({ conflict, chosen, onChoose }: Props) {
@@ -17,10 +18,12 @@ export function ConflictView({ conflict, chosen, onChoose }: Props) {
     >
       <h3 className="font-medium text-warn">{t.conflictIn(conflict.path)}</h3>
       <ConflictSides conflict={conflict} titles={[t.jobsVersion, t.workspacesVersion]} />
-      <label className="mt-2 flex min-h-9 thumb:min-h-11 items-center gap-2">
-        <input type="checkbox" checked={chosen} onChange={onChoose} />
-        {t.useJobsVersion}
-      </label>
+      {onChoose && (
+        <label className="mt-2 flex min-h-9 thumb:min-h-11 items-center gap-2">
+          <input type="checkbox" checked={chosen} onChange={onChoose} />
+          {t.useJobsVersion}
+        </label>
+      )}
     </section>
   );
 }

@@ -2,6 +2,7 @@
 import { Check, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { DiffView } from "../content/DiffView";
+import { useMay } from "../state/me";
 import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
@@ -18,6 +19,7 @@ export function JobChanges({ job, act }: Props) {
   const { data: diff } = useJobDiff(job.id);
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set()); // paths that are not kept
   const [overwrite, setOverwrite] = useState<ReadonlySet<string>>(new Set());
+  const keeps = useMay("POST /jobs/{job_id}/commit");
   if (!diff) return null;
   const race = diff.candidates.length > 0;
   const conflicts = new Set(diff.conflicts.map(({ path }) => path));
@@ -39,7 +41,7 @@ export function JobChanges({ job, act }: Props) {
       ) : (
         <>
           {paths.length === 0 && <p className="mt-3 text-sm">{t.noChanges}</p>}
-          {paths.length > 1 && (
+          {keeps && paths.length > 1 && (
             <ChosenFiles
               paths={paths.filter((path) => !conflicts.has(path))}
               left={left}
@@ -51,7 +53,7 @@ export function JobChanges({ job, act }: Props) {
               key={conflict.path}
               conflict={conflict}
               chosen={overwrite.has(conflict.path)}
-              onChoose={() => setOverwrite(toggled(overwrite, conflict.path))}
+              onChoose={!keeps ? null : () => setOverwrite(toggled(overwrite, conflict.path))}
             />
           ))}
           {diff.diff && <DiffView text={diff.diff} />}
@@ -60,6 +62,7 @@ export function JobChanges({ job, act }: Props) {
       <footer className="mt-4 flex flex-wrap items-center gap-2">
         {!race && (
           <Button
+            needs="POST /jobs/{job_id}/commit"
             look="primary"
             icon={<Check size={15} aria-hidden />}
             disabled={kept.length === 0 && paths.length > 0}
@@ -106,7 +109,12 @@ function DropButton({ onDrop }: { onDrop: () => void }) {
   const [asking, setAsking] = useState(false);
   return (
     <>
-      <Button look="danger" icon={<Trash2 size={14} aria-hidden />} onClick={() => setAsking(true)}>
+      <Button
+        needs="POST /jobs/{job_id}/drop"
+        look="danger"
+        icon={<Trash2 size={14} aria-hidden />}
+        onClick={() => setAsking(true)}
+      >
         {t.drop}
       </Button>
       <Dialog title={t.dropQuestion} open={asking} onClose={() => setAsking(false)}>

@@ -5,6 +5,7 @@ import { useEffect, useState } from "react";
 import { Inline } from "../content/Inline";
 import { Markdown } from "../content/Markdown";
 import { openChat, useLive } from "../state/live";
+import { useMay } from "../state/me";
 import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
@@ -162,21 +163,37 @@ function Checklist({ job, chosen, href }: { job: Job; chosen: string | null; hre
 }
 
 function Controls({ job, act }: { job: Job; act: (done: Promise<void>) => void }) {
+  const approves = useMay("POST /context/{chat_id}/plans/{message_id}/approve");
   const [asking, setAsking] = useState(false);
   return (
     <div className="mt-3 flex flex-wrap items-center gap-2">
       {job.status === "running" && (
-        <Button icon={<Pause size={14} aria-hidden />} title={t.pauseHint} onClick={() => act(pauseJob(job.id))}>
+        <Button
+          needs="POST /jobs/{job_id}/pause"
+          icon={<Pause size={14} aria-hidden />}
+          title={t.pauseHint}
+          onClick={() => act(pauseJob(job.id))}
+        >
           {t.pause}
         </Button>
       )}
       {job.status === "paused" && (
-        <Button look="primary" icon={<Play size={14} aria-hidden />} onClick={() => act(resumeJob(job.id))}>
+        <Button
+          needs="POST /jobs/{job_id}/resume"
+          look="primary"
+          icon={<Play size={14} aria-hidden />}
+          onClick={() => act(resumeJob(job.id))}
+        >
           {t.resume}
         </Button>
       )}
       {!isOver(job.status) && (
-        <Button look="danger" icon={<Square size={13} aria-hidden />} onClick={() => setAsking(true)}>
+        <Button
+          needs="POST /jobs/{job_id}/cancel"
+          look="danger"
+          icon={<Square size={13} aria-hidden />}
+          onClick={() => setAsking(true)}
+        >
           {t.cancel}
         </Button>
       )}
@@ -185,7 +202,7 @@ function Controls({ job, act }: { job: Job; act: (done: Promise<void>) => void }
         className="inline-flex min-h-9 thumb:min-h-11 items-center gap-1.5 rounded-lg px-3 text-sm font-medium text-ink-2 hover:bg-sunken hover:text-ink"
       >
         <MessageSquare size={15} aria-hidden />
-        {job.status === "awaiting_approval" ? t.approveInChat : t.openChat}
+        {job.status === "awaiting_approval" && approves ? t.approveInChat : t.openChat}
       </a>
       <Dialog title={t.cancelQuestion} open={asking} onClose={() => setAsking(false)}>
         <p className="text-sm text-ink-2">{t.cancelHint}</p>

@@ -89,7 +89,7 @@ export function PlanSource({ chatId, request, source, faults, onChange }: Props)
         <div className="space-y-2">
           <p className="text-ink-2">{t.earlierPlanHint}</p>
           <Actions plan={source.earlier.plan} />
-          <Button look="quiet" onClick={() => void forget(source.earlier)}>
+          <Button needs="POST /jobs/{job_id}/forget" look="quiet" onClick={() => void forget(source.earlier)}>
             {t.forgetPlan}
           </Button>
         </div>

@@ -33,6 +33,7 @@ export function RaceCandidates({ candidates, onKeep }: Props) {
           )}
           {one.status === "completed" && (
             <Button
+              needs="POST /jobs/{job_id}/commit"
               look="primary"
               className="mt-auto self-start"
               icon={<Check size={15} aria-hidden />}

@@ -39,7 +39,7 @@ export function TaskDetails({ task, view, href, onRetry, onClose }: Props) {
       <div className="space-y-4 px-4 py-3 text-sm">
         <Facts task={task} href={href} />
         {onRetry && (
-          <Button icon={<RotateCcw size={14} aria-hidden />} onClick={onRetry}>
+          <Button needs="POST /jobs/{job_id}/retry" icon={<RotateCcw size={14} aria-hidden />} onClick={onRetry}>
             {t.retry}
           </Button>
         )}

@@ -1,10 +1,10 @@
 import { ListChecks } from "lucide-react";
 import { Output } from "../content/Output";
+import { useAuthor } from "../state/author";
 import { t } from "../texts/messages";
 import { t as people } from "../texts/people";
 import { Fold } from "../ui/Fold";
 import type { Message } from "../wire/nouns";
-import { useAuthor } from "./author";
 
 /** The request that an approved plan became: said in one line, there in full when wanted. */
 export function ApprovedPlanCard({ message }: { message: Message }) {

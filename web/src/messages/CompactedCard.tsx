@@ -31,7 +31,11 @@ export function CompactedCard({ message, count }: { message: Message; count: num
           </p>
         </div>
         {chatId && (
-          <Button icon={<Undo2 size={14} aria-hidden />} onClick={() => void attempt(acts.undoCompaction(chatId))}>
+          <Button
+            needs="DELETE /context/{chat_id}/compact"
+            icon={<Undo2 size={14} aria-hidden />}
+            onClick={() => void attempt(acts.undoCompaction(chatId))}
+          >
             {t.undo}
           </Button>
         )}

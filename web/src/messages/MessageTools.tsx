@@ -7,12 +7,15 @@ import { t } from "../texts/messages";
 import { IconButton } from "../ui/Button";
 import { Copy } from "../ui/Copy";
 
+const FORK = "POST /context/{chat_id}/fork";
+
 /** What can be done with a message: take its words or its address, or go on from it in a new chat. */
 export function MessageTools({ id, text, own = false }: { id: string; text: string; own?: boolean }) {
   return (
     <span className={clsx("inline-flex justify-end", own && "flex-wrap max-sm:w-16")}>
       {own ? (
         <IconButton
+          needs={FORK}
           label={forkTexts.editAndResend}
           className="!size-8"
           onClick={() => askToFork({ kind: "edit", messageId: id, content: text })}
@@ -20,11 +23,12 @@ export function MessageTools({ id, text, own = false }: { id: string; text: stri
           <Pencil size={15} aria-hidden />
         </IconButton>
       ) : (
-        <IconButton label={forkTexts.regenerate} className="!size-8" onClick={() => regenerate(id)}>
+        <IconButton needs={FORK} label={forkTexts.regenerate} className="!size-8" onClick={() => regenerate(id)}>
           <RefreshCw size={15} aria-hidden />
         </IconButton>
       )}
       <IconButton
+        needs={FORK}
         label={forkTexts.forkFromHere}
         className="!size-8"
         onClick={() => askToFork({ kind: "fork", messageId: id, content: "" })}

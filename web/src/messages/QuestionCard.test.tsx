@@ -78,6 +78,12 @@ it("shows the answer it got and takes no second one", () => {
   expect(screen.queryByRole("button")).toBeNull();
 });
 
+it("names who answered, where several people work", () => {
+  const by = message({ role: "user", content: "The left", payload: { question_id: "m1", author: "Bob" } });
+  card({ state: "answered", answer: "The left", by });
+  expect(screen.getByText("Bob answered: The left")).toBeTruthy();
+});
+
 it("says that it was withdrawn", () => {
   card({ state: "withdrawn" });
   expect(screen.getByText(/Withdrawn/)).toBeTruthy();

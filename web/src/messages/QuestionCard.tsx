@@ -8,6 +8,7 @@ import { Inline } from "../content/Inline";
 import { Markdown } from "../content/Markdown";
 import { SeverityMark } from "../content/SeverityMark";
 import { visible } from "../content/visible";
+import { useAuthor } from "../state/author";
 import type { QuestionStanding } from "../state/standing";
 import { t as jobs } from "../texts/jobs";
 import { t } from "../texts/messages";
@@ -25,6 +26,7 @@ interface Props {
 
 export function QuestionCard({ message, question, standing, sending = false, onAnswer }: Props) {
   const open = standing.state === "open";
+  const author = useAuthor((standing.state === "answered" && standing.by) || { payload: null });
   return (
     <Says role={message.agent_role} at={message.created_at}>
       <section
@@ -53,7 +55,8 @@ export function QuestionCard({ message, question, standing, sending = false, onA
         {open && <Options question={question} sending={sending} onAnswer={onAnswer} />}
         {standing.state === "answered" && (
           <p className="mt-3 inline-flex items-center gap-1.5 rounded-lg bg-good-soft px-2.5 py-1 text-sm text-good">
-            <Check size={15} aria-hidden /> {t.youAnswered(standing.answer)}
+            <Check size={15} aria-hidden />{" "}
+            {author ? t.personAnswered(author, standing.answer) : t.youAnswered(standing.answer)}
           </p>
         )}
         {standing.state === "withdrawn" && <p className="mt-3 text-sm text-ink-3">{t.withdrawnItWasNotAnswered}</p>}

@@ -1,8 +1,8 @@
 import { ArrowRight } from "lucide-react";
 import { RoleBadge } from "../roles/RoleBadge";
+import { useAuthor } from "../state/author";
 import { clock } from "../ui/times";
 import { loose, type Message, text } from "../wire/nouns";
-import { useAuthor } from "./author";
 
 export function RoleChangeCard({ message }: { message: Message }) {
   const { old_role, new_role } = loose(message.payload);

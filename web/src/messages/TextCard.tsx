@@ -3,11 +3,11 @@
 import { useMemo } from "react";
 import { mentionsIn } from "../composer/inputSyntax";
 import { Markdown } from "../content/Markdown";
+import { useAuthor } from "../state/author";
 import type { Saying } from "../state/rows";
 import { t } from "../texts/messages";
 import { type Message, readAttachedFiles, readPictures } from "../wire/nouns";
 import { AttachedFiles } from "./AttachedFiles";
-import { useAuthor } from "./author";
 import { MessageTools } from "./MessageTools";
 import { Pictures } from "./Pictures";
 import { Says } from "./Says";

@@ -24,6 +24,23 @@ it.each([
   expect(screen.getByText(words)).toBeTruthy();
 });
 
+it.each([
+  [{ status: "ok", facts: { allowed_by: "approval:a", decided_by: "Bob" } }, "allowed by Bob"],
+  [{ status: "denied", facts: { decided_by: "Bob" } }, "denied by Bob"],
+  [{ status: "denied", facts: {} }, "denied by The owner"],
+  [{ status: "ok", facts: { allowed_by: "approval:a", decided_by: "Ada" } }, null],
+  [{ status: "ok", facts: { allowed_by: "rule:1" } }, null],
+])("names who decided it, where several people work: %j", (result, words) => {
+  show(<ToolCallCard done={done({ tool_call_id: "c", ...result })} standing="running" />, "member");
+  expect(screen.queryByText(/^(allowed|denied) by/)?.textContent ?? null).toBe(words);
+});
+
+it("names nobody to who is alone on the server", () => {
+  const result = { tool_call_id: "c", status: "ok", facts: { allowed_by: "approval:a" } };
+  show(<ToolCallCard done={done(result)} standing="running" />);
+  expect(screen.queryByText(/^allowed by/)).toBeNull();
+});
+
 // proves UI-2/5
 it("is one line with the result folded, and opens to the diff", async () => {
   const diff = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n";

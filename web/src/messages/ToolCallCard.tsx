@@ -7,6 +7,8 @@ import { Output } from "../content/Output";
 import { PathButton } from "../content/PathLink";
 import { type CallStanding, StatusMark } from "../content/StatusMark";
 import { useToolLook } from "../content/tools";
+import { useDecider } from "../state/author";
+import { useMe } from "../state/me";
 import type { Done } from "../state/rows";
 import { t } from "../texts/messages";
 import { Fold } from "../ui/Fold";
@@ -25,6 +27,8 @@ export function ToolCallCard({ done, standing }: { done: Done; standing: CallSta
   const { Icon, does, did, subjectOf, pathOf } = useToolLook(call.tool);
   const path = pathOf(call.parameters);
   const diff = result?.diff ? readDiff(result.diff) : null;
+  const decider = useDecider(result);
+  const shared = useMe().shared;
   const covered = result ? coveredBy(result.facts) : null;
   return (
     <>
@@ -45,6 +49,11 @@ export function ToolCallCard({ done, standing }: { done: Done; standing: CallSta
                   {t.allowedByAutonomy(covered)}
                 </span>
               )}
+              {decider && (
+                <span dir="auto" className="hidden max-w-40 truncate sm:inline">
+                  {result?.status === "denied" ? t.deniedBy(decider) : t.allowedBy(decider)}
+                </span>
+              )}
               {took !== null && result && <span className="hidden sm:inline">{seconds(took)}</span>}
               <StatusMark status={result?.status ?? null} standing={standing} />
             </span>
@@ -56,7 +65,11 @@ export function ToolCallCard({ done, standing }: { done: Done; standing: CallSta
             {result ? (
               <ToolResultCard result={result} output={output} />
             ) : (
-              !output && <p className="py-1 text-sm text-ink-3">{SENTENCES[standing]}</p>
+              !output && (
+                <p className="py-1 text-sm text-ink-3">
+                  {standing === "denied" && shared ? t.itWasDenied : SENTENCES[standing]}
+                </p>
+              )
             )}
             <Fold name={`parameters ${call.id}`} summary={<span className="text-xs">{t.parametersOf(call.tool)}</span>}>
               {() => <Output text={JSON.stringify(call.parameters, null, 2)} label={t.parameters} />}

@@ -8,6 +8,7 @@ import { useProviders } from "../state/queries";
 import { t } from "../texts/models";
 import { Dialog, wantsFocus } from "../ui/Dialog";
 import { INPUT } from "../ui/Field";
+import { May } from "../ui/May";
 import { api, given } from "../wire/client";
 import { choicesOf, factsText, foundBy } from "./choices";
 
@@ -89,13 +90,15 @@ export default function ModelPicker({ model, onChoose, onClose }: Props) {
         {loading && t.askingTheServersForTheir}
         {failed.length > 0 && t.didNotListItsModels(failed.join(", "))}
       </p>
-      <a
-        href="#/settings/models"
-        onClick={onClose}
-        className="text-sm text-ink-2 underline underline-offset-2 hover:text-ink"
-      >
-        {t.connectAModel}
-      </a>
+      <May needs="PUT /settings">
+        <a
+          href="#/settings/models"
+          onClick={onClose}
+          className="text-sm text-ink-2 underline underline-offset-2 hover:text-ink"
+        >
+          {t.connectAModel}
+        </a>
+      </May>
     </Dialog>
   );
 }

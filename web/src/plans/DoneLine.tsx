@@ -1,6 +1,7 @@
 import { PathButton } from "../content/PathLink";
 import { StatusMark } from "../content/StatusMark";
 import { useToolLook } from "../content/tools";
+import { useDecider } from "../state/author";
 import { seconds } from "../ui/times";
 import type { ResultStatus } from "../wire/nouns";
 import { allowedWords, type DoneCall } from "./audit";
@@ -8,8 +9,12 @@ import { allowedWords, type DoneCall } from "./audit";
 /** One call as it was carried out: the thing, how it ended, how long it took, and whose word let it in. */
 export function DoneLine({ done }: { done: DoneCall }) {
   const { Icon, does, did } = useToolLook(done.tool);
+  const { allowed_by, decided_by } = done;
+  const person = useDecider({ status: "ok", facts: { allowed_by, decided_by } });
   const open = done.status === "open";
-  const notes = [done.seconds === null ? "" : seconds(done.seconds), allowedWords(done.allowed_by)].filter(Boolean);
+  const notes = [done.seconds === null ? "" : seconds(done.seconds), allowedWords(done.allowed_by, person)].filter(
+    Boolean,
+  );
   return (
     <li className="py-1">
       <div className="flex min-w-0 items-center gap-2">

@@ -40,11 +40,11 @@ export function currentStep(plan: ComparedPlan): StepAudit | null {
   );
 }
 
-/** Whose word let a call in. */
-export function allowedWords(allowedBy: string | null): string {
+/** Whose word let a call in; `person` is the name of somebody else who approved it. */
+export function allowedWords(allowedBy: string | null, person: string | null = null): string {
   switch (allowedBy?.split(":", 1)[0]) {
     case "approval":
-      return t.youAllowedIt;
+      return person ? t.personAllowedIt(person) : t.youAllowedIt;
     case "plan":
       return t.allowedByThePlan;
     case "rule":

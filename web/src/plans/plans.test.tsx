@@ -15,6 +15,7 @@ const done = (parts: Partial<DoneCall> = {}): DoneCall => ({
   paths: ["hello.txt"],
   exit_code: null,
   allowed_by: "plan:1",
+  decided_by: null,
   at: "2026-01-02T03:04:05Z",
   seconds: 0.4,
   ...parts,
@@ -69,6 +70,23 @@ it("stands what was meant beside what was done, and marks what was outside", asy
   await expectAccessible(container);
 });
 
+it("names who allowed a call, where several people work", () => {
+  const by = (decided_by: string | null, access: "member" | null) => {
+    const unplanned = [done({ allowed_by: "approval:a1", decided_by })];
+    const { container, unmount } = show(<Compared plan={{ ...PLAN, unplanned }} />, access);
+    const words = container.textContent ?? "";
+    unmount();
+    return ["you allowed it", "Bob allowed it", "The owner allowed it"].filter((each) => words.includes(each));
+  };
+  expect([by(null, null), by("Bob", null), by("Ada", "member"), by("Bob", "member"), by(null, "member")]).toEqual([
+    ["you allowed it"],
+    ["Bob allowed it"],
+    ["you allowed it"],
+    ["Bob allowed it"],
+    ["The owner allowed it"],
+  ]);
+});
+
 it("does not say of a call that failed that it did something", () => {
   const { container } = show(<Compared plan={{ ...PLAN, steps: PLAN.steps.slice(1, 2), unplanned: [] }} />);
   expect(container.textContent).toContain("Create hello.txt");
@@ -108,7 +126,7 @@ it("counts what is done, and knows what comes next", () => {
   expect(finishedSteps(PLAN)).toBe(2);
   expect(currentStep(PLAN)).toBeNull();
   expect(currentStep({ ...PLAN, steps: [step("1", "done"), step("2", "open")] })?.id).toBe("2");
-  expect(["approval:1", "rule:2", "default", null].map(allowedWords)).toEqual([
+  expect(["approval:1", "rule:2", "default", null].map((by) => allowedWords(by))).toEqual([
     "you allowed it",
     "allowed by a rule",
     "allowed by default",

@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { ReadOnlyNote } from "../chat/ReadOnlyNote";
-import { authorOf } from "../messages/author";
+import { authorOf } from "../state/author";
 import { meOf } from "../state/me";
 import { expectAccessible, show } from "../testing/render";
 import { PeopleList, type Person, PersonForm, PersonToken } from "./People";

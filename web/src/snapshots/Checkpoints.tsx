@@ -189,6 +189,7 @@ function BackButton({
 }) {
   return (
     <Button
+      needs="POST /context/{chat_id}/snapshots/{snapshot_id}/restore"
       icon={<Undo2 size={14} aria-hidden />}
       disabled={!idle || before.pruned}
       title={before.pruned ? t.itsContentMadeRoomFor : idle ? undefined : t.notWhileTheAgentWorks}

@@ -54,6 +54,7 @@ export function RestorePreview({
       <footer className="sticky -bottom-5 -mx-5 mt-3 -mb-5 flex justify-end gap-2 border-t border-line bg-surface px-5 py-3">
         <Button onClick={onCancel}>{t.keepAsItIs}</Button>
         <Button
+          needs="POST /context/{chat_id}/snapshots/{snapshot_id}/restore"
           look="primary"
           icon={<Undo2 size={15} aria-hidden />}
           disabled={nothing || !ready}

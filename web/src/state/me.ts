@@ -1,11 +1,13 @@
 // Who this browser is signed in as, and what they may do. Until the server has said it, the page offers everything.
-import { useQuery } from "@tanstack/react-query";
+import { type QueryClient, useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
+import { onForbidden } from "../wire/forbidden";
+import { type Operation, REQUIRED, type Scope } from "../wire/scopes";
 
 type SignedIn = components["schemas"]["SignedInShape"];
 export type AccessLevel = SignedIn["access"];
-type Scope = "send" | "decide" | "manage";
 
 export const ME = ["session"];
 
@@ -25,7 +27,27 @@ export function useMe(): Me {
     staleTime: 5 * 60_000,
     retry: false,
   });
-  return data?.scopes ? meOf(data) : OWNER;
+  return useMemo(() => (data?.scopes ? meOf(data) : OWNER), [data]);
+}
+
+/** Whether the server would let this person do it: what it would refuse is not offered. */
+export function useMay(operation: Operation): boolean {
+  return mayDo(useMe(), operation);
+}
+
+/** Pure. */
+export function mayDo(me: Pick<Me, "may">, operation: Operation): boolean {
+  return me.may(REQUIRED[operation]);
+}
+
+/** Asks the server once more who this is. */
+export function readMe(queries: QueryClient): void {
+  void queries.invalidateQueries({ queryKey: ME });
+}
+
+/** Asks again after each refusal for lack of access, until the returned function is called. */
+export function followMe(queries: QueryClient): () => void {
+  return onForbidden(() => readMe(queries));
 }
 
 export function meOf({ name, access, owner, shared, scopes }: SignedIn): Me {

@@ -1,6 +1,7 @@
 // Which part of the files stands beside the chat, and what is shown in it.
 import { create } from "zustand";
 import { useLive } from "../state/live";
+import { useMay } from "../state/me";
 
 export type Part = "files" | "changes" | "git";
 
@@ -37,8 +38,9 @@ export function pathInWorkspace(words: string, workspace: string): string | null
   return path;
 }
 
-/** Null where no chat is open: then a path leads nowhere. */
+/** Null where no chat is open, or for who may not read files: then a path leads nowhere. */
 export function usePathInChat(words: string): string | null {
   const workspace = useLive(({ chatId, workspace: root }) => (chatId ? root : ""));
-  return workspace ? pathInWorkspace(words, workspace) : null;
+  const reads = useMay("GET /context/{chat_id}/file");
+  return workspace && reads ? pathInWorkspace(words, workspace) : null;
 }

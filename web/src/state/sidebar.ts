@@ -12,6 +12,7 @@ import { api, given } from "../wire/client";
 import { ALL } from "../wire/hub";
 import { type Chat, type EndReason, loose, text, type WireEvent } from "../wire/nouns";
 import { link, readHead } from "./live";
+import { readMe } from "./me";
 import { notify } from "./notices";
 
 interface Page {
@@ -95,6 +96,7 @@ export function followAll(queries: QueryClient): () => void {
     onStatus: (status) => {
       // What happened while the line was down is not replayed without a number: the list is read again.
       if (status === "live") {
+        if (connection === "reconnecting") readMe(queries); // a change of access ends the line
         readAgain(queries);
         void queries.invalidateQueries({ predicate: (query) => query.state.status === "error" }); // what could not be read meanwhile
       }

@@ -35,11 +35,11 @@ export function holdApprovedPlan(messages: readonly Message[]): boolean {
   return messages.some(({ payload }) => text(loose(payload)["plan_id"]));
 }
 
-export type QuestionStanding = { state: "open" | "withdrawn" } | { state: "answered"; answer: string };
+export type QuestionStanding = { state: "open" | "withdrawn" } | { state: "answered"; answer: string; by?: Message };
 
 export function questionStanding(view: ChatView, messageId: string): QuestionStanding {
   const answer = view.messages.find(({ payload }) => text(loose(payload)["question_id"]) === messageId);
-  if (answer) return { state: "answered", answer: answer.content };
+  if (answer) return { state: "answered", answer: answer.content, by: answer };
   return { state: view.question === messageId ? "open" : "withdrawn" };
 }
 

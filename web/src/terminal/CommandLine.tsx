@@ -69,11 +69,17 @@ export function CommandLine({ chatId, reason, running, earlier, onStop }: Props)
           className="min-h-9 min-w-0 flex-1 bg-transparent font-mono text-[13px] placeholder:text-ink-3 thumb:min-h-11 thumb:text-base"
         />
         {running === null ? (
-          <Button type="submit" disabled={!typed.trim()} icon={<Play size={14} aria-hidden />}>
+          <Button
+            needs="POST /context/{chat_id}/person-commands"
+            type="submit"
+            disabled={!typed.trim()}
+            icon={<Play size={14} aria-hidden />}
+          >
             {t.run}
           </Button>
         ) : (
           <Button
+            needs="POST /context/{chat_id}/person-commands/{command_id}/stop"
             look="danger"
             onClick={onStop}
             aria-label={t.stopNamed(running)}

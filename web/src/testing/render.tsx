@@ -4,6 +4,7 @@ import { type RenderResult, render } from "@testing-library/react";
 import axe from "axe-core";
 import type { ReactNode } from "react";
 import { expect } from "vitest";
+import { type AccessLevel, ME } from "../state/me";
 import type { ToolDisplay } from "../state/tools";
 import type { Approval, Message, Role, WireEvent } from "../wire/nouns";
 
@@ -47,9 +48,29 @@ export const TOOLS = {
   execute_command: display("run", ["command"], { command: "git status" }),
 };
 
-export function show(node: ReactNode): RenderResult {
+const SCOPES: Record<AccessLevel, string[]> = {
+  admin: ["read", "send", "decide", "manage", "passthrough"],
+  member: ["read", "send", "decide"],
+  viewer: ["read"],
+};
+
+/** As the server says who is signed in: the owner alone, or somebody with this access among several. */
+function session(access: AccessLevel | null) {
+  const name = access ? "Ada" : "The owner of this server";
+  return {
+    name,
+    access: access ?? "admin",
+    owner: !access,
+    shared: access !== null,
+    scopes: SCOPES[access ?? "admin"],
+  };
+}
+
+/** Shown to the owner alone on the server, or to a person with this access. */
+export function show(node: ReactNode, access: AccessLevel | null = null): RenderResult {
   const queries = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: Infinity } } });
   queries.setQueryData(["roles"], { roles: ROLES });
+  queries.setQueryData(ME, session(access));
   for (const [tool, display] of Object.entries(TOOLS)) queries.setQueryData(["tool", tool], display);
   return render(node, {
     wrapper: ({ children }) => <QueryClientProvider client={queries}>{children}</QueryClientProvider>,

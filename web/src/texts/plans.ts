@@ -29,6 +29,7 @@ export const en = {
   check: "Check",
   notDone: "not done",
   theAgentSaysItIs: "the agent says it is done",
+  personAllowedIt: (name: string) => `${name} allowed it`,
   youAllowedIt: "you allowed it",
   allowedByThePlan: "allowed by the plan",
   allowedByARule: "allowed by a rule",

@@ -2,6 +2,8 @@
 import clsx from "clsx";
 import { DropdownMenu } from "radix-ui";
 import { createContext, type ReactNode, type RefObject, use, useRef, useState } from "react";
+import type { Operation } from "../wire/scopes";
+import { May } from "./May";
 
 interface Props {
   trigger: ReactNode;
@@ -57,10 +59,13 @@ const ITEM =
 export function MenuItem({
   children,
   onSelect,
+  needs,
   danger = false,
 }: {
   children: ReactNode;
   onSelect: () => void;
+  /** What it asks the server to do: who may not do that does not see it. */
+  needs?: Operation | undefined;
   danger?: boolean;
 }) {
   const chosen = use(PendingChoice);
@@ -69,9 +74,11 @@ export function MenuItem({
     else onSelect();
   };
   return (
-    <DropdownMenu.Item onSelect={choose} className={clsx(ITEM, danger && "text-bad")}>
-      {children}
-    </DropdownMenu.Item>
+    <May needs={needs}>
+      <DropdownMenu.Item onSelect={choose} className={clsx(ITEM, danger && "text-bad")}>
+        {children}
+      </DropdownMenu.Item>
+    </May>
   );
 }
 

@@ -4,6 +4,7 @@ import clsx from "clsx";
 import { CornerDownLeft } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useEffect, useState } from "react";
 import { t } from "../texts/ui";
+import type { Operation } from "../wire/scopes";
 import { Dialog, wantsFocus } from "./Dialog";
 
 export interface Command {
@@ -11,6 +12,8 @@ export interface Command {
   words: string;
   icon: ReactNode;
   note?: string;
+  /** What it asks the server to do: who may not do that is not offered it. */
+  needs?: Operation;
   run: () => void;
 }
 

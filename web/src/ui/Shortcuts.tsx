@@ -3,6 +3,7 @@
 import { RotateCcw } from "lucide-react";
 import { type KeyboardEvent, useState } from "react";
 import { setPreference, usePreference } from "../browser/preferences";
+import { useMay } from "../state/me";
 import { t } from "../texts/ui";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
@@ -12,19 +13,21 @@ import {
   HOTKEYS,
   type Hotkey,
   keysOf,
-  NAMES,
   type Name,
   pressed,
   setKeys,
   shown,
+  useHotkeyNames,
 } from "./hotkeys";
 
 export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => void }) {
   const changed = usePreference("keys");
+  const names = useHotkeyNames();
+  const decides = useMay("POST /context/{chat_id}/approvals");
   return (
     <Dialog title={t.keyboardShortcuts} open={open} onClose={onClose}>
       <ul className="divide-y divide-line text-sm">
-        {NAMES.map((name) => (
+        {names.map((name) => (
           <Shortcut key={name} name={name} />
         ))}
       </ul>
@@ -38,8 +41,12 @@ export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => voi
           {t.allAsTheyWere}
         </Button>
       )}
-      <h3 className="mt-5 mb-1 text-sm font-semibold">{t.whenSomethingWaitsForApproval}</h3>
-      <Keys keys={DECISION_KEYS} />
+      {decides && (
+        <>
+          <h3 className="mt-5 mb-1 text-sm font-semibold">{t.whenSomethingWaitsForApproval}</h3>
+          <Keys keys={DECISION_KEYS} />
+        </>
+      )}
     </Dialog>
   );
 }

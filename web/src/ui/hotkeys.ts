@@ -2,27 +2,31 @@
 
 import { useLayoutEffect } from "react";
 import { preference, setPreference } from "../browser/preferences";
+import { type Me, mayDo, useMe } from "../state/me";
 import { t } from "../texts/ui";
 import { loose, text } from "../wire/nouns";
+import type { Operation } from "../wire/scopes";
 
 export interface Hotkey {
   keys: string;
   does: string;
+  /** What it asks the server to do: for who may not do that, the keys do nothing. */
+  needs?: Operation;
 }
 
 export const HOTKEYS = {
   palette: { keys: "Mod+K", does: t.openTheCommandPalette },
-  newChat: { keys: "Alt+N", does: t.startANewChat },
-  composer: { keys: "/", does: t.writeAMessage },
-  stop: { keys: "Mod+.", does: t.stopTheAgent },
-  continue: { keys: "Alt+C", does: t.continueATurnThatStopped },
-  autonomy: { keys: "Alt+M", does: t.chooseHowMuchAsks },
-  approvals: { keys: "Alt+A", does: t.goToWhatWaitsFor },
+  newChat: { keys: "Alt+N", does: t.startANewChat, needs: "POST /context" },
+  composer: { keys: "/", does: t.writeAMessage, needs: "POST /context/{chat_id}/messages" },
+  stop: { keys: "Mod+.", does: t.stopTheAgent, needs: "POST /context/{chat_id}/stop" },
+  continue: { keys: "Alt+C", does: t.continueATurnThatStopped, needs: "POST /context/{chat_id}/continue" },
+  autonomy: { keys: "Alt+M", does: t.chooseHowMuchAsks, needs: "PATCH /context/{chat_id}" },
+  approvals: { keys: "Alt+A", does: t.goToWhatWaitsFor, needs: "POST /context/{chat_id}/approvals" },
   waiting: { keys: "Alt+W", does: t.goToTheNextChat },
-  role: { keys: "Alt+R", does: t.chooseARole },
-  quote: { keys: "Alt+Q", does: t.quoteTheSelection },
-  files: { keys: "Alt+F", does: t.showOrHideTheFiles },
-  terminal: { keys: "Alt+T", does: t.showOrHideTheTerminal },
+  role: { keys: "Alt+R", does: t.chooseARole, needs: "PUT /context/{chat_id}/role" },
+  quote: { keys: "Alt+Q", does: t.quoteTheSelection, needs: "POST /context/{chat_id}/messages" },
+  files: { keys: "Alt+F", does: t.showOrHideTheFiles, needs: "GET /context/{chat_id}/file" },
+  terminal: { keys: "Alt+T", does: t.showOrHideTheTerminal, needs: "POST /context/{chat_id}/person-commands" },
   sidebar: { keys: "Mod+B", does: t.showOrHideTheChats },
   shortcuts: { keys: "?", does: t.showTheseShortcuts },
 } as const satisfies Record<string, Hotkey>;
@@ -72,12 +76,24 @@ export function pressed({ key, code, ctrlKey, metaKey, altKey }: KeyboardEvent):
   return [ctrlKey || metaKey ? "Mod" : "", altKey ? "Alt" : "", named].filter(Boolean).join("+");
 }
 
+/** The acts whose keys do something for this person. */
+export function useHotkeyNames(): readonly Name[] {
+  const me = useMe();
+  return NAMES.filter((name) => mayPress(me, name));
+}
+
+function mayPress(me: Pick<Me, "may">, name: Name): boolean {
+  const { needs }: Hotkey = HOTKEYS[name];
+  return !needs || mayDo(me, needs);
+}
+
 export function useHotkeys(actions: Partial<Record<Name, () => void>>): void {
+  const me = useMe();
   // Before the browser paints: a key pressed the moment something is seen is heard.
   useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       for (const [name, act] of Object.entries(actions) as [Name, () => void][]) {
-        if (!matches(event, keysOf(name))) continue;
+        if (!mayPress(me, name) || !matches(event, keysOf(name))) continue;
         event.preventDefault();
         return act();
       }

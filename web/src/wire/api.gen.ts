@@ -4612,6 +4612,11 @@ export interface components {
             exit_code: number | null;
             /** Allowed By */
             allowed_by: string | null;
+            /**
+             * Decided By
+             * @description The person besides the owner who approved this very call, by the name at that time.
+             */
+            decided_by: string | null;
             /** At */
             at: string;
             /** Seconds */

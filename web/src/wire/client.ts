@@ -3,13 +3,14 @@
 import createClient from "openapi-fetch";
 import { t } from "../texts/ui";
 import type { paths } from "./api.gen";
+import { forbidden } from "./forbidden";
 import { idempotency } from "./idempotency";
 import { loose, text } from "./nouns";
 import { serverClock } from "./serverClock";
 import { withPageKey } from "./session";
 
 const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? "", credentials: "same-origin" });
-api.use(withPageKey, idempotency(), serverClock);
+api.use(withPageKey, idempotency(), serverClock, forbidden);
 
 export class Refusal extends Error {
   constructor(

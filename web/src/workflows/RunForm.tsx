@@ -76,6 +76,7 @@ export function RunForm({ chatId, workflow, role, busy, onSwitch, onStarted, onB
       <Steps workflow={workflow} />
       <footer className="flex flex-wrap items-center gap-2">
         <Button
+          needs="POST /workflows/{name}/execute"
           look="primary"
           type="submit"
           icon={<Play size={14} aria-hidden />}
@@ -116,7 +117,7 @@ function WrongRole({
         {t.mayNotRunThisIt(lookOf(roles, role).title, missing.map((need) => need.replaceAll("_", " ")).join(", "))}
       </p>
       {rolesFor(roles, workflow).map((name) => (
-        <Button key={name} onClick={() => onSwitch(name)}>
+        <Button key={name} needs="PUT /context/{chat_id}/role" onClick={() => onSwitch(name)}>
           {t.switchTo(lookOf(roles, name).title)}
         </Button>
       ))}

@@ -64,11 +64,16 @@ export function Trust({ workspace, file, initiallyOpen = false, chatId }: Props)
         </p>
       )}
       {file.trusted ? (
-        <Button look="quiet" className="-ml-3" disabled={busy} onClick={() => void say(null)}>
+        <Button needs="POST /workspaces" look="quiet" className="-ml-3" disabled={busy} onClick={() => void say(null)}>
           {t.trustItNoLonger}
         </Button>
       ) : (
-        <Button disabled={busy} icon={<ShieldCheck size={15} aria-hidden />} onClick={() => void say(file.sha256)}>
+        <Button
+          needs="POST /workspaces"
+          disabled={busy}
+          icon={<ShieldCheck size={15} aria-hidden />}
+          onClick={() => void say(file.sha256)}
+        >
           {t.trustThisContent}
         </Button>
       )}

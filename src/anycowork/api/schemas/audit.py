@@ -17,6 +17,9 @@ class DoneShape(DescribedSchema):
     paths: list[str]
     exit_code: int | None
     allowed_by: str | None
+    decided_by: str | None = Field(
+        description="The person besides the owner who approved this very call, by the name at that time."
+    )
     at: str
     seconds: float | None
 

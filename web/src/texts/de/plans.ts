@@ -29,6 +29,7 @@ export const plans: Texts = {
   check: "Prüfung",
   notDone: "nicht erledigt",
   theAgentSaysItIs: "der Agent sagt, es ist erledigt",
+  personAllowedIt: (name: string) => `von ${name} erlaubt`,
   youAllowedIt: "von Ihnen erlaubt",
   allowedByThePlan: "durch den Plan erlaubt",
   allowedByARule: "durch eine Regel erlaubt",
