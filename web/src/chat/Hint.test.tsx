@@ -27,8 +27,11 @@ function hint(messages: Message[], more: Partial<ChatView> = {}) {
   return { ...shown, onSwitch, onAgain };
 }
 
-it("sends what was asked again after a turn that failed", async () => {
-  const { onAgain, container } = hint([asked, fault]);
+it.each([
+  ["the owner", asked],
+  ["a person with a name", message({ ...asked, payload: { author: "Ada" } as never })],
+])("sends again what %s asked after a turn that failed", async (_, words) => {
+  const { onAgain, container } = hint([words, fault]);
   await expectAccessible(container);
   await userEvent.click(screen.getByRole("button", { name: "Try again" }));
   expect(onAgain).toHaveBeenCalledWith("Count the words.");

@@ -39,7 +39,7 @@ function failedWords(view: ChatView): string | null {
   const last = view.messages.at(-1);
   if (last?.role !== "system" || !readFault(loose(last.payload)["error"])) return null;
   const asked = view.messages.findLast(({ role }) => role === "user");
-  return asked && !asked.payload ? asked.content : null;
+  return asked && Object.keys(loose(asked.payload)).every((name) => name === "author") ? asked.content : null;
 }
 
 function refusedByRole(view: ChatView): boolean {
