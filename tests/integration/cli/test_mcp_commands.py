@@ -1,12 +1,12 @@
 """`anycowork mcp add | list | test | remove | import` against a server of its own, as a person types them."""
 
 import json
-import traceback
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any  # a test's own words
 
 import pytest
-from typer.testing import CliRunner
 
 from anycowork.cli.mcp_group import app
 from support.raw_mcp_server import raw_server
@@ -14,20 +14,8 @@ from support.spec import proves
 
 
 @pytest.fixture
-def mcp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("ANYCOWORK_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("ANYCOWORK_PROBE_LOCAL_SERVERS", "false")
-
-    def invoke(*words: str) -> tuple[int, str]:
-        result = CliRunner().invoke(app, list(words), obj=None)
-        failed = result.exception is not None and not isinstance(result.exception, SystemExit)
-        assert not failed, "".join(traceback.format_exception(*(result.exc_info or ()))) + result.output
-        return result.exit_code, result.output
-
-    return invoke
+def mcp(type_command: Callable[..., tuple[int, str]]) -> Any:
+    return partial(type_command, app)
 
 
 def typed(mcp: Any, expected: int, *words: str) -> str:

@@ -1,33 +1,23 @@
 """`anycowork people` against a server of its own, as an admin types it."""
 
 import json
-import traceback
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any  # a test's own words
 
 import pytest
-from typer.testing import CliRunner
 
 from anycowork.cli.people_group import app
 from support.spec import proves
 
 
 @pytest.fixture
-def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("ANYCOWORK_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("ANYCOWORK_PROBE_LOCAL_SERVERS", "false")
+def people(type_command: Callable[..., tuple[int, str]]) -> Any:
+    def typed(expected: int, *words: str) -> str:
+        code, printed = type_command(app, *words)
+        assert code == expected, printed
+        return printed
 
-    def invoke(expected: int, *words: str) -> str:
-        result = CliRunner().invoke(app, list(words), obj=None)
-        failed = result.exception is not None and not isinstance(result.exception, SystemExit)
-        assert not failed, "".join(traceback.format_exception(*(result.exc_info or ()))) + result.output
-        assert result.exit_code == expected, result.output
-        return result.output
-
-    return invoke
+    return typed
 
 
 @proves("OPS-3/1")

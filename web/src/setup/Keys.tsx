@@ -5,13 +5,13 @@ import { KeyRound, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { t } from "../texts/settings";
 import { Button, IconButton } from "../ui/Button";
-import { Copy } from "../ui/Copy";
 import { INPUT } from "../ui/Field";
 import { Form } from "../ui/Form";
 import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { KeyLimitFields, type KeyLimits, limitWords, readLimits } from "./KeyLimits";
+import { ShownOnce } from "./ShownOnce";
 
 type ClientKey = components["schemas"]["KeyShape"];
 export type NewKey = components["schemas"]["NewKey"];
@@ -62,24 +62,12 @@ export function Keys() {
   );
 }
 
-/** The one moment in which the key can be read. */
 export function Secret({ made, onDone }: { made: NewKey; onDone: () => void }) {
   return (
-    <div role="status" className="rounded-2xl border border-good/40 bg-good-soft/60 p-4 text-sm">
-      <p className="mb-2">
-        {t.theKeyFor} <strong className="font-semibold">{made.name}</strong>
-        {t.copyItNowItIs}
-      </p>
-      <div className="flex items-center gap-1 rounded-lg border border-line-strong bg-paper pl-3">
-        <code aria-label={t.theNewKey} className="min-w-0 flex-1 py-2 font-mono text-[13px] break-all">
-          {made.key}
-        </code>
-        <Copy text={made.key} label={t.copyTheKey} />
-      </div>
-      <div className="mt-3 flex justify-end">
-        <Button onClick={onDone}>{t.iHaveIt}</Button>
-      </div>
-    </div>
+    <ShownOnce secret={made.key} label={t.theNewKey} copyLabel={t.copyTheKey} doneLabel={t.iHaveIt} onDone={onDone}>
+      {t.theKeyFor} <strong className="font-semibold">{made.name}</strong>
+      {t.copyItNowItIs}
+    </ShownOnce>
   );
 }
 

@@ -6,13 +6,13 @@ import { useState } from "react";
 import { type AccessLevel, ME } from "../state/me";
 import { t } from "../texts/people";
 import { Button, IconButton } from "../ui/Button";
-import { Copy } from "../ui/Copy";
 import { Dialog } from "../ui/Dialog";
 import { INPUT } from "../ui/Field";
 import { Form } from "../ui/Form";
 import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
+import { ShownOnce } from "./ShownOnce";
 
 export type Person = components["schemas"]["PersonShape"];
 type WithToken = components["schemas"]["PersonWithToken"];
@@ -60,21 +60,11 @@ export function People() {
   );
 }
 
-/** The one moment in which the token can be read. */
 export function PersonToken({ made, onDone }: { made: { name: string; token: string }; onDone: () => void }) {
   return (
-    <div role="status" className="rounded-2xl border border-good/40 bg-good-soft/60 p-4 text-sm">
-      <p className="mb-2">{t.tokenOf(made.name)}</p>
-      <div className="flex items-center gap-1 rounded-lg border border-line-strong bg-paper pl-3">
-        <code aria-label={t.theToken} className="min-w-0 flex-1 py-2 font-mono text-[13px] break-all">
-          {made.token}
-        </code>
-        <Copy text={made.token} label={t.copyToken} />
-      </div>
-      <div className="mt-3 flex justify-end">
-        <Button onClick={onDone}>{t.done}</Button>
-      </div>
-    </div>
+    <ShownOnce secret={made.token} label={t.theToken} copyLabel={t.copyToken} doneLabel={t.done} onDone={onDone}>
+      {t.tokenOf(made.name)}
+    </ShownOnce>
   );
 }
 
