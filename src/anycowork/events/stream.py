@@ -23,21 +23,21 @@ class Records(Protocol):
     async def last_position(self) -> int: ...
 
 
-class Outputs(Protocol):
-    def show_outputs(self, chat_id: str, deliver: Callable[[Record], None]) -> None:
-        """Deliver what running calls and commands have printed so far: it is published as it comes, and not stored."""
+class Unstored(Protocol):
+    def show_unstored(self, chat_id: str, deliver: Callable[[Record], None]) -> None:
+        """Deliver what is published as it comes and not stored: what running calls have printed so far, and what turns wait for."""
 
 
 class Streams:
     """Combines the journal and the hub into streams of records."""
 
-    def __init__(self, records: Records, hub: Hub, outputs: Outputs | None = None) -> None:
+    def __init__(self, records: Records, hub: Hub, unstored: Unstored | None = None) -> None:
         self._records = records
         self._hub = hub
-        self._outputs = outputs
+        self._unstored = unstored
 
     async def follow(self, chat_id: str, *, after: int) -> AsyncGenerator[StreamItem, None]:
-        """Yield every record of the chat after this number, once and in order, batched where possible; then what runs has printed so far.
+        """Yield every record of the chat after this number, once and in order, batched where possible; then what is not stored.
 
         A number beyond the last one (after a backup was restored) does not suppress future records.
         """
@@ -47,12 +47,12 @@ class Streams:
 
         with self._hub.reading(chat_id) as reader:
 
-            def show_outputs() -> None:
-                if self._outputs is not None:
-                    self._outputs.show_outputs(chat_id, reader.deliver)
+            def show_unstored() -> None:
+                if self._unstored is not None:
+                    self._unstored.show_unstored(chat_id, reader.deliver)
 
             start = min(after, await self._records.last_number(chat_id))
-            async with aclosing(_joined(reader, start, replay, attrgetter("seq"), show_outputs)) as stream:
+            async with aclosing(_joined(reader, start, replay, attrgetter("seq"), show_unstored)) as stream:
                 async for item in stream:
                     yield item
 
@@ -71,7 +71,7 @@ class Streams:
 
 
 async def _joined(
-    reader: Reader, after: int, replay: Replay, number_of: NumberOf, show_outputs: Callable[[], None] = lambda: None
+    reader: Reader, after: int, replay: Replay, number_of: NumberOf, show_unstored: Callable[[], None] = lambda: None
 ) -> AsyncGenerator[StreamItem, None]:
     """Replay, then follow live. The reader exists before the first replay, so nothing is missed; duplicates are sent once.
 
@@ -87,7 +87,7 @@ async def _joined(
                 last = number_of(missed[-1])
                 yield missed
             more = len(missed) == PAGE
-        show_outputs()
+        show_unstored()
         while (records := reader.take()) is not None:
             fresh = [record for record in records if number_of(record) > last]
             if fresh:

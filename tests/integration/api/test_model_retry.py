@@ -64,3 +64,24 @@ async def test_stop_ends_the_turn_at_once_while_it_waits_for_the_models_server(c
             assert (await client.post(f"/context/{chat_id}/stop")).json()["stopped"] is True
             ended = (await follow(stream, until="turn-ended"))[-1]
     assert (waits["seconds"], ended["reason"], len(model.requests)) == (WAIT, "stopped", 1)
+
+
+async def test_who_opens_the_chat_while_it_waits_is_told_so_and_nobody_after_it(client, model):
+    chat_id = (await client.post("/context")).json()["id"]
+    model.replies += [HttpError(429, retry_after=WAIT), "Too late."]
+    async with client.stream(f"/context/{chat_id}/events") as stream:
+        await stream.opened()
+        await client.post(f"/context/{chat_id}/messages", {"content": "hello"})
+        told = (await follow(stream, until="model-retry"))[-1]
+        async with client.stream(f"/context/{chat_id}/events") as late:
+            await late.opened()
+            joined = (await follow(late, until="model-retry"))[-1]
+        await client.post(f"/context/{chat_id}/stop")
+        await follow(stream, until="turn-ended")
+    assert (joined["retry"], joined["turn_id"]) == (told["retry"], told["turn_id"]) and joined["seq"] > told["seq"]
+    model.replies[:] = ["At once."]
+    async with client.stream(f"/context/{chat_id}/events") as after:
+        await after.opened()
+        await client.post(f"/context/{chat_id}/messages", {"content": "again"})
+        seen = [*await follow(after, until="turn-ended"), *await follow(after, until="turn-ended")]
+    assert "model-retry" not in {event["type"] for event in seen}

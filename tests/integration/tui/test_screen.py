@@ -35,10 +35,14 @@ async def test_an_answer_is_shown_and_the_empty_chat_says_who_answers(tmp_path: 
         await person.sees("How is it?", "It is quite simple.", "ready")
 
 
-async def test_wait_for_the_models_server_is_shown_and_the_answer_follows(tmp_path: Path) -> None:
-    async with at_a_terminal(tmp_path, replies=[HttpError(429, retry_after="0.01"), "At last."]) as person:
+async def test_wait_for_the_models_server_is_shown_and_can_be_stopped(tmp_path: Path) -> None:
+    """However early the person speaks: the screen may join the chat when it waits already."""
+    async with at_a_terminal(tmp_path, replies=[HttpError(429, retry_after="55"), "Too late."]) as person:
         await person.say("How is it?")
-        await person.sees("The model server is busy (429). Trying again in 1 s (2 of 4).", "At last.", "ready")
+        await person.sees("The model server is busy (429). Trying again in 55 s (2 of 4).")
+        await person.press("escape")
+        await person.sees("ready")
+        assert "Too late." not in person.seen()
 
 
 @proves("CLI-2")

@@ -412,7 +412,7 @@ async def test_a_stream_that_opens_late_begins_with_what_a_running_command_has_p
         ended = Client()
         await read(streams.follow("c1", after=0), ended, lambda: "m2" in ended.screen.messages)
         assert printed not in ended.screen.growing
-        journal.show_outputs("c1", lambda record: pytest.fail("the message has it all"))
+        journal.show_unstored("c1", lambda record: pytest.fail("the message has it all"))
 
 
 @proves("EVT-1")
@@ -423,10 +423,10 @@ async def test_output_of_a_turn_is_kept_for_late_readers_until_it_rests(tmp_path
         await journal.write(add_chat("c1", turn()))
         journal.show("c1", "t1", "call", "m2", 0, "half")
         shown: list[Record] = []
-        journal.show_outputs("c1", shown.append)
+        journal.show_unstored("c1", shown.append)
         assert [body(record)["text"] for record in shown] == ["half"]
         await journal.write(Change("c1", (turn(TurnState.ENDED),)))
-        journal.show_outputs("c1", shown.append)
+        journal.show_unstored("c1", shown.append)
         assert len(shown) == 1
 
 

@@ -33,6 +33,7 @@ from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.delta_buffer import DeltaBuffer, DeltaPiece, DroppedDeltas, StreamDelta
 from anycowork.store.sql.envelopes import encoded, encoded_message
 from anycowork.store.sql.job_turns import JobTurns
+from anycowork.store.sql.model_waits import ModelWaits
 from anycowork.store.sql.printed_outputs import PrintedOutputs
 from anycowork.store.sql.records import RecordRow
 from anycowork.store.sql.turns import RunningTurnCache
@@ -85,6 +86,7 @@ class SqlJournal:
         self._closed = False
         self._job_turns = job_turns or JobTurns()
         self._printed = PrintedOutputs()
+        self._model_waits = ModelWaits()
         self.committed: Callable[[Sequence[Write], str], None] = lambda writes, at: None
         """Called with what became durable, and when. It must not raise."""
 
@@ -100,6 +102,7 @@ class SqlJournal:
         place = sequence.hold(numbered.first_seq)
         drops = self._drop_pieces(numbered)
         self._printed.drop_written(numbered.chat_id, numbered.writes)
+        self._model_waits.drop_written(numbered.chat_id, numbered.writes)
         known: UncancellableFuture[None] = UncancellableFuture()
 
         def settle(outcome: Placed) -> None:
@@ -144,11 +147,14 @@ class SqlJournal:
     def drop_output(self, chat_id: str, message_id: str) -> None:
         self._printed.drop(chat_id, message_id)
 
-    def show_outputs(self, chat_id: str, deliver: Callable[[Record], None]) -> None:
-        """Delivers what running calls and commands have printed so far to a reader that joins; each as one delta from the start."""
+    def show_unstored(self, chat_id: str, deliver: Callable[[Record], None]) -> None:
+        """Delivers to a reader that joins what running calls and commands have printed so far, each as one delta from the start,
+        and the waits for a model's server."""
         for output in self._printed.of(chat_id):
             text = output.text
             self._show_output(chat_id, output.turn_id, output.call_id, output.message_id, 0, text, deliver)
+        for event in self._model_waits.of(chat_id, self._clock.now()):
+            self._show_event(chat_id, event, deliver)
 
     def _show_output(
         self,
@@ -171,10 +177,14 @@ class SqlJournal:
 
     def show_event(self, chat_id: str, event: NewEvent) -> None:
         event = self._job_turns.with_names(event)
+        self._model_waits.add(chat_id, event)
+        self._show_event(chat_id, event, self._publish)
+
+    def _show_event(self, chat_id: str, event: NewEvent, deliver: Callable[[Record], None]) -> None:
         sequence = self._lines.of(chat_id)
         seq = sequence.take(1)
         shown = encoded(event, seq=seq, record_id=self._clock.new_id(), chat_id=chat_id, at=self._clock.now())
-        sequence.show(seq, partial(self._publish, RecordRow(chat_id, seq, event.type, shown).at(0)))
+        sequence.show(seq, partial(deliver, RecordRow(chat_id, seq, event.type, shown).at(0)))
 
     async def refresh(self, chat_id: str) -> None:
         """Reads again what this server remembers of a chat that it takes over: another one may have written to it."""
