@@ -23,7 +23,7 @@ def worker(url: str, name: str, folder: Path, *, inside: tuple[str, ...] = ()) -
         yield process
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(60)
 
 
 async def until(condition: Callable[[], bool]) -> None:

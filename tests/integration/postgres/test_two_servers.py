@@ -16,7 +16,7 @@ from support.scripted_model import Reply, call
 from support.store_factories import opened_postgres
 
 Json = dict[str, Any]
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 @asynccontextmanager

@@ -152,7 +152,7 @@ def test_the_model_chosen_unasked(models: list[str], chosen: str | None):
 
 
 async def test_a_reader_that_leaves_frees_the_connection(pool: HttpPool):
-    async with asyncio.timeout(30), ScriptedModel([Reply(chunks=["a", "b"], hold=asyncio.Event()), "next"]) as model:
+    async with asyncio.timeout(60), ScriptedModel([Reply(chunks=["a", "b"], hold=asyncio.Event()), "next"]) as model:
         provider = client(model.base_url, pool, timeouts=BRIEF)
         answer = provider.answer(asking())
         assert await anext(answer) == TextChunk("a")
