@@ -134,7 +134,7 @@ async def test_a_command_past_its_time_is_ended_with_all_its_children_and_change
     bench: ToolWorkspace, marker: str
 ) -> None:
     command = f"trap '' TERM; touch made; (exec -a {marker} sleep 300) & echo begun; sleep 300; sleep 300"
-    result = await bench.call("execute_command", command=command, timeout=0.5)
+    result = await bench.call("execute_command", command=command, timeout=3.0)  # time to begin
     assert result.status is CallStatus.ERROR and result.error is not None and result.error.code == "timed_out"
     assert result.content.startswith("begun\nStopped:") and "dropped" in result.content and "kill %1" in result.content
     assert running(marker) == [] and tree(bench.root) == {}
