@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from e2e.browsing import PHONE, at_the_page, start_chat, violations
+from e2e.browsing import PHONE, at_the_page, hold_toasts, start_chat, violations
 from support.git_commands import git
 from support.pdf_files import pdf
 from support.scripted_model import call
@@ -100,6 +100,7 @@ async def test_net_changes_are_kept_reverted_and_commented_hunk_by_hunk(tmp_path
         second = page.get_by_role("region", name="Lines 28–29", exact=True)
         await second.get_by_role("button", name="Keep").click()
         await expect(second.get_by_role("button", name="Kept")).to_have_attribute("aria-pressed", "true")
+        await hold_toasts(page)
         await first.get_by_role("button", name="Revert").click()
         await expect(page.get_by_text("Reverted src/deep/er/notes.txt.")).to_be_visible()
         assert notes.read_text() == LONG.replace("line 28\n", "LINE 28\nmore\n")
