@@ -95,7 +95,7 @@ async def test_a_closed_input_ends_the_agent_without_an_answer(tmp_path: Path) -
             await editor.dialog()
             assert editor.process.stdin is not None
             editor.process.stdin.close()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 assert await editor.process.wait() == 0
             assert not (line.workspace / "a.txt").exists()
 

@@ -39,7 +39,7 @@ async def test_queued_row_that_names_pickle_is_not_unpickled(tmp_path: Path) -> 
         async with engine_session(url, {"test": handler}, name="victim", most_runs=4, poll_seconds=0.05) as session:
             engine = session.engine
             await engine.submit("test", {}, key="honest")
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 await ran.wait()
                 await engine.result("honest")
             columns = "status, name, queue_name, application_version, created_at, updated_at, application_name"
@@ -49,7 +49,7 @@ async def test_queued_row_that_names_pickle_is_not_unpickled(tmp_path: Path) -> 
                 " FROM dbos.workflow_status LIMIT 1",
                 database,
             )
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while (
                     server.run("SELECT status FROM dbos.workflow_status WHERE workflow_uuid = 'evil'", database)
                     == "ENQUEUED"

@@ -113,9 +113,9 @@ async def test_git_takes_no_cover_for_a_change(bench: ToolWorkspace) -> None:
     bench.write("a.txt", "1\n")
     git = ["git", "-C", str(bench.root), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "safe.directory=*"]
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "first"]):
-        subprocess.run([*git, *words], check=True, capture_output=True, timeout=20)
+        subprocess.run([*git, *words], check=True, capture_output=True, timeout=60)
     if os.geteuid() == 0:
-        subprocess.run(["chown", "-R", f"--reference={bench.root}", str(bench.root)], check=True, timeout=20)
+        subprocess.run(["chown", "-R", f"--reference={bench.root}", str(bench.root)], check=True, timeout=60)
     command = "echo 2 > a.txt; git add -A; git commit -qam second; git stash; git checkout -q ."
     await bench.call("execute_command", context(bench), command=command)
     assert (bench.root / ".env").read_text() == f"PASSWORD={SECRET}\n"

@@ -195,7 +195,7 @@ async def test_a_stream_that_its_client_leaves_is_charged_in_full(client):
         "key"
     ]
     body = {"model": "scripted", "messages": HI, "stream": True, "max_tokens": 500}
-    async with asyncio.timeout(30), aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as session:
+    async with asyncio.timeout(60), aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as session:
         async with session.post(client.url + CHAT, json=body) as response:
             await response.content.readany()
         await client.model.deserted()

@@ -38,7 +38,7 @@ async def started(client: LiveServer, folder: Path, **config: Any) -> LiveChat:
 
 
 async def seen(chat: LiveChat, kind: str, *, after: int | None = None) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         async for event in chat.follow(after):
             if event["type"] == kind:
                 return

@@ -48,7 +48,7 @@ class World:
         reach = NetworkReach(wanted_destinations(hosts))
         with socket.create_server(("127.0.0.1", 0)) as listening:
             listening.setblocking(False)
-            async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+            async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
                 serving = tasks.create_task(
                     SandboxProxy(reach, self.outside, ProxyLimits(head_seconds=1)).serve(listening)
                 )
@@ -311,7 +311,7 @@ async def held_open(world: World) -> AsyncIterator[None]:
     world.good.stays = True
     async with asyncio.TaskGroup() as tasks:
         command = tasks.create_task(world.run(f"{TUNNEL}; cat <&5", "good.example"))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await world.good.called.wait()
         yield
         command.cancel()
@@ -322,7 +322,7 @@ async def test_what_a_command_left_open_ends_with_it(world: World) -> None:
     world.good.stays = True
     result = await world.run(f"{TUNNEL}; (setsid cat <&5 >/dev/null 2>&1 &)", "good.example")
     assert "HTTP/1.1 200" in result.content and len(world.good.received) == 1
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await world.good.all_closed.wait()
 
 
@@ -330,7 +330,7 @@ async def test_what_a_command_left_open_ends_with_it(world: World) -> None:
 async def test_a_stopped_command_takes_its_connections_along(world: World) -> None:
     async with held_open(world):
         assert world.good.open_now == 1
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await world.good.all_closed.wait()
 
 

@@ -155,7 +155,7 @@ async def attempt_it(bench: ToolWorkspace, attempt: Attempt) -> str:
     assert tool is not None
     if problems := tool.problems(attempt.parameters):
         return " ".join(problems)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         try:
             prepared = await tool.prepare(attempt.parameters, bench.tool_context(user_text="x"))
             result = await tool.run(prepared, bench.tool_context(user_text="x"))
@@ -242,7 +242,7 @@ def flipping(one: Path, other: Path) -> Iterator[None]:
         yield
     finally:
         over.set()
-        thread.join(5)
+        thread.join(60)
 
 
 @proves("TOOL-3")

@@ -197,6 +197,6 @@ async def test_a_git_file_that_its_repository_does_not_know_is_not_followed(chat
         state = await ask("GET", f"{new.path}/git")
         assert "does not know this folder" in state["reason"], text
         await ask("GET", f"{new.path}/git/push", expect=409)
-    subprocess.run(["rm", "-rf", str(folder / ".git")], check=True, timeout=20)
+    subprocess.run(["rm", "-rf", str(folder / ".git")], check=True, timeout=60)
     again = await chat.client.chat(workspace=made["root"])
     assert (await ask("GET", f"{again.path}/git"))["reason"]

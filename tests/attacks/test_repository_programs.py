@@ -57,7 +57,7 @@ def git(folder: Path, *words: str) -> str:
         cwd=folder,
         env=environment | names,
         capture_output=True,
-        timeout=20,
+        timeout=60,
         check=True,
     )
     return done.stdout.decode()
@@ -95,7 +95,7 @@ async def test_state_difference_commit_and_branch_run_no_program_of_the_reposito
 ) -> None:
     folder, ask = chat.client.workspace, chat.client.ask
     subprocess.run(
-        ["git", "-c", "safe.directory=*", "status"], cwd=folder, capture_output=True, timeout=20, check=False
+        ["git", "-c", "safe.directory=*", "status"], cwd=folder, capture_output=True, timeout=60, check=False
     )
     assert (tmp_path / "sprung").exists(), "the trap is one"
     (tmp_path / "sprung").unlink()

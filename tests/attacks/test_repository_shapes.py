@@ -100,7 +100,7 @@ def git(folder: Path, home: Path, *words: str) -> subprocess.CompletedProcess[by
     names = {f"GIT_{who}_{what}": "t" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     trusted = ("-c", "safe.directory=*")
     return subprocess.run(
-        ["git", *trusted, *words], cwd=folder, env=environment | names, capture_output=True, timeout=20, check=False
+        ["git", *trusted, *words], cwd=folder, env=environment | names, capture_output=True, timeout=60, check=False
     )
 
 

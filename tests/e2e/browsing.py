@@ -165,6 +165,14 @@ async def look_at_usage(page: Page) -> None:
         await page.get_by_role("button", name=used).click()
 
 
+async def hold_toasts(page: Page) -> None:
+    """From now until the page is loaded again no toast goes by itself: how long the test takes to look at one does not matter."""
+    await page.evaluate(
+        "() => { const later = window.setTimeout;"
+        " window.setTimeout = (act, ms, ...more) => later(act, ms >= 6_000 ? 3_600_000 : ms, ...more); }"
+    )
+
+
 async def press_until(page: Page, key: str, shown: Locator) -> None:
     """Keys are not heard in the first moment after something new appeared: pressed again until it is."""
     for _ in range(100):

@@ -187,7 +187,7 @@ def test_a_run_whose_context_is_full_says_how_to_compact_and_continue(
 def test_a_model_that_never_answers_does_not_make_the_run_hang(attached: CommandLine, model: ScriptedModel) -> None:
     """And that a turn has begun is seen before anything was answered."""
     model.replies += [Hang("Well")]
-    done = attached.type("run", "Hello", "--timeout", "2")
+    done = attached.type("run", "Hello", "--timeout", "6")
     assert done.returncode == 4
     assert done.stderr.startswith("[actor]\n") and "--timeout" in done.stderr
 
@@ -299,7 +299,7 @@ def test_a_slip_in_the_settings_is_told_when_the_server_starts(cli: CommandLine)
 def test_a_server_s_log_never_holds_the_token_and_it_ends_cleanly(cli: CommandLine, number: signal.Signals) -> None:
     with _hearing_hang_ups(signal.SIG_DFL), cli.serving("--workspace", str(cli.workspace)) as server:
         server.process.send_signal(number)
-        out, err = server.process.communicate(timeout=30)
+        out, err = server.process.communicate(timeout=WHOLE_PROCESS)
     assert server.process.returncode == 0
     assert server.token not in server.banner + out + err
     assert str(cli.workspace) in server.banner and "Sandbox" in server.banner

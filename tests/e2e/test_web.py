@@ -8,7 +8,18 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.async_api import expect
 
-from e2e.browsing import PHONE, Line, a_browser, a_page, at_the_page, look_at_usage, press_until, start_chat, violations
+from e2e.browsing import (
+    PHONE,
+    Line,
+    a_browser,
+    a_page,
+    at_the_page,
+    hold_toasts,
+    look_at_usage,
+    press_until,
+    start_chat,
+    violations,
+)
 from support.live_server import live_server
 from support.scripted_model import Reply, call
 from support.spec import proves
@@ -311,6 +322,7 @@ async def test_a_change_is_taken_back_after_a_look_and_the_way_back_is_undone(tm
         await expect(page.get_by_text("Written.")).to_be_visible()
         await page.get_by_role("button", name="Checkpoints").click()
         assert await violations(page) == []
+        await hold_toasts(page)
         await page.get_by_role("button", name="Go back to before this").click()
         await expect(page.get_by_label("What would change", exact=True)).to_contain_text("first")
         assert await violations(page) == []

@@ -9,7 +9,7 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from anycowork.config.settings import ProviderEntry
-from e2e.browsing import fits, has_focus, press_until, tab_to, violations
+from e2e.browsing import fits, has_focus, hold_toasts, press_until, tab_to, violations
 from support.git_commands import git
 from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import HttpError, ScriptedModel, call
@@ -241,6 +241,7 @@ async def test_on_a_phone_a_toast_covers_no_tab_heading_or_button_of_the_files(
     await phone.get_by_role("button", name="More about this chat").click()
     await phone.get_by_role("menuitem", name="Files and changes").click()
     await phone.get_by_role("tab", name="Git").click()
+    await hold_toasts(phone)
     await phone.get_by_role("button", name="Commit 1 file").click()
     toast = phone.get_by_role("status").filter(has_text="Committed 1 file.")
     await expect(toast).to_be_visible()

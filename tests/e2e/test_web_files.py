@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from e2e.browsing import PHONE, at_the_page, start_chat, violations
+from e2e.browsing import PHONE, at_the_page, hold_toasts, start_chat, violations
 from support.git_commands import git
 from support.pdf_files import pdf
 from support.scripted_model import call
@@ -100,6 +100,7 @@ async def test_net_changes_are_kept_reverted_and_commented_hunk_by_hunk(tmp_path
         second = page.get_by_role("region", name="Lines 28–29", exact=True)
         await second.get_by_role("button", name="Keep").click()
         await expect(second.get_by_role("button", name="Kept")).to_have_attribute("aria-pressed", "true")
+        await hold_toasts(page)
         await first.get_by_role("button", name="Revert").click()
         await expect(page.get_by_text("Reverted src/deep/er/notes.txt.")).to_be_visible()
         assert notes.read_text() == LONG.replace("line 28\n", "LINE 28\nmore\n")
@@ -173,8 +174,8 @@ async def test_a_person_commits_branches_pushes_and_opens_a_worktree_beside_the_
         assert await violations(page) == []
         await page.set_viewport_size({"width": 1280, "height": 800})
         await dialog.get_by_role("button", name="Push", exact=True).click()
-        await expect(page.get_by_text(re.compile("You push lion"))).to_be_visible(timeout=30_000)
-        await expect(dialog).to_have_count(0, timeout=30_000)
+        await expect(page.get_by_text(re.compile("You push lion"))).to_be_visible()
+        await expect(dialog).to_have_count(0)
         assert git(tmp_path / "remote.git", "log", "-1", "--format=%s", "lion") == "Rename the animal\n"
         await page.get_by_role("button", name="Work in a new worktree…").click()
         dialog = page.get_by_role("dialog", name="Work in a new worktree")
@@ -182,8 +183,8 @@ async def test_a_person_commits_branches_pushes_and_opens_a_worktree_beside_the_
         assert await violations(page) == []
         first = page.url
         await dialog.get_by_role("button", name="Create worktree").click()
-        await expect(page).not_to_have_url(first, timeout=30_000)
+        await expect(page).not_to_have_url(first)
         assert (folder.parent / f"{folder.name}-tiger" / "README.md").read_text() == "# Lion\n"
         lion = {"name": "lion.pdf", "mimeType": "application/pdf", "buffer": pdf()}
         await page.get_by_test_id("files").set_input_files([lion])
-        await expect(page.get_by_role("list", name="Files to send")).to_contain_text("lion.pdf", timeout=30_000)
+        await expect(page.get_by_role("list", name="Files to send")).to_contain_text("lion.pdf")

@@ -50,7 +50,7 @@ async def to_the_conflict(page: Page, client: LiveServer, chat: LiveChat) -> Non
     plan = page.get_by_role("region", name="Plan", exact=True).last
     run = plan.get_by_role("button", name="Run as a job")
     await expect(run).to_be_visible()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not await run.is_enabled():
             await read_all(page, "main section[aria-label=Plan]")
     await look(page, "walk-approval")

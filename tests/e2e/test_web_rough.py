@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from playwright.async_api import Page, Route, expect
 
-from e2e.browsing import PHONE, Line, a_browser, a_page, allow_all, at_the_page, start_chat, violations
+from e2e.browsing import PHONE, Line, a_browser, a_page, allow_all, at_the_page, hold_toasts, start_chat, violations
 from support.live_server import TOKEN, live_server
 from support.scripted_model import Script, call
 from support.spec import proves
@@ -36,6 +36,7 @@ async def test_what_is_said_while_a_dialog_is_open_can_be_read_and_pressed(tmp_p
         await page.get_by_role("button", name="Go back…").click()
         back = page.get_by_role("dialog").get_by_role("button", name="Go back to before this")
         await expect(back).to_be_enabled()
+        await hold_toasts(page)
         line.cut()
         await back.click()
         said = page.get_by_text("The server does not answer. Is it still running?")
@@ -198,6 +199,7 @@ async def test_a_message_whose_answer_was_lost_is_sent_once_however_often_it_is_
             else:
                 await route.continue_()
 
+        await hold_toasts(page)
         await page.route("**/messages", lose)
         await page.get_by_label("Message", exact=True).fill("where?")
         for press in (page.keyboard.press("Enter"), page.get_by_role("button", name="Start").click()):

@@ -40,7 +40,7 @@ async def test_a_neighbouring_port_that_steals_the_cookie_can_do_nothing(tmp_pat
     async with at_the_page(tmp_path) as (page, client), neighbour() as (elsewhere, heads):
         await expect_signed_in(page)
         await page.goto(elsewhere)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             head = await heads.get()
         cookie = re.search(r"(?im)^cookie: (.+)\r$", head)
         assert cookie, "the browser sends cookies to every port; if it no longer does, this test proves nothing"

@@ -263,7 +263,7 @@ async def test_a_server_that_ends_while_a_command_runs_drops_its_changes(tmp_pat
         await client.ask(
             "POST", f"{chat.path}/approvals", {"decisions": [{"id": pending["id"], "decision": "allow_once"}]}
         )
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             # By the staging's own shape: walking everything would meet folders that are just being removed.
             while not list((tmp_path / "data/staging/runs").glob("*/upper/a.txt")):
                 await asyncio.sleep(0.01)  # a process in a sandbox: there is no event to wait for

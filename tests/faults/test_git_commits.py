@@ -94,7 +94,7 @@ async def settled(folder: Path, *, is_made: bool) -> None:
 def git(folder: Path, *words: str) -> str:
     identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "safe.directory=*")
     command = ["git", *identity, *words]
-    done = subprocess.run(command, cwd=folder / "workspace", capture_output=True, timeout=20, check=True)
+    done = subprocess.run(command, cwd=folder / "workspace", capture_output=True, timeout=60, check=True)
     return done.stdout.decode()
 
 

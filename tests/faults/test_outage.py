@@ -111,4 +111,4 @@ async def test_jobs_of_server_and_worker_go_on_after_an_outage_and_people_are_to
             postgres.start()
             until_printed(tmp_path / "late" / "log", "a worker has joined")
             late.send_signal(signal.SIGINT)
-            assert late.wait(30) == 0
+            assert late.wait(60) == 0

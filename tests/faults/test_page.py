@@ -9,13 +9,13 @@ from playwright.async_api import Page, expect
 from e2e.browsing import a_browser, a_page, start_chat
 from support.fork_server import ForkServer
 from support.live_server import Caller, LiveChat
+from support.ports import held_port
 from support.scripted_model import Hang, Script, call, serve_in_thread
 from support.server import ChildServer, child_server
 from support.spec import proves
 
 AWAY = "The server does not answer. Reconnecting"
 TALL = {"width": 1280, "height": 2400}  # so that every row is on the page: those far out of sight are not drawn
-RECOVERY_MS = 30_000  # a whole server starts, and the page's next try may be some seconds away
 DELTAS = ("text-delta", "reasoning-delta")
 
 # Notes each event that the page reads from a chat's stream, on the way to the page's own reader.
@@ -42,6 +42,11 @@ window.fetch = async (...wanted) => {
   return new Response(theirs, answer);
 };
 """
+
+SHOWS = """(rows) => {
+  const shown = [...document.querySelectorAll("[id^=row-]")].map((row) => row.id);
+  return JSON.stringify(shown) === JSON.stringify(rows);
+}"""
 
 
 @proves("UI-6", "EVT-2", "OPS-2")
@@ -89,7 +94,8 @@ async def test_an_answer_cut_off_by_a_kill_keeps_its_words_and_says_that_it_was_
 def a_server(fork_server: ForkServer, tmp_path: Path, replies: list[Script]) -> Iterator[ChildServer]:
     with (
         serve_in_thread(replies) as model,
-        child_server(fork_server, tmp_path, model_url=model.base_url) as server,
+        held_port() as port,
+        child_server(fork_server, tmp_path, model_url=model.base_url, port=port) as server,
     ):
         yield server
 
@@ -111,7 +117,7 @@ async def kill_and_start(server: ChildServer, page: Page) -> None:
     server.kill()
     await expect(page.get_by_text(AWAY)).to_be_visible()
     server.start(port=port)
-    await expect(page.get_by_text(AWAY)).to_be_hidden(timeout=RECOVERY_MS)
+    await expect(page.get_by_text(AWAY)).to_be_hidden()
 
 
 async def until_durable(client: Caller, words: str) -> None:
@@ -129,9 +135,10 @@ async def everything_is_there_once(page: Page, client: Caller) -> list[dict[str,
     [listed] = (await client.ask("GET", "/context"))["contexts"]
     chat = LiveChat(client, listed)
     events = await chat.events()
-    shown = await page.evaluate("[...document.querySelectorAll('[id^=row-]')].map((row) => row.id.slice(4))")
+    await page.wait_for_function("last => window.heard.at(-1)[0] >= last", arg=events[-1]["seq"])
     results = {message["id"] for message in await chat.of_type("tool_result")}
-    assert shown == [message["id"] for message in await chat.messages() if message["id"] not in results]
+    rows = [f"row-{message['id']}" for message in await chat.messages() if message["id"] not in results]
+    await page.wait_for_function(SHOWS, arg=rows)
     heard = [tuple(each) for each in await page.evaluate("window.heard")]
     numbers = [number for number, _ in heard]
     assert numbers == sorted(set(numbers)), "an event came twice, or late"

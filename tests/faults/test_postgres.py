@@ -161,7 +161,7 @@ async def test_the_turn_of_a_killed_server_is_ended_by_another_one_within_second
             chat = await client.chat()
             await chat.send("Think.", until="sent")
             there = LiveChat(other, chat.opened)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 async for event in there.follow():
                     if event["type"] == "text-delta":
                         break

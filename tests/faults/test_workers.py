@@ -115,7 +115,7 @@ async def test_jobs_of_workers_that_were_killed_and_cut_off_are_finished_by_anot
             found = await until_workers(server, lambda found: all(len(worker["jobs"]) == 1 for worker in found))
             machine_of = {process.pid: name for name, process in processes.items()}
             job_of = {machine_of[worker["pid"]]: worker["jobs"][0] for worker in found}
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while not {(worker["jobs"][0], worker["id"]) for worker in found} <= set(runs_of(postgres, url)):
                     await asyncio.sleep(0.1)  # until DBOS has given each job to its worker
             before = runs_of(postgres, url)

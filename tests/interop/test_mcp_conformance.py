@@ -19,7 +19,8 @@ import pytest
 
 from support.cli_process import CommandLine
 from support.live_server import TOKEN
-from support.real_mcp_servers import PACKAGES, free_port, install_servers, node
+from support.ports import held_port
+from support.real_mcp_servers import PACKAGES, install_servers, node
 from support.spec import proves
 from support.token_proxy import token_proxy
 
@@ -73,24 +74,23 @@ LONG = pytest.mark.timeout(900 if IS_WHOLE else 240)
 @LONG
 async def test_the_server_passes_the_official_suite_in_both_generations(tmp_path: Path) -> None:
     await asyncio.to_thread(install_servers)
-    port, line = free_port(), CommandLine(tmp_path)
-    words = ("mcp", "--http", str(port), "--workspace", str(line.workspace))
-    process = line.start(*words, ANYCOWORK_TOKEN=TOKEN, HOME=str(tmp_path))
-    try:
-        assert process.stderr is not None
-        assert "MCP on" in await asyncio.to_thread(process.stderr.readline)
-        await listening(port)
-        async with token_proxy(f"http://127.0.0.1:{port}", TOKEN) as proxy:
-            failed = {}
-            for suite, scenario, more in SCENARIOS:
-                url = f"http://127.0.0.1:{proxy}/mcp"
-                status, output = await run_suite(suite, "server", "--url", url, "--scenario", scenario, *more)
-                if status != 0:
-                    failed[suite, scenario, more] = output[-3_000:]
-        assert not failed, "\n\n".join(f"{name}\n{output}" for name, output in failed.items())
-    finally:
-        process.terminate()
-        await asyncio.to_thread(process.communicate)
+    line, failed = CommandLine(tmp_path), {}
+    with held_port() as port:
+        words = ("mcp", "--http", str(port), "--workspace", str(line.workspace))
+        process = line.start(*words, ANYCOWORK_TOKEN=TOKEN, HOME=str(tmp_path))
+        try:
+            assert process.stderr is not None
+            assert "MCP on" in await asyncio.to_thread(process.stderr.readline)
+            async with token_proxy(f"http://127.0.0.1:{port}", TOKEN) as proxy:
+                for suite, scenario, more in SCENARIOS:
+                    url = f"http://127.0.0.1:{proxy}/mcp"
+                    status, output = await run_suite(suite, "server", "--url", url, "--scenario", scenario, *more)
+                    if status != 0:
+                        failed[suite, scenario, more] = output[-3_000:]
+        finally:
+            process.terminate()
+            await asyncio.to_thread(process.communicate)
+    assert not failed, "\n\n".join(f"{name}\n{output}" for name, output in failed.items())
 
 
 @proves("MCP-1/1")
@@ -119,15 +119,3 @@ async def run_suite(suite: str, *words: str) -> tuple[int, str]:
             process.kill()
             await process.wait()
     return process.returncode or 0, output.decode(errors="replace")
-
-
-async def listening(port: int) -> None:
-    async with asyncio.timeout(30):
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except OSError:
-                await asyncio.sleep(0)
-                continue
-            writer.close()
-            return

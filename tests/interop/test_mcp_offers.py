@@ -44,7 +44,7 @@ async def allowed(chat: LiveChat, *, until: str) -> None:
 
 
 async def seen(chat: LiveChat, kind: str, *, after: int | None = None) -> dict[str, Any]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         async for event in chat.follow(after):
             if event["type"] == kind:
                 return event
@@ -179,7 +179,7 @@ async def test_tools_that_a_server_says_have_changed_are_listed_again(tmp_path: 
         offer(tmp_path / "far", [*TOOLS, offered("late")])
         await chat.decide()
         names: list[str] = []
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while "late" not in names:
                 (shown,) = (await client.ask("GET", "/mcp/servers"))["servers"]
                 names = [tool["name"] for tool in shown["tools"]]
@@ -202,7 +202,7 @@ async def test_a_stopped_turn_cancels_the_call_at_the_server(tmp_path: Path) -> 
 async def logged(client: LiveServer, line: str) -> None:
     """Until the server has printed this line."""
     log: list[str] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while line not in log:
             (shown,) = (await client.ask("GET", "/mcp/servers"))["servers"]
             log = shown["log"]

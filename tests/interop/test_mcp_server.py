@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import sys
 from pathlib import Path
 from typing import Any  # answers that tests look into freely
@@ -18,6 +17,7 @@ from anycowork.client.http import ServerClient
 from anycowork.mcp_server.tools import build_server
 from support.cli_process import CommandLine
 from support.live_server import TOKEN, LiveServer, RequestRefused, live_server
+from support.ports import held_port
 from support.scripted_model import ScriptedModel, call
 from support.spec import proves
 
@@ -156,45 +156,43 @@ async def test_a_host_that_starts_it_speaks_both_generations_on_stdio(tmp_path: 
 
 @proves("MCP-3/3")
 async def test_over_http_it_serves_only_who_has_the_token(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     line = CommandLine(tmp_path)
-    process = line.start(
-        "mcp", "--http", str(port), "--workspace", str(line.workspace), ANYCOWORK_TOKEN=TOKEN, HOME=str(tmp_path)
-    )
-    try:
-        assert process.stderr is not None
-        assert f"http://127.0.0.1:{port}/mcp" in await asyncio.to_thread(process.stderr.readline)
+    with held_port() as port:
+        process = line.start(
+            "mcp", "--http", str(port), "--workspace", str(line.workspace), ANYCOWORK_TOKEN=TOKEN, HOME=str(tmp_path)
+        )
         url = f"http://127.0.0.1:{port}/mcp"
-        assert await asyncio.to_thread(status_of, url, {}) == 401
-        assert await asyncio.to_thread(status_of, url, {"Authorization": "Bearer wrong"}) == 401
-        given = {"Authorization": f"Bearer {TOKEN}"}
-        assert await asyncio.to_thread(status_of, url, {**given, "Host": "evil.example"}) == 421
-        import httpx2
-        from mcp.client.streamable_http import streamable_http_client
+        try:
+            assert process.stderr is not None
+            assert url in await asyncio.to_thread(process.stderr.readline)
+            await serves_only_with_the_token(url)
+        finally:
+            process.terminate()
+            await asyncio.to_thread(process.communicate)
 
-        async with (
-            asyncio.timeout(60),
-            httpx2.AsyncClient(headers=given, timeout=60) as http,
-            Client(streamable_http_client(url, http_client=http)) as client,
-        ):
-            assert (await used(client, "list_chats")) == {"chats": []}
-    finally:
-        process.terminate()
-        await asyncio.to_thread(process.communicate)
+
+async def serves_only_with_the_token(url: str) -> None:
+    """Who reads the address can connect at once."""
+    assert await asyncio.to_thread(status_of, url, {}) == 401
+    assert await asyncio.to_thread(status_of, url, {"Authorization": "Bearer wrong"}) == 401
+    given = {"Authorization": f"Bearer {TOKEN}"}
+    assert await asyncio.to_thread(status_of, url, {**given, "Host": "evil.example"}) == 421
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with (
+        asyncio.timeout(60),
+        httpx2.AsyncClient(headers=given, timeout=60) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        assert (await used(client, "list_chats")) == {"chats": []}
 
 
 def status_of(url: str, headers: dict[str, str]) -> int:
-    """Once it listens: a connection that is refused is tried again."""
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
     more = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    for _ in range(2_000):
-        try:
-            with urlopen(Request(url, body, {**more, **headers}), timeout=20) as answer:
-                return int(answer.status)
-        except HTTPError as error:
-            return error.code
-        except OSError:
-            continue
-    raise AssertionError("it does not listen")
+    try:
+        with urlopen(Request(url, body, {**more, **headers}), timeout=60) as answer:
+            return int(answer.status)
+    except HTTPError as error:
+        return error.code

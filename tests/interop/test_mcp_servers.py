@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.live_server import LiveServer, live_server
+from support.ports import held_port
 from support.processes import started_with
 from support.raw_mcp_server import offer, offered, raw_server
 from support.scripted_model import call
@@ -26,17 +26,15 @@ STDIO = {"name": "sdk", "command": sys.executable, "args": [str(SERVER)]}
 @contextmanager
 def remote(how: str) -> Iterator[str]:
     """A running server on a free port; its address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, str(SERVER), how, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        yield f"http://127.0.0.1:{port}/{'sse' if how == 'sse' else 'mcp'}"
-    finally:
-        process.kill()
-        process.wait()
+    with held_port() as port:
+        process = subprocess.Popen(
+            [sys.executable, str(SERVER), how, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            yield f"http://127.0.0.1:{port}/{'sse' if how == 'sse' else 'mcp'}"
+        finally:
+            process.kill()
+            process.wait()
 
 
 async def ready(client: LiveServer, config: dict[str, object]) -> None:
@@ -48,7 +46,7 @@ async def ready(client: LiveServer, config: dict[str, object]) -> None:
             shown = await client.ask("POST", f"/mcp/servers/{config['name']}/connect", {})
 
 
-async def call_and_allow(client: LiveServer, *, timeout: float = 40) -> str:
+async def call_and_allow(client: LiveServer, *, timeout: float = 60) -> str:
     chat = await client.chat()
     await chat.send("Go.")
     (approval,) = await chat.approvals()
@@ -106,7 +104,7 @@ async def test_a_killed_server_is_restarted_and_its_tools_stay(tmp_path: Path) -
         for process in started_with(str(tmp_path / "far" / "server.py")):
             with suppress(ProcessLookupError):  # gone with one that was killed before it
                 os.kill(process, signal.SIGKILL)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             shown: dict[str, object] = {"status": "ready", "log": []}
             while shown["status"] != "ready" or LOST not in str(shown["log"]):
                 (shown,) = (await client.ask("GET", "/mcp/servers"))["servers"]
@@ -187,7 +185,7 @@ async def test_a_call_in_flight_when_the_server_ends_is_interrupted_and_not_sent
         decisions = [{"id": approval["id"], "decision": "allow_once"}]
         await client.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
         store = client.server.database.store
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             turn = await store.current_turn(chat.id)
             while turn is None or (await store.calls(turn.id))[-1].state != "intent":
                 await asyncio.sleep(0)

@@ -16,7 +16,7 @@ WHOLE_PROCESS = 60.0
 
 @proves("GW-1")
 def test_the_whole_walk_is_the_same_through_the_gateway(place):
-    subprocess.run([sys.executable, str(SCRIPTS / "interop.py"), "sdk"], check=True, timeout=100)
+    subprocess.run([sys.executable, str(SCRIPTS / "interop.py"), "sdk"], check=True, timeout=240)
     key = place.key()
     before = len(place.model.raw)
     direct = walk(place.direct, "any")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 LOADING = 100.0
-SOON = 5.0
+SOON = 60.0
 
 
 @dataclass(frozen=True)

@@ -10,5 +10,5 @@ def git(folder: Path, *words: str, check: bool = True) -> str:
     environment = {"HOME": "/nonexistent", "PATH": os.environ["PATH"], **names}
     command = ["git", "-c", "safe.directory=*", *words]
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, timeout=20, check=check
+        command, cwd=folder, env=environment, capture_output=True, timeout=60, check=check
     ).stdout.decode()

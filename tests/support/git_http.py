@@ -43,7 +43,7 @@ def git_over_http(folder: Path) -> Iterator[str]:
                 "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
             }
             done = subprocess.run(
-                ["git", "http-backend"], env=environment, input=body, capture_output=True, timeout=20, check=True
+                ["git", "http-backend"], env=environment, input=body, capture_output=True, timeout=60, check=True
             )
             head, _, answer = done.stdout.partition(b"\r\n\r\n")
             headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
@@ -66,5 +66,5 @@ def git_over_http(folder: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
-        thread.join(20)
+        thread.join(60)
         server.server_close()

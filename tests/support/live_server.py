@@ -120,6 +120,23 @@ class LiveChat:
                 if line.startswith(b"data: "):
                     yield json.loads(line[6:])
 
+    @asynccontextmanager
+    async def joined(self) -> AsyncIterator[AsyncIterator[Json]]:
+        """Every event from the first. Inside, the server knows this reader: what is shown and not stored reaches it, too."""
+        events = self.follow()
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                first = await anext(events)
+
+            async def from_the_first() -> AsyncIterator[Json]:
+                yield first
+                async for event in events:
+                    yield event
+
+            yield from_the_first()
+        finally:
+            await events.aclose()  # type: ignore[attr-defined]  # it is a generator
+
     async def events(self, until: str = "turn-ended") -> list[Json]:
         """The events from the first to the last one there is of this type, as a late reader sees them."""
         last_seq = (await self.show())["last_seq"]

@@ -71,7 +71,7 @@ async def ask_proxy(address: str) -> tuple[str, int]:
     os.read(child_listens, 1)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.setblocking(False)
-        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
             proxy = SandboxProxy(NetworkReach(wanted_destinations(["own.example"])), Named(), ProxyLimits())
             serving = tasks.create_task(proxy.serve(listening))
             reader, writer = await asyncio.open_connection(*listening.getsockname())

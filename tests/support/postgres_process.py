@@ -80,13 +80,13 @@ class PostgresProcess:
     def stop(self, *, immediate: bool = False) -> None:
         assert self.process is not None
         self.process.send_signal(3 if immediate else 2)  # SIGQUIT: as in a crash; SIGINT: sessions are ended first
-        self.process.wait(30)
+        self.process.wait(60)
 
     def kill(self) -> None:
         """SIGKILL of the server's first process. Its others notice and end; returns when they have."""
         assert self.process is not None
         self.process.kill()
-        self.process.wait(30)
+        self.process.wait(60)
         deadline = time.monotonic() + 30
         while self._others():
             assert time.monotonic() < deadline, "the sessions of a killed server have not ended"

@@ -18,7 +18,7 @@ from anycowork.providers.openai.provider import OpenAIProvider
 from anycowork.providers.openai.upstream import Upstream
 
 SECRET = "sk-very-secret-4711"
-BRIEF = Timeouts(connect=2.0, first_byte=0.2, idle=0.2, tail=0.2)
+BRIEF = Timeouts(connect=60.0, first_byte=1.0, idle=1.0)  # for answers that never come, and no others
 
 
 class Naps:

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -26,7 +25,7 @@ EVERYTHING = PACKAGES / "server-everything" / "dist" / "index.js"
 
 def install_servers() -> None:
     """Quick once it is done; the first time it takes half a minute."""
-    subprocess.run([sys.executable, str(ROOT / "scripts" / "interop.py"), "mcp"], check=True, timeout=100)
+    subprocess.run([sys.executable, str(ROOT / "scripts" / "interop.py"), "mcp"], check=True, timeout=240)
 
 
 @cache
@@ -48,9 +47,8 @@ def python_server(name: str, *args: str, **config: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def remote_everything(how: str, port: int | None = None) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+def remote_everything(how: str, port: int) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
     """The everything server on a port, by `sse` or `streamableHttp`: its address, and its process."""
-    port = port or free_port()
     process = subprocess.Popen(
         [node(), str(EVERYTHING), how],
         env={**os.environ, "PORT": str(port)},
@@ -62,12 +60,6 @@ def remote_everything(how: str, port: int | None = None) -> Iterator[tuple[str, 
     finally:
         process.kill()
         process.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class StoppedPrograms:

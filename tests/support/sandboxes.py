@@ -39,8 +39,8 @@ def running(marker: str) -> list[int]:
 
 
 async def until(true: Callable[[], object]) -> None:
-    """A process in a sandbox tells nobody when it comes and goes, so it is looked for, for half a minute."""
-    async with asyncio.timeout(30.0):
+    """A process in a sandbox tells nobody when it comes and goes, so it is looked for, for a minute."""
+    async with asyncio.timeout(60):
         while not true():
             await asyncio.sleep(0.01)
 

@@ -138,15 +138,17 @@ def child_server(
     model_url: str,
     files: dict[str, str] | None = None,
     gate: Gate | None = None,
+    port: int = 0,
 ) -> Iterator[ChildServer]:
-    """A running server, gone at the end. With a gate, its system calls pass through that."""
+    """A running server, gone at the end. With a gate, its system calls pass through that. On a held port it can be started again at the
+    same address."""
     server = ChildServer(fork_server, CommandLine(tmp_path, model_url), gate=gate.path if gate else None)
     for name, text in (files or {}).items():
         (server.workspace / name).write_text(text)
     server.data.mkdir(mode=0o700, exist_ok=True)
     put_fresh_database(server.data)
     try:
-        server.start()
+        server.start(port=port)
         yield server
     finally:
         server.close()

@@ -23,7 +23,7 @@ from anycowork.store.sqlite.database import open_store
 from anycowork.store.sqlite.schema import migrate
 
 CLOCK = SystemClock()
-SOON = 5.0
+SOON = 60.0  # until something that should happen did not: says nothing of how fast it is
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 class ReceivedSpan:

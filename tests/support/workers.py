@@ -65,7 +65,7 @@ def worker_process(
         yield process
     finally:
         process.kill()
-        process.wait(30)
+        process.wait(60)
 
 
 def until_printed(log: Path, words: str, *, seconds: float = 60.0) -> str:

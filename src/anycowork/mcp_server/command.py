@@ -47,8 +47,10 @@ async def _serve_http(server: Any, settings: Settings, port: int) -> None:
     token = load_or_create_token(settings.data_dir, settings.token)
     app = TokenGuard(server.streamable_http_app(streamable_http_path=PATH, host="127.0.0.1"), token.get_secret_value())
     config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", access_log=False)
-    stderr().line(f"MCP on http://127.0.0.1:{port}{PATH}, with the server's token as bearer token.")
-    await uvicorn.Server(config).serve()
+    with config.bind_socket() as listener:
+        listener.listen(config.backlog)  # before the address is named: a host may connect as soon as it reads it
+        stderr().line(f"MCP on http://127.0.0.1:{port}{PATH}, with the server's token as bearer token.")
+        await uvicorn.Server(config).serve(sockets=[listener])
 
 
 class TokenGuard:

@@ -56,11 +56,11 @@ async def test_it_stands_under_the_name_of_the_result_that_takes_its_place_and_i
     async with live_server(tmp_path, replies=replies) as client:
         chat = await client.chat()
         await chat.send("Run it")
-        async with asyncio.TaskGroup() as tasks:
-            printed = tasks.create_task(_next(chat, "text-delta"))
+        async with asyncio.timeout(2 * TIMEOUT), chat.joined() as events:
             await chat.decide()
+            printed = await anext(event async for event in events if event["type"] == "text-delta")
         [result] = await chat.of_type("tool_result")
-        assert printed.result()["message_id"] == result["id"]
+        assert printed["message_id"] == result["id"]
         assert "begun" in result["content"] and "over" in result["content"]
         assert not [one for one in await chat.events() if one["type"] == "text-delta" and one["call_id"]]
 
@@ -71,17 +71,12 @@ async def test_a_flood_is_shown_up_to_a_bound_and_kept_whole(tmp_path: Path) -> 
         chat = await client.chat()
         await chat.send("Run it")
         seen: list[Json] = []
-
-        async def watch() -> None:
-            async for event in chat.follow():
+        async with asyncio.timeout(2 * TIMEOUT), chat.joined() as events:
+            await chat.decide()
+            async for event in events:
                 if event["type"] == "text-delta" and event["call_id"]:
                     seen.append(event)
                 if event["type"] == "turn-ended":
-                    return
-
-        async with asyncio.TaskGroup() as tasks:
-            watching = tasks.create_task(watch())
-            await chat.decide()
-            await asyncio.wait_for(watching, 2 * TIMEOUT)
+                    break
         assert 0 < sum(len(event["text"]) for event in seen) <= 64_000
         assert len((await chat.of_type("tool_result"))[0]["content"]) >= 300_000

@@ -315,7 +315,7 @@ async def test_reads_of_one_reply_run_side_by_side(tmp_path: Path, monkeypatch: 
     run = ReadFile.run
 
     async def meet_and_run(self: ReadFile, *given: Any, **named: Any) -> Any:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await all_begun.wait()
         return await run(self, *given, **named)
 

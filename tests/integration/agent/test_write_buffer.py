@@ -100,7 +100,7 @@ async def test_nothing_follows_what_could_not_be_written(tmp_path: Path, monkeyp
 async def test_a_read_that_takes_long_is_told_of_and_can_be_stopped(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[call("listen")]) as client:
         chat, _ = await _listening(client)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             async for event in chat.follow():
                 if event["type"] == "tool-call":
                     break

@@ -261,7 +261,7 @@ async def test_stop_ends_a_check_that_hangs(tmp_path: Path) -> None:
         chat = await client.chat()
         proposed = await client.ask("POST", f"{chat.path}/plans", {"plan": proved(check="sleep 60")}, expect=201)
         await client.ask("POST", f"{chat.path}/plans/{proposed['message_id']}/approve", {}, expect=202)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             async for event in chat.follow():
                 if event["type"] == "tool-call" and event["tool_call"]["tool"] == "execute_command":
                     break

@@ -203,7 +203,7 @@ async def _scene(client: LiveServer, answers: Answers, others: list[str]) -> Sce
 
 
 def _git(folder: Path, *words: str) -> None:
-    subprocess.run(["git", *words], cwd=folder, timeout=20, check=True)
+    subprocess.run(["git", *words], cwd=folder, timeout=60, check=True)
 
 
 def _give_git_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,6 +217,6 @@ def _give_git_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def _shown(folder: Path) -> list[str]:
     environment = {"PATH": os.environ["PATH"]}
     shown = subprocess.run(
-        ["bash", "-c", SHOW], cwd=folder, env=environment, capture_output=True, timeout=20, check=True
+        ["bash", "-c", SHOW], cwd=folder, env=environment, capture_output=True, timeout=60, check=True
     )
     return [line for line in shown.stdout.decode().splitlines() if "./" in line]

@@ -15,7 +15,7 @@ from support.postgres import run_sql
 from support.scripted_model import Reply, call
 from support.spec import proves
 
-SECONDS = 30.0
+SECONDS = 60.0
 SHOW = "find . -type f | LC_ALL=C sort | xargs grep -H ."
 
 

@@ -14,7 +14,7 @@ from support.scripted_model import Reply, call
 from support.spec import proves
 from support.workers import live_worker, until_workers, workers_of
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 WORK = [call("create_file", path="t0.txt", content="0\n"), report("t0 is written"), "The file is written."]
 

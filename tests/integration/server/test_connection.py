@@ -29,7 +29,7 @@ def hurried(monkeypatch):
 @asynccontextmanager
 async def line(client):
     host, port = client.url.removeprefix("http://").split(":")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         reader, writer = await asyncio.open_connection(host, int(port))
         try:
             yield reader, writer

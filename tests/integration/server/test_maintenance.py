@@ -28,7 +28,7 @@ def packed(client: LiveServer) -> int:
 
 
 async def until_packed(client: LiveServer, most: int) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while packed(client) > most:
             await asyncio.sleep(0.01)
 

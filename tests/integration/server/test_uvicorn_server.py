@@ -18,7 +18,7 @@ from support.spec import proves
 async def served(app, stopping):
     """The server's address; when the block ends, the server must end within five seconds."""
     port = asyncio.get_running_loop().create_future()
-    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         place = ListenAddress("127.0.0.1", 0, grace_seconds=30)
         tasks.create_task(serve_app(app, place, stopping=stopping, ready=port.set_result, handle_signals=False))
         yield f"http://127.0.0.1:{await port}"
@@ -32,10 +32,10 @@ async def test_events_arrive_at_once_and_an_open_stream_does_not_hold_up_the_end
     async with served(create_api(services), services.server.stopping) as url, session:
         stream = await session.get(f"{url}/context/{chat_id}/events")
         await client.put(f"/context/{chat_id}/role", {"role": "planner"})
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             assert (await stream.content.readline()).startswith(b"id: ")
         services.server.stopping.set()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await stream.content.read()
         assert stream.content.at_eof()
 
@@ -76,7 +76,7 @@ async def test_the_token_in_the_address_is_in_no_access_log(services, token, cap
     server = uvicorn.Server(
         uvicorn.Config(create_api(services), port=0, log_config=None, access_log=True, lifespan="off")
     )
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         tasks.create_task(server.serve())
         while not server.started:
             await asyncio.sleep(0)

@@ -52,7 +52,7 @@ async def test_escape_and_ctrl_c_close_the_list_and_nothing_else(tmp_path: Path)
             await _chosen_is(person, "/help")
             await person.sees("show this list")
             await person.pilot.press(key)
-            assert not person.screen.query_one(CompletionList).display
+            await person.until(lambda: not person.screen.query_one(CompletionList).display)
             await person.pilot.press("l")
             await _line_is(person, "/hel")
             assert not person.screen.query_one(CompletionList).display

@@ -209,7 +209,7 @@ async def test_words_that_were_not_taken_stay_in_the_line(tmp_path: Path) -> Non
         await person.say("Make it")
         await person.sees("May the agent do this?")
         await person.say("and one more thing")
-        await person.pilot.pause()
+        await person.until(lambda: person.screen.query_one("#status").has_class("error"))  # the server has refused them
         assert person.screen.query_one(Composer).text == "and one more thing"
 
 

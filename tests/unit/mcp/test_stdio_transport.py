@@ -41,7 +41,7 @@ async def test_the_pipes_of_a_program_that_died_are_closed_without_an_error() ->
     asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
     for written in (b"", b"x" * 1_000_000):
         with started_process(["/bin/cat"], env={}, fds=()) as process:
-            async with asyncio.timeout(30), open_pipes(process, LineLog()) as pipes:
+            async with asyncio.timeout(60), open_pipes(process, LineLog()) as pipes:
                 pipes.writer.write(written)
                 process.kill()
                 while await pipes.output.read(65_536):

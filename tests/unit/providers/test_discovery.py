@@ -84,7 +84,7 @@ async def test_looking_goes_on_until_it_is_stopped(server: ProviderRegistry):
         rounds.release()
         await go_on.wait()
 
-    async with asyncio.timeout(30), ScriptedModel(models=["m"]) as model, asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(60), ScriptedModel(models=["m"]) as model, asyncio.TaskGroup() as tasks:
         watcher = LocalServerWatcher(server, servers=[LocalServer("ollama", model.base_url)], within=5.0, sleep=sleep)
         watching = tasks.create_task(watcher.watch())
         await rounds.acquire()

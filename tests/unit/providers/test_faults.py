@@ -17,7 +17,9 @@ from anycowork.domain.provider_errors import (
 )
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.retries import Backoff, retry_after
+from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.upstream import Upstream
+from support.ports import held_port
 from support.provider_client import BRIEF, SECRET, Naps, all_of, asking, client, text_of
 from support.scripted_model import Answer, BreakOff, Garbage, Hang, HttpError, Reply, ScriptedModel
 
@@ -92,11 +94,9 @@ async def test_a_passing_failure_is_tried_again_and_forgotten(pool: HttpPool, fi
 
 
 async def test_no_server_at_all_is_unreachable_after_four_tries(pool: HttpPool):
-    async with ScriptedModel() as model:
-        gone = model.base_url
     naps = Naps()
-    with pytest.raises(Unreachable, match="cannot be reached"):
-        await all_of(client(gone, pool, naps=naps).answer(asking()))
+    with held_port() as port, pytest.raises(Unreachable, match="cannot be reached"):
+        await all_of(client(f"http://127.0.0.1:{port}/v1", pool, naps=naps).answer(asking()))
     assert naps.taken == [0.5, 1.0, 2.0]
 
 
@@ -129,7 +129,7 @@ async def test_a_server_that_asks_for_too_long_a_wait_is_not_asked_again(pool: H
 
 async def test_silence_after_the_finish_reason_does_not_spoil_the_answer(pool: HttpPool):
     async with ScriptedModel([Hang("fine", finish="stop")]) as model:
-        chunks = await all_of(client(model.base_url, pool, timeouts=BRIEF).answer(asking()))
+        chunks = await all_of(client(model.base_url, pool, timeouts=Timeouts(tail=0.2)).answer(asking()))
     assert (text_of(chunks), chunks[-1]) == ("fine", ReplyFinished("stop"))
 
 

@@ -218,7 +218,7 @@ async def test_what_conflicts_is_kept_without_the_rest_of_the_copy(tmp_path: Pat
     begun: asyncio.Queue[str] = asyncio.Queue()
     tool_context = bench.tool_context(progress=begun.put_nowait)
     prepared = await bench.prepare("execute_command", command="echo mine > a.txt; echo on; sleep 0.3")
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         task = tasks.create_task(bench.run(prepared, tool_context))
         await begun.get()
         bench.write("a.txt", "the person's\n")

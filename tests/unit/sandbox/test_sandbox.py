@@ -211,7 +211,7 @@ async def test_root_runs_commands_as_the_workspaces_owner() -> None:
         found = {path: (base / "workspace" / path).stat() for path in ("a.txt", "d", "d/f")}
         assert {(one.st_uid, one.st_gid) for one in found.values()} == {(OWNER, OWNER)}
         assert not found["d/f"].st_mode & 0o4000 and (base / "workspace/a.txt").read_text() == "new\n"
-        crowd = await bench.call("execute_command", command="for i in $(seq 100); do sleep 9 & done", timeout=1.0)
+        crowd = await bench.call("execute_command", command="for i in $(seq 100); do sleep 9 & done", timeout=5.0)
         assert "Resource temporarily unavailable" in crowd.content
     finally:
         await asyncio.to_thread(shutil.rmtree, base)

@@ -112,7 +112,7 @@ async def test_layers_on_folders_around_and_inside_the_changed_one_keep_what_the
 async def test_a_removed_folder_waits_for_the_command_of_a_task_that_sees_it(places: TaskPlaces) -> None:
     before = dict(tree(places.root))
     task = await places.create()
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks, places.workspaces.writing(task):
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks, places.workspaces.writing(task):
         holds = tasks.create_task(places.workspaces.layers.hold(str(places.root), ["sub"], ["sub"]))
         await places.workspaces.layers.hold(str(places.root), ["a.txt"], [])  # a file does not wait
         assert not holds.done()

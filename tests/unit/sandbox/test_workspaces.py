@@ -48,7 +48,7 @@ async def test_one_writer_at_a_time_under_whatever_name_the_folder_goes(tmp_path
                 await asyncio.sleep(0)
             inside -= 1
 
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         for name in ("real", "link", "real", "link"):
             tasks.create_task(write(name))
     assert most == 1 and leases.taken == [str(tmp_path / "real")] * 4
@@ -63,7 +63,7 @@ async def test_writers_of_different_folders_are_inside_together(tmp_path: Path) 
         async with workspaces.writing(str(tmp_path / name)):
             await barrier.wait()
 
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         tasks.create_task(write("a"))
         tasks.create_task(write("b"))
     assert barrier.n_waiting == 0
@@ -82,7 +82,7 @@ async def test_a_folder_and_one_inside_it_are_never_written_in_together(tmp_path
         async with workspaces.writing(str(tmp_path / name)):
             order.append(name)
 
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks, workspaces.writing(str(tmp_path / first)):
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks, workspaces.writing(str(tmp_path / first)):
         waiting = [tasks.create_task(write(name)) for name in (second, "ab")]
         await waiting[1]  # a neighbour whose name begins alike is not held up
         assert order == ["ab"]
@@ -98,7 +98,7 @@ async def test_who_gives_up_waiting_holds_nobody_up(tmp_path: Path) -> None:
         async with workspaces.writing(str(tmp_path / name)):
             pass
 
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         async with workspaces.writing(str(tmp_path / "a/b")):
             outer = tasks.create_task(write("a"))
             await asyncio.sleep(0)
@@ -114,7 +114,7 @@ async def test_a_writer_that_fails_or_is_cancelled_lets_the_next_one_in(tmp_path
     with pytest.raises(RuntimeError):
         async with workspaces.writing(str(tmp_path)):
             raise RuntimeError
-    async with asyncio.timeout(30), workspaces.writing(str(tmp_path)) as epoch:
+    async with asyncio.timeout(60), workspaces.writing(str(tmp_path)) as epoch:
         assert epoch == 2
 
 

@@ -30,7 +30,7 @@ def test_threads_never_share_an_id() -> None:
     clock = SystemClock()
     with ThreadPoolExecutor(4) as threads:
         taken = [threads.submit(lambda: [clock.new_id() for _ in range(2_000)]) for _ in range(4)]
-        ids = [one for some in taken for one in some.result(timeout=5)]
+        ids = [one for some in taken for one in some.result(timeout=60)]
     assert len(set(ids)) == 8_000
 
 

@@ -57,7 +57,7 @@ def another_daemon(data: Path, *, stage: str = "ready") -> Iterator[subprocess.P
             yield process
         finally:
             process.kill()
-            process.wait(5)
+            process.wait(60)
 
 
 def info(pid: int = 1) -> ServerInfo:
@@ -84,7 +84,7 @@ def test_a_server_that_is_just_starting_keeps_others_out_but_is_not_yet_found(tm
 def test_after_a_kill_the_leftover_file_deceives_nobody_and_the_folder_is_free(tmp_path: Path) -> None:
     with another_daemon(tmp_path) as other:
         other.send_signal(signal.SIGKILL)
-        other.wait(5)
+        other.wait(60)
     # This test's own pid is alive, as a reused pid would be: the lock decides, not the pid.
     (tmp_path / "server.json").write_text(info(os.getpid()).model_dump_json())
     assert running_server(tmp_path) is None
@@ -106,12 +106,12 @@ def test_folder_of_a_killed_server_is_waited_for_while_a_program_it_started_stil
         assert process.stdin is not None and process.stdout is not None
         assert process.stdout.readline() == b"holding\n"
         process.kill()
-        process.wait(5)
+        process.wait(60)
         assert is_locked(tmp_path)
         with ThreadPoolExecutor(1) as pool:
             taken = pool.submit(lambda: lock_data_folder(tmp_path).__enter__())
             process.stdin.close()
-            assert taken.result(30).data_dir == tmp_path
+            assert taken.result(60).data_dir == tmp_path
 
 
 def test_a_clean_end_removes_the_file_and_frees_the_folder(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ async def test_a_broken_off_reply_is_an_error_to_the_client():
 
 async def test_a_hanging_reply_does_not_keep_the_server_from_closing():
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(60),
         ScriptedModel([Hang()]) as model,
         aiohttp.ClientSession() as session,
         session.post(f"{model.base_url}/chat/completions", json=ASK) as got,

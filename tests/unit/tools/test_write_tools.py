@@ -224,13 +224,13 @@ async def test_a_cancelled_write_is_over_before_the_cancellation_is_heard(
 
     def slow(*arguments: object) -> None:
         entered.set()
-        go_on.wait(5)
+        go_on.wait(60)
         create(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Folder, "create", slow)
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         task = tasks.create_task(bench.run(prepared))
-        await asyncio.to_thread(entered.wait, 5)
+        await asyncio.to_thread(entered.wait, 60)
         task.cancel()
         await asyncio.sleep(0)
         task.cancel()

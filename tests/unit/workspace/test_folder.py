@@ -47,7 +47,7 @@ def test_of_many_creators_of_one_file_exactly_one_succeeds(
     barrier, wins = threading.Barrier(8), []
 
     def create(number: int) -> None:
-        barrier.wait(5)
+        barrier.wait(60)
         try:
             folder.create(folder.writable("same"), b"%d" % number)
             wins.append(number)
@@ -56,7 +56,7 @@ def test_of_many_creators_of_one_file_exactly_one_succeeds(
 
     threads = [threading.Thread(target=create, args=(n,)) for n in range(8)]
     [thread.start() for thread in threads]
-    [thread.join(5) for thread in threads]
+    [thread.join(60) for thread in threads]
     assert len(wins) == 1 and (tmp_path / "same").read_bytes() == b"%d" % wins[0]
     assert [p.name for p in tmp_path.iterdir()] == ["same"]
 

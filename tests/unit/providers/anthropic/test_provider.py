@@ -36,7 +36,7 @@ CONVERSATION = ModelRequest(
 
 def client(server: ScriptedAnthropic, *, key: str | None = SECRET, tries: int = 1) -> AnthropicProvider:
     upstream = Upstream(name="anthropic", base_url=server.base_url, key_env="ANTHROPIC_API_KEY", key=lambda: key)
-    return AnthropicProvider(upstream, timeouts=Timeouts(connect=2.0, first_byte=2.0, idle=2.0), tries=tries)
+    return AnthropicProvider(upstream, timeouts=Timeouts(connect=60.0, first_byte=60.0, idle=60.0), tries=tries)
 
 
 async def answered(provider: AnthropicProvider, request: ModelRequest) -> list[Chunk]:

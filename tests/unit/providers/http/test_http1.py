@@ -28,7 +28,7 @@ async def server(serve: Serve):
             writer.close()
 
     pool = Http1Pool()
-    async with asyncio.timeout(30), await asyncio.start_server(meet, "127.0.0.1", 0) as listening:
+    async with asyncio.timeout(60), await asyncio.start_server(meet, "127.0.0.1", 0) as listening:
         target = target_of(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/base/")
         try:
             yield pool, target, met

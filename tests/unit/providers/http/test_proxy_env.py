@@ -31,7 +31,7 @@ CA = str(CERTIFICATE)
 
 @pytest.fixture
 async def model():
-    async with asyncio.timeout(30), ScriptedModel(mind=lambda body: Reply("Good day.")) as model:
+    async with asyncio.timeout(60), ScriptedModel(mind=lambda body: Reply("Good day.")) as model:
         yield model
 
 

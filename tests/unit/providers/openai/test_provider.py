@@ -11,7 +11,7 @@ from anycowork.domain.model import ModelRequest, PromptMessage, ReplyFinished, T
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.model_list import chat_model
 from anycowork.providers.openai.deltas import read_delta
-from support.provider_client import BRIEF, SECRET, all_of, asking, client, finish_of, reasoning_of, text_of, usage_of
+from support.provider_client import SECRET, all_of, asking, client, finish_of, reasoning_of, text_of, usage_of
 from support.scripted_model import Garbage, HttpError, Reply, ScriptedModel
 from support.spec import proves
 
@@ -152,8 +152,8 @@ def test_the_model_chosen_unasked(models: list[str], chosen: str | None):
 
 
 async def test_a_reader_that_leaves_frees_the_connection(pool: HttpPool):
-    async with asyncio.timeout(30), ScriptedModel([Reply(chunks=["a", "b"], hold=asyncio.Event()), "next"]) as model:
-        provider = client(model.base_url, pool, timeouts=BRIEF)
+    async with asyncio.timeout(60), ScriptedModel([Reply(chunks=["a", "b"], hold=asyncio.Event()), "next"]) as model:
+        provider = client(model.base_url, pool)
         answer = provider.answer(asking())
         assert await anext(answer) == TextChunk("a")
         await answer.aclose()
