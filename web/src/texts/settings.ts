@@ -1,5 +1,5 @@
 // Texts of settings.
-import { bytesText, day, translated } from "./language";
+import { bytesText, day, number, translated } from "./language";
 
 export const en = {
   isReady: (name: string | number) => `${name} is ready.`,
@@ -62,7 +62,7 @@ export const en = {
   usDollarsADay: "US dollars per day",
   aMinute: (value: string | number) => `${value} per minute`,
   tokensADay2: (value: string | number) => `${value} tokens per day`,
-  aDay: (value: string | number) => `$${value} per day`,
+  aDay: (value: string | number) => `${value} per day`,
   noLimit: "no limit",
   aProgramOverItsLimit: "Requests over a limit are refused until the next minute or day.",
   limitsAreNumbersAboveZero: "Limits are numbers above zero; requests and tokens are whole numbers.",
@@ -203,13 +203,13 @@ export const en = {
   stopTheCheck: "Stop",
   checkStopped: "The check was stopped, so it proves nothing.",
   checkedSoFar: (records: number, chats: number, all: number) =>
-    `${records.toLocaleString()} records read, ${chats.toLocaleString()} of ${all.toLocaleString()} chats.`,
+    `${number(records)} records read, ${number(chats)} of ${number(all)} chats.`,
   chainHolds: (chains: number, records: number) =>
     chains === 0
       ? "There is no record yet."
-      : `The audit chain is intact (${chains.toLocaleString()} verified, ${records.toLocaleString()} records read).`,
+      : `The audit chain is intact (${number(chains)} verified, ${number(records)} records read).`,
   readEarlier: (records: number, at: string) =>
-    `${records.toLocaleString()} older records were read by earlier checks and not again. Every record was last read ${at}.`,
+    `${number(records)} older records were read by earlier checks and not again. Every record was last read ${at}.`,
   chainBroken: (what: string, seq: number | null, reason: string) =>
     `${what}: broken${seq ? ` at record ${seq}` : ""}: ${reason}.`,
   storageUnknown: "The server could not say what uses disk space.",

@@ -65,7 +65,7 @@ export const settings: Texts = {
   usDollarsADay: "US-Dollar pro Tag",
   aMinute: (value: string | number) => `${value} pro Minute`,
   tokensADay2: (value: string | number) => `${value} Token pro Tag`,
-  aDay: (value: string | number) => `$${value} pro Tag`,
+  aDay: (value: string | number) => `${value} pro Tag`,
   noLimit: "keine Grenze",
   aProgramOverItsLimit: "Anfragen über einer Grenze werden bis zur nächsten Minute oder zum nächsten Tag abgelehnt.",
   limitsAreNumbersAboveZero: "Grenzen sind Zahlen über null; bei Anfragen und Token ganze Zahlen.",
