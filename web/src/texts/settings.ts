@@ -176,18 +176,21 @@ export const en = {
     apiKeys: {
       title: "API keys",
       about:
-        "For editors and programs that use AnyCowork as a model server, at /v1. A key gives access to nothing else.",
+        "With a key another program, such as an editor, can use your models. Enter there this page's address with /v1 at the end, and the key. It gives access to nothing else.",
     },
     plugins: {
       title: "Plugins",
       about: "Tools from third parties. They run in the sandbox and ask like every tool, once you turn them on.",
     },
-    limits: { title: "Limits", about: "A turn that reaches a limit pauses; you can continue it." },
+    limits: {
+      title: "Limits",
+      about: "A turn is the work that follows one message. At a limit it pauses; you can continue it.",
+    },
     appearance: { title: "Appearance", about: "Saved in this browser." },
     about: { title: "About AnyCowork", about: "The server that this page belongs to." },
     audit: {
       title: "Audit chain",
-      about: "Every decision and effect is recorded in a chain of hashes. A changed or missing record breaks it.",
+      about: "Every decision and every change is recorded. The check finds records that were changed or removed later.",
     },
     storage: { title: "Storage", about: "What uses disk space on the server." },
   },
