@@ -51,8 +51,10 @@ from anycowork.server.shared_components import (
 from anycowork.server.stall_watchdog import StallWatch, stall_log_level
 from anycowork.server.turn_setup import build_turn_runtime
 from anycowork.server.uvicorn_server import serve_app, tune_gc
+from anycowork.store.postgres.address import read_address
 from anycowork.store.sql.database import Database
-from anycowork.telemetry.json_logs import json_logs
+from anycowork.telemetry.log_secrets import LogSecrets
+from anycowork.telemetry.server_log import server_log
 from anycowork.telemetry.telemetry import ServerTelemetry
 
 log = logging.getLogger(__name__)
@@ -93,10 +95,12 @@ async def start_services(
     token: str,
     outside: Network | None = None,
     worker_jobs: int | None = None,
+    log_secrets: LogSecrets | None = None,
 ) -> AsyncIterator[RunningServer]:
     """Builds all services and recovers what the last server left; requests are served after that. `outside` is the network of commands.
 
     With `worker_jobs` it is a worker, which runs so many jobs of the database at the same time and nothing else.
+    `log_secrets` learns the keys and tokens that the log must not hold.
     Raises: StorageFault, BadWorkspace.
     """
     clock = clock or SystemClock()
@@ -112,7 +116,10 @@ async def start_services(
         timeouts=Timeouts(idle=settings.provider_timeout),
         catalog=known_models(settings.data_dir),
     )
-    stalls = StallWatch(stall_log_level(settings.log_format, settings.log_level, sys.stderr))
+    log_secrets = log_secrets or LogSecrets()
+    log_secrets.add(keys.values)
+    log_secrets.add(providers.keys)
+    stalls = StallWatch(stall_log_level(settings.log_format, sys.stderr))
     try:
         async with asyncio.TaskGroup() as tasks:
             server = await _build_server(
@@ -128,6 +135,7 @@ async def start_services(
                 stalls=stalls,
                 worker_jobs=worker_jobs,
             )
+            log_secrets.add(server.mcp.secret_values)
             watches = [tasks.create_task(server.local.watch()), tasks.create_task(server.maintenance.keep_up())]
             watches += [tasks.create_task(watch) for watch in server.peer_watches]
             if settings.probe_local_servers:
@@ -269,7 +277,10 @@ async def serve(
         while True:
             lost: asyncio.Event | None = None
             try:
-                async with _logs(settings, token), start_services(settings, clock, token=token) as server:
+                async with (
+                    _server_log(settings, token) as log_secrets,
+                    start_services(settings, clock, token=token, log_secrets=log_secrets) as server,
+                ):
                     lost = server.lost
                     tune_gc()
                     await serve_app(
@@ -288,13 +299,12 @@ async def serve(
 
 
 @asynccontextmanager
-async def _logs(settings: Settings, token: str) -> AsyncIterator[None]:
-    """Writes structured logs while the block runs, if the settings ask for them."""
-    if settings.log_format == "text":
-        yield
-        return
-    with json_logs(settings.log_level, [token]):
-        yield
+async def _server_log(settings: Settings, token: str) -> AsyncIterator[LogSecrets]:
+    """Writes the log while the block runs. Yields what it leaves out of each line."""
+    url = settings.database_url
+    log_secrets = LogSecrets(token, *(read_address(url.get_secret_value()).secrets if url is not None else ()))
+    with server_log(settings.log_format, settings.log_level, log_secrets):
+        yield log_secrets
 
 
 # --- working
@@ -320,8 +330,8 @@ async def work(
             try:
                 token = secrets.token_urlsafe(32)
                 async with (
-                    _logs(settings, token),
-                    start_services(settings, token=token, worker_jobs=most_jobs) as services,
+                    _server_log(settings, token) as log_secrets,
+                    start_services(settings, token=token, worker_jobs=most_jobs, log_secrets=log_secrets) as services,
                 ):
                     joined, engine = True, services.job_engine
                     assert engine is not None

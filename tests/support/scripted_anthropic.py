@@ -27,6 +27,7 @@ class Refused:
     status: int
     kind: str
     message: str
+    retry_after: str | int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ class ScriptedAnthropic:
         answer = self.replies.pop(0)
         if isinstance(answer, Refused):
             error = {"type": "error", "error": {"type": answer.kind, "message": answer.message}}
-            return web.json_response(error, status=answer.status)
+            headers = {} if answer.retry_after is None else {"Retry-After": str(answer.retry_after)}
+            return web.json_response(error, status=answer.status, headers=headers)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         if isinstance(answer, FailsMidway):

@@ -17,6 +17,7 @@ from anycowork.domain.git import (
     GitFile,
     GitRepositories,
     GitState,
+    PreparedCommit,
     PushOffer,
     PushRequest,
 )
@@ -126,8 +127,8 @@ class GitService:
         chat = await require_chat(self._store, chat_id)
         async with self._writer.writing(chat.workspace) as (workspace, epoch):
             try:
-                commit = await self._repositories.prepare_commit(workspace, message, paths, head=head)
-                what = f"{len(paths)} {'file' if len(paths) == 1 else 'files'} ({commit[:10]}): {_subject(message)}"
+                prepared = await self._repositories.prepare_commit(workspace, message, paths, head=head)
+                commit, what = prepared.commit, f"{_files_of(prepared)} ({prepared.commit[:10]}): {_subject(message)}"
                 intended = {"intended_commit": commit, "parent": head}
                 intent = CommitIntent(self._clock.new_id(), chat.id, commit, head, tuple(paths), by, what)
                 await self._intents.put(intent)
@@ -244,6 +245,11 @@ def proposed_message(title: str, files: Sequence[GitFile]) -> str:
 def is_text(path: str) -> bool:
     """Whether a request can name the path."""
     return not any("\ud800" <= sign <= "\udfff" for sign in path)
+
+
+def _files_of(prepared: PreparedCommit) -> str:
+    more = "" if prepared.complete else "more than "
+    return f"{more}{prepared.files:,} {'file' if prepared.files == 1 else 'files'}"
 
 
 def _subject(message: str) -> str:

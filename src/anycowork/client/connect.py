@@ -73,7 +73,7 @@ async def _in_temporary_server(settings: Settings, work: Callable[[ServerAddress
     # A late import: the whole server takes a second to load, and with a running one it is not needed.
     from anycowork.app import serve
 
-    quiet = "error" if settings.log_level == "info" else settings.log_level  # stderr is for the run's own progress
+    quiet = "error" if settings.log_level == "auto" else settings.log_level  # stderr is for the run's own progress
     here = settings.model_copy(update={"host": "127.0.0.1", "port": 0, "log_level": quiet})
     ready: asyncio.Future[ServerInfo] = asyncio.get_running_loop().create_future()
 

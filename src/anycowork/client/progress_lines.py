@@ -4,6 +4,7 @@ from math import ceil
 
 from anycowork.domain.messages import Json
 from anycowork.domain.provider_errors import Overloaded, RateLimited, Unreachable
+from anycowork.domain.times import seconds_between
 
 _FAULTS = {
     RateLimited.code: "The model server is busy",
@@ -18,13 +19,24 @@ def progress_line(event: Json) -> str:
         case {"type": "workflow-progress", "workflow": dict(run)}:
             return f"{run.get('name')}, step {run.get('step')} of {run.get('of')}: {run.get('title')}"
         case {"type": "model-retry", "retry": dict(retry)}:
-            return _retry_line(retry)
+            return _retry_line(retry, _seconds_left(event, retry))
         case _:
             return ""
 
 
-def _retry_line(retry: Json) -> str:
+def _retry_line(retry: Json, seconds: float) -> str:
     fault = _FAULTS.get(str(retry.get("reason")), "The model server failed")
     status = f" ({status})" if (status := retry.get("status")) else ""
-    seconds = ceil(seconds) if isinstance(seconds := retry.get("seconds"), int | float) else 0
-    return f"{fault}{status}. Trying again in {seconds} s ({retry.get('attempt')} of {retry.get('tries')})."
+    return f"{fault}{status}. Trying again in {ceil(seconds)} s ({retry.get('attempt')} of {retry.get('tries')})."
+
+
+def _seconds_left(event: Json, retry: Json) -> float:
+    """Returns the rest of the wait when the event was sent: a reader that joins later is sent it once more, with a later `at`.
+
+    Both times are the server's, so the clock of this machine does not matter.
+    """
+    whole = seconds if isinstance(seconds := retry.get("seconds"), int | float) else 0.0
+    try:
+        return min(whole, seconds_between(str(event["at"]), str(retry["until"])))
+    except (KeyError, ValueError, TypeError):
+        return whole

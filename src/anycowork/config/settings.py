@@ -197,7 +197,10 @@ class Settings(BaseModel):
     ] = ()
 
     # behaviour
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], SettingSpec(changeable=True)] = "info"
+    log_level: Annotated[
+        Literal["auto", "debug", "info", "warning", "error"],
+        SettingSpec("the least that the log holds; auto = info with log_format json, else warning", changeable=True),
+    ] = "auto"
     log_format: Annotated[
         Literal["text", "json"],
         SettingSpec("json: one object in each line of the log, with the ids of request, chat and turn"),

@@ -75,6 +75,15 @@ class PushRequest:
 
 
 @value
+class PreparedCommit:
+    """A commit on no branch yet, and how many files it changes: a chosen folder counts as its files. `complete` is False if there are more."""
+
+    commit: str
+    files: int
+    complete: bool = True
+
+
+@value
 class CommitIntent:
     """A commit that a person asked for, until its result is recorded, as the message with this id."""
 
@@ -108,8 +117,8 @@ class GitRepositories(Protocol):
 
     async def prepare_commit(
         self, workspace: Workspace, message: str, paths: Sequence[str], *, head: str | None
-    ) -> str:
-        """Store a commit of these paths on top of `head`, on no branch yet; return its id. Raises: StateChanged, ToolFault."""
+    ) -> PreparedCommit:
+        """Store a commit of these paths on top of `head`, on no branch yet. Raises: StateChanged, ToolFault."""
 
     async def finish_commit(self, workspace: Workspace, commit: str, paths: Sequence[str], *, head: str | None) -> None:
         """Make the prepared commit the newest of the current branch. Raises: StateChanged if the branch moved; ToolFault."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from anycowork.domain.errors import CommandFailed, StateChanged, ToolFault
-from anycowork.domain.git import GitState, PushOffer, PushRequest
+from anycowork.domain.git import GitState, PreparedCommit, PushOffer, PushRequest
 from anycowork.domain.ports import LayerVersions, Workspace
 from anycowork.git.changed_files import list_changed_files
 from anycowork.git.git_process import MOST_PRINTED, run_git
@@ -24,6 +24,16 @@ from anycowork.workspace.paths import WorkspacePath
 from anycowork.workspace.uncancellable import run_uncancellable
 
 _DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all")
+_CHANGED = (
+    "diff-tree",
+    "-r",
+    "-z",
+    "--root",
+    "--no-commit-id",
+    "--name-only",
+    "--no-renames",
+    "--ignore-submodules=none",
+)
 _EMPTY_TREE = ("hash-object", "-t", "tree", "--stdin")
 _OUR_LOCK = b"anycowork\n"  # in the lock of the index, as long as the index is not written
 
@@ -55,7 +65,7 @@ class LocalGitRepositories:
 
     async def prepare_commit(
         self, workspace: Workspace, message: str, paths: Sequence[str], *, head: str | None
-    ) -> str:
+    ) -> PreparedCommit:
         return await asyncio.to_thread(_prepared, _folder(workspace), message, paths, head, self._user())
 
     async def finish_commit(self, workspace: Workspace, commit: str, paths: Sequence[str], *, head: str | None) -> None:
@@ -126,7 +136,7 @@ def _difference(folder: Folder, path: str) -> str:
     return printed[:MOST_PRINTED].decode(errors="replace")
 
 
-def _prepared(folder: Folder, message: str, paths: Sequence[str], expected: str | None, user: str) -> str:
+def _prepared(folder: Folder, message: str, paths: Sequence[str], expected: str | None, user: str) -> PreparedCommit:
     place = find_repository(folder)
     head = _require_head(place, expected)
     if not user:
@@ -140,7 +150,9 @@ def _prepared(folder: Folder, message: str, paths: Sequence[str], expected: str 
         tree = run_git(("write-tree",), folder=folder.root, environment=environment).decode().strip()
         parents = ("-p", head.commit) if head.commit else ()
         words = ("commit-tree", tree, *parents, "-F", "-")
-        return run_git(words, folder=folder.root, environment=environment, given=message.encode()).decode().strip()
+        made = run_git(words, folder=folder.root, environment=environment, given=message.encode()).decode().strip()
+        changed = run_git((*_CHANGED, made), folder=folder.root, environment=environment)
+        return PreparedCommit(made, changed[:MOST_PRINTED].count(b"\0"), complete=len(changed) <= MOST_PRINTED)
 
 
 def _finish(folder: Folder, commit: str, paths: Sequence[str], expected: str | None) -> None:

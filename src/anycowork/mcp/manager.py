@@ -2,7 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from itertools import chain
+
+from pydantic import JsonValue
 
 from anycowork.domain.errors import Conflict, Invalid, NotFound
 from anycowork.domain.mcp_servers import McpServerChanges, McpServerConfig
@@ -75,6 +78,13 @@ class McpManager:
 
     def shown(self) -> list[Json]:
         return [server.shown() for _, server in sorted(self._servers.items())]
+
+    def secret_values(self) -> list[str]:
+        """Returns what the servers are given that nobody else may see, so that the log can leave it out."""
+        configs = [server.config for server in self._all()]
+        given = [secret for config in configs for secret in (*config.env.values(), *config.headers.values())]
+        signed_in = [self._tokens.find(config.name, config.url) for config in configs if config.url is not None]
+        return [*(secret.get_secret_value() for secret in given), *chain.from_iterable(map(_secrets_in, signed_in))]
 
     async def add(self, config: McpServerConfig) -> Json:
         """Connects it if it is enabled; the answer does not wait for that. Raises: Conflict, Invalid for a module."""
@@ -223,6 +233,14 @@ class McpManager:
         if server is None:
             raise NotFound("MCP server", name)
         return server
+
+
+def _secrets_in(stored: JsonValue) -> Iterator[str]:
+    """Yields the texts of a sign-in whose names end with token, secret or verifier."""
+    for name, item in stored.items() if isinstance(stored, dict) else ():
+        if isinstance(item, str) and name.endswith(("token", "secret", "verifier")):
+            yield item
+        yield from _secrets_in(item)
 
 
 def named_for_chat(config: McpServerConfig, chat_id: str) -> McpServerConfig:

@@ -300,6 +300,10 @@ class ProviderRegistry:
             self._environment.get(variable) if variable else None
         )
 
+    def keys(self) -> list[str]:
+        """Returns the keys in use, so that the log can leave them out."""
+        return [key for config in list(self._configs.values()) if (key := self._key(config))]
+
     def _described(self, config: ProviderConfig, default_model: str | None) -> Json:
         status = self._readiness(config)
         return {

@@ -23,6 +23,7 @@ from anycowork.providers.discovery import from_environment
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.toolchains import Toolchains
 from anycowork.server.sandbox_setup import SandboxSetup, visible_tools
+from anycowork.telemetry.server_log import set_log_level
 from anycowork.tools.plugins.manager import PluginManager
 from anycowork.workspace.paths import shown
 
@@ -109,6 +110,8 @@ class LiveSettings:
         self._settings = changed
         if tools is not None and self._contained.sandbox is not None:
             self._contained.sandbox.toolchains = tools
+        if "log_level" in changes:
+            set_log_level(changed.log_format, changed.log_level)
         if "plugins" in changes:
             await self._plugins.enable(changed.plugins)
         return await self.shown()

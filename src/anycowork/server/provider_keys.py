@@ -49,6 +49,10 @@ class ProviderKeys:
             return None
         return found.key.get_secret_value()
 
+    def values(self) -> list[str]:
+        """Returns every key, so that the log can leave them out."""
+        return [one.key.get_secret_value() for one in list(self._keys.values()) if one.key is not None]
+
     def put(self, provider: str, key: SecretStr, address: str | None) -> None:
         """Raises: StorageFault."""
         self._save({**self._keys, provider: ProviderKey(key, origin_of(address))})

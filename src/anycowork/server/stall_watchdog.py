@@ -18,16 +18,14 @@ _MOST_LINES = 25  # of a stack
 _LOG_EVERY = 10.0  # seconds: a server in trouble must not fill its log as well
 
 
-def stall_log_level(log_format: str, log_level: str, stream: TextIO | None) -> int:
+def stall_log_level(log_format: str, stream: TextIO | None) -> int:
     """Returns the level at which stalls are logged. `stream` is the one to which the log goes.
 
     A stack helps nobody who looks at a terminal, and a loaded machine causes it without a fault: there only `debug` shows it. Files,
-    journals and JSON logs have it as a warning. A text log takes no `log_level`, so what `error` leaves out is left out here.
+    journals and JSON logs have it as a warning.
     """
-    if log_format == "json" or log_level == "debug":
-        return logging.WARNING
     at_terminal = stream is not None and stream.isatty()
-    return logging.DEBUG if at_terminal or log_level == "error" else logging.WARNING
+    return logging.DEBUG if log_format == "text" and at_terminal else logging.WARNING
 
 
 class StallWatch:

@@ -79,6 +79,7 @@ async def test_who_opens_the_chat_while_it_waits_is_told_so_and_nobody_after_it(
         await client.post(f"/context/{chat_id}/stop")
         await follow(stream, until="turn-ended")
     assert (joined["retry"], joined["turn_id"]) == (told["retry"], told["turn_id"]) and joined["seq"] > told["seq"]
+    assert joined["at"] > told["at"], "until minus at is what is left"
     model.replies[:] = ["At once."]
     async with client.stream(f"/context/{chat_id}/events") as after:
         await after.opened()

@@ -36,3 +36,16 @@ def test_wait_for_the_models_server_is_one_line() -> None:
         "The model server failed (429). Trying again in 1 s (2 of 4).",
     ]
     assert out.getvalue() == ""
+
+
+def test_who_joins_during_a_wait_reads_what_is_left_of_it() -> None:
+    progress = StringIO()
+    reporter = TextReporter(Console(StringIO(), colour=False), Console(progress, colour=False))
+    until = "2026-01-24T10:00:55.000000Z"
+    retry = {"seconds": 55, "attempt": 2, "tries": 4, "reason": "provider_overloaded", "status": 503, "until": until}
+    for at in ("10:00:00.000001", "10:00:43.500000", "10:01:00.000000", "09:00:00.000000", "no time", ""):
+        reporter.show(b"", {"type": "model-retry", "at": f"2026-01-24T{at}Z" if at else at, "retry": retry})
+    lines = progress.getvalue().splitlines()
+    assert [line.split(" in ")[1] for line in lines] == [
+        f"{seconds} s (2 of 4)." for seconds in (55, 12, 0, 55, 55, 55)
+    ]

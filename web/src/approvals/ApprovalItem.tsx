@@ -7,6 +7,7 @@ import { DiffView } from "../content/DiffView";
 import { useToolLook } from "../content/tools";
 import { visible } from "../content/visible";
 import { en, t } from "../texts/approvals";
+import { number } from "../texts/language";
 import { Button } from "../ui/Button";
 import { SeenMark } from "../ui/SeenMark";
 import type { Approval, DisclosedItem } from "../wire/nouns";
@@ -90,7 +91,7 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
       />
       {missing > 0 && (
         <Button className="my-1" onClick={() => void onMore(approval).then(setRest)}>
-          {t.showMore(missing.toLocaleString())}
+          {t.showMore(number(missing))}
         </Button>
       )}
       {approval.diff && <DiffView text={approval.diff} label={changes} whole />}

@@ -2,6 +2,7 @@
 
 import { Popover } from "radix-ui";
 import { t } from "../texts/chat";
+import { number } from "../texts/language";
 import type { components } from "../wire/api.gen";
 import { costOf, fillOf, money, short, tokensOf, usageWords } from "./usage";
 
@@ -61,7 +62,7 @@ export function Details({ usage }: { usage: ChatUsage }) {
             value={Math.round(fill * 100)}
           />
           <p className="text-xs text-ink-3 tabular-nums">
-            {t.ofTokens(usage.window.toLocaleString(), usage.context_tokens?.toLocaleString() ?? "")}
+            {t.ofTokens(number(usage.window), number(usage.context_tokens ?? 0))}
             {!usage.context_known && ` ${t.contextAssumed}`}
           </p>
         </div>

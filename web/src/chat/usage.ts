@@ -2,6 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { t } from "../texts/chat";
+import { decimal, dollars } from "../texts/language";
 import { api, given } from "../wire/client";
 import type { ChatUsage } from "./Meter";
 
@@ -39,11 +40,11 @@ export function fillOf(usage: ChatUsage): number | null {
 
 export function short(count: number): string {
   if (count < 1000) return String(count);
-  if (count < 1_000_000) return t.k((count / 1000).toFixed(count < 10_000 ? 1 : 0));
-  return `${(count / 1_000_000).toFixed(1)}M`;
+  if (count < 1_000_000) return t.k(decimal(count / 1000, count < 10_000 ? 1 : 0));
+  return `${decimal(count / 1_000_000, 1)}M`;
 }
 
-export function money(dollars: number): string {
-  if (dollars === 0) return "$0";
-  return dollars < 0.01 ? "< $0.01" : `$${dollars.toFixed(2)}`;
+export function money(cost: number): string {
+  if (cost === 0) return "$0";
+  return cost < 0.01 ? `< ${dollars(0.01)}` : dollars(cost);
 }

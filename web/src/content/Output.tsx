@@ -1,4 +1,5 @@
 import { useLayoutEffect, useRef, useState } from "react";
+import { number } from "../texts/language";
 import { t } from "../texts/messages";
 import { TextWithPaths } from "./TextWithPaths";
 
@@ -37,7 +38,7 @@ export function Output({ text, label = t.output, ending = false }: Props) {
           onClick={() => setWhole(true)}
           className="mt-1 text-sm text-ink-2 underline underline-offset-2 hover:text-ink"
         >
-          {t.showAllKb(Math.ceil(text.length / 1000).toLocaleString())}
+          {t.showAllKb(number(Math.ceil(text.length / 1000)))}
         </button>
       )}
     </div>

@@ -1,4 +1,5 @@
 // A plan's budget in words.
+import { dollars, number } from "../texts/language";
 import { t } from "../texts/messages";
 import type { Budget } from "../wire/nouns";
 
@@ -7,8 +8,8 @@ export function limited({ calls, seconds, tokens, cost }: Budget): string[] {
   return [
     calls && t.callsLimited(calls),
     seconds && t.atWork(inMinutes(seconds)),
-    tokens && t.tokens2(tokens.toLocaleString("en")),
-    cost && `$${cost}`,
+    tokens && t.tokens2(number(tokens)),
+    cost && dollars(cost, 4),
   ].filter((words): words is string => Boolean(words));
 }
 
@@ -21,7 +22,7 @@ export function used(
   return [
     of(budget?.calls, (limit) => t.ofChangesAndCommands(spent.calls, limit)),
     of(budget?.seconds, (limit) => t.of(inMinutes(Math.round(spent.seconds)), inMinutes(limit))),
-    of(budget?.tokens, (limit) => t.ofTokens(spent.tokens.toLocaleString("en"), limit.toLocaleString("en"))),
+    of(budget?.tokens, (limit) => t.ofTokens(number(spent.tokens), number(limit))),
     of(budget?.cost, (limit) => t.costUsed(spent.cost, limit)),
   ]
     .filter(Boolean)
@@ -29,6 +30,6 @@ export function used(
 }
 
 function inMinutes(seconds: number): string {
-  if (seconds < 120) return t.s(seconds);
-  return t.min(Number((seconds / 60).toFixed(1)));
+  if (seconds < 120) return t.s(number(seconds));
+  return t.min(number(Math.round(seconds / 6) / 10));
 }

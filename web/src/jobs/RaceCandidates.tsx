@@ -2,6 +2,7 @@
 import { Check } from "lucide-react";
 import { DiffView } from "../content/DiffView";
 import { t } from "../texts/jobs";
+import { number } from "../texts/language";
 import { Button } from "../ui/Button";
 import { seconds } from "../ui/times";
 import { JobStatusMark } from "./JobStatusMark";
@@ -73,7 +74,7 @@ function Facts({ one: { status, completed, proved, task_ids, usage } }: { one: C
           <dt className="text-ink-3">{t.time}</dt>
           <dd>{seconds(usage.seconds)}</dd>
           <dt className="text-ink-3">{t.tokens}</dt>
-          <dd className="tabular-nums">{usage.tokens.toLocaleString()}</dd>
+          <dd className="tabular-nums">{number(usage.tokens)}</dd>
           <dt className="text-ink-3">{t.cost}</dt>
           <dd className="tabular-nums">{costOf(usage)}</dd>
         </>

@@ -11,6 +11,7 @@ import type { ChatView } from "../state/reduce";
 import { type Row, rowsOf } from "../state/rows";
 import { callStanding } from "../state/standing";
 import { t } from "../texts/jobs";
+import { number } from "../texts/language";
 import { Button, IconButton } from "../ui/Button";
 import { seconds } from "../ui/times";
 import { JobStatusMark } from "./JobStatusMark";
@@ -99,7 +100,7 @@ function Facts({ task, href }: { task: Task; href: (taskId: string) => string })
           <dt className="text-ink-3">{t.time}</dt>
           <dd>{seconds(usage.seconds)}</dd>
           <dt className="text-ink-3">{t.tokens}</dt>
-          <dd className="tabular-nums">{usage.tokens.toLocaleString()}</dd>
+          <dd className="tabular-nums">{number(usage.tokens)}</dd>
           <dt className="text-ink-3">{t.cost}</dt>
           <dd className="tabular-nums">{costOf(usage)}</dd>
         </>

@@ -1,6 +1,7 @@
 // Jobs over REST: what is read, and what a person can do with one.
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { t } from "../texts/jobs";
+import { dollars } from "../texts/language";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 
@@ -101,7 +102,7 @@ export function useJobAudit(jobId: string, moment: number) {
 }
 
 export function costOf({ cost }: Schemas["TaskUsageShape"]): string {
-  return cost === null ? t.unknown : `$${cost.toFixed(4)}`;
+  return cost === null ? t.unknown : dollars(cost, 4);
 }
 
 export type JobDiff = Schemas["JobDiffShape"];

@@ -40,7 +40,7 @@ export function BudgetFields({ budget, onChange }: Props) {
 }
 
 function shown(amount: number | null, unit: number): number | undefined {
-  return amount === null ? undefined : Number((amount / unit).toFixed(2));
+  return amount === null ? undefined : Math.round((amount / unit) * 100) / 100;
 }
 
 /** What is no amount limits nothing; where only whole numbers count, the part of one does not. */

@@ -130,7 +130,7 @@ it("executes what the person made of it: reordered, changed, dropped, added", as
 it("shows its budget, and lets the person change it in their own units", async () => {
   const plan = readPlan({ ...PLAN, budget: { calls: 1, seconds: 90, tokens: 50_000, cost: 1.5 } })!;
   const { onExecute } = card({ plan });
-  for (const words of ["1 change or command", "90 s at work", "50,000 tokens", "$1.5"])
+  for (const words of ["1 change or command", "90 s at work", "50,000 tokens", "$1.50"])
     expect(screen.getByText(words)).toBeTruthy();
   await userEvent.click(screen.getByRole("button", { name: "Edit" }));
   const minutes = screen.getByLabelText("Minutes");

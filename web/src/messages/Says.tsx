@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { RoleBadge } from "../roles/RoleBadge";
+import { dayAndTime } from "../texts/language";
 import { clock } from "../ui/times";
 
 /** The frame of everything an agent says: its role's badge, the time, and what it said. */
@@ -21,7 +22,7 @@ export function Says({
         {at && (
           <time
             dateTime={at}
-            title={new Date(at).toLocaleString()}
+            title={dayAndTime(new Date(at))}
             className="shrink-0 text-xs whitespace-nowrap text-ink-3 tabular-nums"
           >
             {clock(at)}

@@ -3,6 +3,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
+import { dayAndTime } from "../texts/language";
 import { t } from "../texts/rules";
 import { Button, IconButton } from "../ui/Button";
 import { attempt } from "../ui/toasts";
@@ -71,7 +72,7 @@ function RuleLine({ rule, onRemove }: { rule: Rule; onRemove: () => void }) {
         <span className="block truncate text-xs text-ink-3" title={rule.workspace ?? undefined}>
           {PLACES[rule.scope]}
           {rule.workspace && rule.scope === "workspace" ? `: ${rule.workspace}` : ""}
-          {rule.expires_at ? t.until(new Date(rule.expires_at).toLocaleString()) : ""}
+          {rule.expires_at ? t.until(dayAndTime(new Date(rule.expires_at))) : ""}
         </span>
       </span>
       <IconButton

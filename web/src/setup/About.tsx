@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { ShieldCheck } from "lucide-react";
 import { useState } from "react";
+import { dayAndTime } from "../texts/language";
 import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
 import { Copy } from "../ui/Copy";
@@ -74,7 +75,7 @@ export function AuditCheck() {
         {found?.stopped && <p>{t.checkStopped}</p>}
         {holds && <p className="text-good">{t.chainHolds(found.chains, found.checked)}</p>}
         {holds && !found.full && (
-          <p className="text-ink-2">{t.readEarlier(found.earlier, new Date(found.full_at ?? "").toLocaleString())}</p>
+          <p className="text-ink-2">{t.readEarlier(found.earlier, dayAndTime(new Date(found.full_at ?? "")))}</p>
         )}
         {found?.broken.map(({ what, seq, reason }) => (
           <p key={what} className="break-words text-bad">

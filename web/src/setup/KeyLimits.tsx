@@ -1,4 +1,5 @@
 // How much a client key may use: what is left empty is not limited.
+import { dollars, number } from "../texts/language";
 import { t } from "../texts/settings";
 import { Field, INPUT } from "../ui/Field";
 import { Fold } from "../ui/Fold";
@@ -30,9 +31,9 @@ export function readLimits(typed: Readonly<Record<string, string>>): KeyLimits |
 
 export function limitWords({ requests_per_minute, tokens_per_day, spend_per_day }: KeyLimits): string[] {
   return [
-    requests_per_minute ? t.aMinute(requests_per_minute.toLocaleString()) : "",
-    tokens_per_day ? t.tokensADay2(tokens_per_day.toLocaleString()) : "",
-    spend_per_day ? t.aDay(spend_per_day.toLocaleString(undefined, { minimumFractionDigits: 2 })) : "",
+    requests_per_minute ? t.aMinute(number(requests_per_minute)) : "",
+    tokens_per_day ? t.tokensADay2(number(tokens_per_day)) : "",
+    spend_per_day ? t.aDay(dollars(spend_per_day, 4)) : "",
   ].filter(Boolean);
 }
 

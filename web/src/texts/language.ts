@@ -23,13 +23,38 @@ export function chosen(set: string | null, browser: readonly string[]): Language
 }
 
 /** A number as people of this language write it. */
-export function number(value: number): string {
-  return value.toLocaleString(language);
+export function number(value: number, of: Language = language): string {
+  return value.toLocaleString(of);
+}
+
+/** A number with exactly so many digits behind the point or comma. */
+export function decimal(value: number, digits: number, of: Language = language): string {
+  return value.toLocaleString(of, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+/** US dollars, with at least two digits behind the point or comma. */
+export function dollars(value: number, most = 2, of: Language = language): string {
+  return value.toLocaleString(of, {
+    style: "currency",
+    currency: "USD",
+    minimumFractionDigits: 2,
+    maximumFractionDigits: most,
+  });
 }
 
 /** A day as people of this language write it. */
 export function day(date: Date): string {
   return date.toLocaleDateString(language === "en" ? undefined : language);
+}
+
+/** A day and its month, without the year. */
+export function dayAndMonth(date: Date): string {
+  return date.toLocaleDateString(language === "en" ? undefined : language, { day: "numeric", month: "short" });
+}
+
+/** A day and a time as people of this language write them. */
+export function dayAndTime(date: Date): string {
+  return date.toLocaleString(language === "en" ? undefined : language);
 }
 
 /** A time of day as people of this language write it. */

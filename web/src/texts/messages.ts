@@ -1,5 +1,5 @@
 // Texts of messages.
-import { translated } from "./language";
+import { dollars, number, translated } from "./language";
 
 export const en = {
   youApprovedThePlan: "You approved the plan",
@@ -42,7 +42,7 @@ export const en = {
   output: "Output",
   noOutput: "No output.",
   unkept: (files: number, first: string) =>
-    `Undo removes what was made here, but cannot bring back ${files === 1 ? "1 older file" : `${files.toLocaleString("en")} older files`} in folders that git ignores (${first}). Run the install or build again instead.`,
+    `Undo removes what was made here, but cannot bring back ${files === 1 ? "1 older file" : `${number(files)} older files`} in folders that git ignores (${first}). Run the install or build again instead.`,
   showAllKb: (count: string | number) => `Show all (${count} kB)`,
   images: "Images",
   image: (name: string | number) => `Image: ${name}`,
@@ -141,7 +141,7 @@ export const en = {
   imageNotLoaded: (alt: string) => `Image not loaded${alt && `: ${alt}`}`,
   callsLimited: (calls: number) => (calls === 1 ? "1 change or command" : `${calls} changes and commands`),
   costUsed: (cost: number | null, limit: number) =>
-    `${cost === null ? "an unknown part" : `$${cost.toFixed(2)}`} of $${limit}`,
+    `${cost === null ? "an unknown part" : dollars(cost)} of ${dollars(limit)}`,
   statuses: {
     ok: "done",
     error: "failed",

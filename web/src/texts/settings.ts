@@ -1,5 +1,5 @@
 // Texts of settings.
-import { bytesText, day, translated } from "./language";
+import { bytesText, day, number, translated } from "./language";
 
 export const en = {
   isReady: (name: string | number) => `${name} is ready.`,
@@ -62,7 +62,7 @@ export const en = {
   usDollarsADay: "US dollars per day",
   aMinute: (value: string | number) => `${value} per minute`,
   tokensADay2: (value: string | number) => `${value} tokens per day`,
-  aDay: (value: string | number) => `$${value} per day`,
+  aDay: (value: string | number) => `${value} per day`,
   noLimit: "no limit",
   aProgramOverItsLimit: "Requests over a limit are refused until the next minute or day.",
   limitsAreNumbersAboveZero: "Limits are numbers above zero; requests and tokens are whole numbers.",
@@ -176,18 +176,21 @@ export const en = {
     apiKeys: {
       title: "API keys",
       about:
-        "For editors and programs that use AnyCowork as a model server, at /v1. A key gives access to nothing else.",
+        "With a key another program, such as an editor, can use your models. Enter there this page's address with /v1 at the end, and the key. It gives access to nothing else.",
     },
     plugins: {
       title: "Plugins",
       about: "Tools from third parties. They run in the sandbox and ask like every tool, once you turn them on.",
     },
-    limits: { title: "Limits", about: "A turn that reaches a limit pauses; you can continue it." },
+    limits: {
+      title: "Limits",
+      about: "A turn is the work that follows one message. At a limit it pauses; you can continue it.",
+    },
     appearance: { title: "Appearance", about: "Saved in this browser." },
     about: { title: "About AnyCowork", about: "The server that this page belongs to." },
     audit: {
       title: "Audit chain",
-      about: "Every decision and effect is recorded in a chain of hashes. A changed or missing record breaks it.",
+      about: "Every decision and every change is recorded. The check finds records that were changed or removed later.",
     },
     storage: { title: "Storage", about: "What uses disk space on the server." },
   },
@@ -203,13 +206,13 @@ export const en = {
   stopTheCheck: "Stop",
   checkStopped: "The check was stopped, so it proves nothing.",
   checkedSoFar: (records: number, chats: number, all: number) =>
-    `${records.toLocaleString()} records read, ${chats.toLocaleString()} of ${all.toLocaleString()} chats.`,
+    `${number(records)} records read, ${number(chats)} of ${number(all)} chats.`,
   chainHolds: (chains: number, records: number) =>
     chains === 0
       ? "There is no record yet."
-      : `The audit chain is intact (${chains.toLocaleString()} verified, ${records.toLocaleString()} records read).`,
+      : `The audit chain is intact (${number(chains)} verified, ${number(records)} records read).`,
   readEarlier: (records: number, at: string) =>
-    `${records.toLocaleString()} older records were read by earlier checks and not again. Every record was last read ${at}.`,
+    `${number(records)} older records were read by earlier checks and not again. Every record was last read ${at}.`,
   chainBroken: (what: string, seq: number | null, reason: string) =>
     `${what}: broken${seq ? ` at record ${seq}` : ""}: ${reason}.`,
   storageUnknown: "The server could not say what uses disk space.",

@@ -1,10 +1,10 @@
 // Times as people say them. Pure: t.now is given.
-import { timeOfDay } from "../texts/language";
+import { dayAndMonth, decimal, timeOfDay } from "../texts/language";
 import { t } from "../texts/ui";
 
 export function seconds(value: number): string {
   if (value < 0.1) return t.shortest;
-  if (value < 10) return t.s(value.toFixed(1));
+  if (value < 10) return t.s(decimal(value, 1));
   if (value < 60) return t.s(Math.round(value));
   return t.minS(Math.floor(value / 60), Math.round(value % 60));
 }
@@ -21,5 +21,5 @@ export function ago(iso: string, now: number): string {
   if (minutes < 60) return t.min(minutes);
   if (minutes < 60 * 24) return t.h(Math.floor(minutes / 60));
   if (minutes < 60 * 24 * 7) return t.d(Math.floor(minutes / 60 / 24));
-  return new Date(iso).toLocaleDateString([], { day: "numeric", month: "short" });
+  return dayAndMonth(new Date(iso));
 }

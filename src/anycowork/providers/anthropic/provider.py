@@ -1,10 +1,10 @@
-"""Calls Anthropic's models through its official SDK, which is loaded on first use. The SDK retries before the first chunk;
-after it nothing is retried. Its errors are explained as for every other provider."""
+"""Calls Anthropic's models through its official SDK, which is loaded on first use. Requests are retried and errors
+explained as for every other provider: the SDK's own retries are off, because nobody would be told of their waits."""
 
 import asyncio
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from anycowork.domain.metering import reported_tokens
@@ -17,17 +17,18 @@ from anycowork.domain.model import (
     TextChunk,
     UsageChunk,
 )
-from anycowork.domain.provider_errors import BadKey, BrokenStream, NoSuchModel, ProviderFault
+from anycowork.domain.provider_errors import BadKey, BrokenStream, NoSuchModel, ProviderFault, Untrusted
 from anycowork.providers.http.certificates import BadAuthority, context_for
+from anycowork.providers.http.retries import Backoff, TryAgain, retry_after, with_retries
 from anycowork.providers.images import shown_images
 from anycowork.providers.model_list import AUTO
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.deltas import well_formed
 from anycowork.providers.openai.native_calls import CallPieces, answered_calls, text_of
-from anycowork.providers.openai.upstream import Upstream
+from anycowork.providers.openai.upstream import Upstream, waiting_may_help
 
 if TYPE_CHECKING:
-    from anthropic import AsyncAnthropic, AsyncStream
+    from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic, AsyncStream
     from anthropic.types import (
         ImageBlockParam,
         MessageDeltaUsage,
@@ -48,22 +49,24 @@ class AnthropicProvider:
     """Implements the `Provider` port. `last_fault` is how the latest request ended, `has_answered` whether
     one ever succeeded, for displays of its state."""
 
-    def __init__(self, upstream: Upstream, *, timeouts: Timeouts | None = None, tries: int = 4) -> None:
+    def __init__(self, upstream: Upstream, *, timeouts: Timeouts | None = None, backoff: Backoff | None = None) -> None:
         self.name = upstream.name
         self.last_fault: ProviderFault | None = None
         self.has_answered = False
         self._upstream = upstream
         self._timeouts = timeouts or Timeouts()
-        self._tries = tries
+        self._backoff = backoff or Backoff()
         self._clients: dict[str, AsyncAnthropic] = {}  # by key: a new key gets a new client
         self._auto: str | None = None
 
     async def answer(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """Yields text and reasoning as they arrive, then the usage, then `ReplyFinished`. Raises: ProviderFault."""
+        """Yields a `RetryChunk` before each wait, text and reasoning as they arrive, then the usage, then `ReplyFinished`.
+
+        Raises: ProviderFault.
+        """
         try:
-            model = await self._model_for(request.model)
-            async with self._translate_faults(model), await self._asked(request, model) as stream:
-                async for chunk in self._chunks(stream):
+            async with aclosing(with_retries(lambda: self._attempt(request), self._backoff)) as chunks:
+                async for chunk in chunks:
                     yield chunk
         except ProviderFault as fault:
             self.last_fault = fault
@@ -72,19 +75,33 @@ class AnthropicProvider:
 
     async def models(self) -> list[str]:
         """Lists the models of the account, newest first. Raises: ProviderFault."""
-        async with self._translate_faults(AUTO), asyncio.timeout(self._timeouts.connect):
-            return [model.id for model in (await self._sdk().models.list(limit=100)).data]
+        try:
+            return await self._listed()
+        except TryAgain as failed:
+            raise failed.fault from None
 
     async def aclose(self) -> None:
         for client in self._clients.values():
             await client.close()
 
+    async def _attempt(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """Raises: TryAgain if the server may answer later; ProviderFault."""
+        model = await self._model_for(request.model)
+        async with self._translate_faults(model), await self._asked(request, model) as stream:
+            async for chunk in self._chunks(stream):
+                yield chunk
+
+    async def _listed(self) -> list[str]:
+        """Raises: TryAgain, ProviderFault."""
+        async with self._translate_faults(AUTO), asyncio.timeout(self._timeouts.connect):
+            return [model.id for model in (await self._sdk().models.list(limit=100)).data]
+
     async def _model_for(self, asked: str) -> str:
-        """Resolves `auto` by listing the models once. Raises: ProviderFault."""
+        """Resolves `auto` by listing the models once. Raises: TryAgain, ProviderFault."""
         if asked != AUTO:
             return asked
         if self._auto is None:
-            there = await self.models()
+            there = await self._listed()
             if not there:
                 raise NoSuchModel(f"{self.name} lists no models. Name one under 'models' of the provider.")
             self._auto = there[0]
@@ -103,7 +120,7 @@ class AnthropicProvider:
                 api_key=key,
                 base_url=self._upstream.base_url,
                 timeout=limits,
-                max_retries=self._tries - 1,
+                max_retries=0,
                 open_telemetry=False,
                 # A redirect could send the conversation to a server that nobody configured.
                 http_client=DefaultAsyncHttpxClient(follow_redirects=False, timeout=limits, verify=self._trust()),
@@ -158,7 +175,7 @@ class AnthropicProvider:
 
     @asynccontextmanager
     async def _translate_faults(self, model: str) -> AsyncIterator[None]:
-        """Translates every failure of the SDK into ours. Raises: ProviderFault."""
+        """Translates every failure of the SDK into ours. Raises: TryAgain before an answer has begun; ProviderFault."""
         import anthropic
         import httpx2
 
@@ -168,23 +185,34 @@ class AnthropicProvider:
             if error.status_code < 300:  # an error inside the stream
                 words = self._upstream.quoted(error.message)
                 raise BrokenStream(f"{self.name} failed while answering. It says: {words}") from None
-            raise self._upstream.fault(error.status_code, error.response.content, model=model) from None
-        except anthropic.APITimeoutError:
-            raise BrokenStream(f"{self.name} hung: no answer began in time. Ask again.") from None
-        except (anthropic.APIConnectionError, httpx2.TransportError) as error:
-            raise self._lost(error) from None
+            raise self._refusal(error, model) from None
+        except anthropic.APIConnectionError as error:
+            raise self._no_answer(error) from None
+        except httpx2.TransportError:
+            raise BrokenStream(f"The connection to {self.name} broke off during its answer. Ask again.") from None
         except TimeoutError:
             raise BrokenStream(f"{self.name} fell silent for {self._timeouts.idle:g} s. Ask again.") from None
         except (anthropic.AnthropicError, ValueError) as error:
             words = self._upstream.quoted(str(error))
             raise BrokenStream(f"{self.name} sent an unreadable answer ({words}). Check its base URL.") from None
 
-    def _lost(self, error: Exception) -> ProviderFault:
-        import anthropic
+    def _refusal(self, error: "APIStatusError", model: str) -> Exception:
+        status, body = error.status_code, error.response.content
+        fault = self._upstream.fault(status, body, model=model)
+        if waiting_may_help(status, body):
+            return TryAgain(fault, retry_after(error.response.headers), status=status)
+        return fault
 
-        if not isinstance(error, anthropic.APIConnectionError):
-            return BrokenStream(f"The connection to {self.name} broke off during its answer. Ask again.")
-        return self._upstream.unreachable(error.__cause__ or error)
+    def _no_answer(self, error: "APIConnectionError") -> Exception:
+        """Makes it a retry, unless the server took the request and hung, or its certificate is not trusted: waiting fixes neither."""
+        import anthropic
+        import httpx2
+
+        cause = error.__cause__ or error
+        if isinstance(error, anthropic.APITimeoutError) and not isinstance(cause, httpx2.ConnectTimeout):
+            return BrokenStream(f"{self.name} hung: no answer began in time. Ask again.")
+        fault = self._upstream.unreachable(cause)
+        return fault if isinstance(fault, Untrusted) else TryAgain(fault)
 
 
 class _Tally:

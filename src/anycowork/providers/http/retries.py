@@ -1,10 +1,13 @@
-"""Decides when to retry and how long to wait before. Pure but for the random source, which is passed in."""
+"""Retries a request to a model's server: when, after which wait, and what a person is told of the wait."""
 
+import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 
+from anycowork.domain.model import Chunk, RetryChunk
 from anycowork.domain.provider_errors import ProviderFault
 from anycowork.domain.values import value
 
@@ -13,7 +16,7 @@ from anycowork.domain.values import value
 class Backoff:
     """Times in seconds. Each wait doubles up to `cap`, minus a random half, so that clients do not return all at once.
 
-    If the server names a time, it is respected up to `patience`; beyond that there is no retry.
+    If the server names a time, it is respected up to `max_wait`; beyond that there is no retry.
     """
 
     tries: int = 4
@@ -57,3 +60,31 @@ class TryAgain(Exception):
     def __init__(self, fault: ProviderFault, wait: float | None = None, *, status: int | None = None) -> None:
         super().__init__(fault.message)
         self.fault, self.wait, self.status = fault, wait, status
+
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+async def with_retries(
+    attempt: Callable[[], AsyncGenerator[Chunk, None]], backoff: Backoff, *, sleep: Sleep = asyncio.sleep
+) -> AsyncGenerator[Chunk, None]:
+    """Yields the chunks of the first attempt that begins to answer, and a `RetryChunk` before each wait.
+
+    After its first chunk an attempt is not repeated. Raises: ProviderFault of the last attempt.
+    """
+    number, begun = 0, False
+    while True:
+        number += 1
+        try:
+            async with aclosing(attempt()) as chunks:
+                async for chunk in chunks:
+                    begun = True
+                    yield chunk
+            return
+        except TryAgain as failed:
+            wait = None if begun else backoff.wait(number, failed.wait)
+            if wait is None:
+                raise failed.fault from None
+            announced = RetryChunk(wait, number + 1, backoff.tries, failed.fault.code, failed.status)
+        yield announced
+        await sleep(wait)

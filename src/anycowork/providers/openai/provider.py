@@ -4,12 +4,12 @@ It leaves `<think>` tags in the text: the agent splits them.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from anycowork.domain.messages import Json
-from anycowork.domain.model import Chunk, ModelRequest, RetryChunk
+from anycowork.domain.model import Chunk, ModelRequest
 from anycowork.domain.provider_errors import (
     BrokenStream,
     NoSuchModel,
@@ -19,7 +19,7 @@ from anycowork.domain.provider_errors import (
     Untrusted,
 )
 from anycowork.providers.http.pool import HttpPool
-from anycowork.providers.http.retries import Backoff, TryAgain, retry_after
+from anycowork.providers.http.retries import Backoff, Sleep, TryAgain, retry_after, with_retries
 from anycowork.providers.images import openai_content
 from anycowork.providers.model_list import AUTO, UNLISTED, chat_model, read_models
 from anycowork.providers.openai.completion_stream import CompletionStream, Timeouts
@@ -46,7 +46,7 @@ class OpenAIProvider:
         *,
         timeouts: Timeouts | None = None,
         backoff: Backoff | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.name = upstream.name
         self.last_fault: ProviderFault | None = None
@@ -64,7 +64,9 @@ class OpenAIProvider:
         `ReplyFinished`. Raises: ProviderFault."""
         try:
             model = await self._model_for(request.model)
-            async with aclosing(self._with_retries(_body(request, model), model)) as chunks:
+            body = _body(request, model)
+            attempts = with_retries(lambda: self._attempt(body, model), self._backoff, sleep=self._sleep)
+            async with aclosing(attempts) as chunks:
                 async for chunk in plain_words(chunks) if request.schema is not None else chunks:
                     yield chunk
         except ProviderFault as fault:
@@ -107,25 +109,6 @@ class OpenAIProvider:
             return await self.models()
         except (RejectedRequest, NoSuchModel):
             return []
-
-    async def _with_retries(self, body: Json, model: str) -> AsyncGenerator[Chunk, None]:
-        """Retries until an attempt yields its first chunk; after that there is no other."""
-        attempt, begun = 0, False
-        while True:
-            attempt += 1
-            try:
-                async with aclosing(self._attempt(body, model)) as chunks:
-                    async for chunk in chunks:
-                        begun = True
-                        yield chunk
-                return
-            except TryAgain as failed:
-                wait = None if begun else self._backoff.wait(attempt, failed.wait)
-                if wait is None:
-                    raise failed.fault from None
-                waits = RetryChunk(wait, attempt + 1, self._backoff.tries, failed.fault.code, failed.status)
-            yield waits
-            await self._sleep(wait)
 
     async def _attempt(self, body: Json, model: str) -> AsyncGenerator[Chunk, None]:
         response = await self._accepted(body, model)

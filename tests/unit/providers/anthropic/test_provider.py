@@ -4,7 +4,7 @@ from contextlib import aclosing
 
 import pytest
 
-from anycowork.domain.model import Chunk, ModelRequest, PromptMessage, ReplyFinished
+from anycowork.domain.model import Chunk, ModelRequest, PromptMessage, ReplyFinished, RetryChunk
 from anycowork.domain.provider_errors import (
     BadKey,
     BrokenStream,
@@ -16,6 +16,7 @@ from anycowork.domain.provider_errors import (
 )
 from anycowork.providers.anthropic.provider import AnthropicProvider
 from anycowork.providers.discovery import from_environment
+from anycowork.providers.http.retries import Backoff
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.upstream import Upstream
 from anycowork.providers.registry import ProviderRegistry
@@ -36,7 +37,8 @@ CONVERSATION = ModelRequest(
 
 def client(server: ScriptedAnthropic, *, key: str | None = SECRET, tries: int = 1) -> AnthropicProvider:
     upstream = Upstream(name="anthropic", base_url=server.base_url, key_env="ANTHROPIC_API_KEY", key=lambda: key)
-    return AnthropicProvider(upstream, timeouts=Timeouts(connect=60.0, first_byte=60.0, idle=60.0), tries=tries)
+    backoff = Backoff(tries=tries, first=0.01)
+    return AnthropicProvider(upstream, timeouts=Timeouts(connect=60.0, first_byte=60.0, idle=60.0), backoff=backoff)
 
 
 async def answered(provider: AnthropicProvider, request: ModelRequest) -> list[Chunk]:
@@ -92,10 +94,46 @@ async def test_every_failure_has_its_name_and_keeps_the_key_to_itself(
         assert provider.last_fault is failed.value
 
 
-async def test_it_is_asked_again_before_the_first_chunk():
-    async with ScriptedAnthropic([Refused(529, "overloaded_error", "busy"), Spoken("There.")]) as server:
-        assert text_of(await answered(client(server, tries=2), CONVERSATION)) == "There."
-        assert len(server.requests) == 2
+async def test_it_is_asked_again_before_the_first_chunk_and_each_wait_is_told():
+    refusals = [Refused(529, "overloaded_error", "busy", retry_after="0.02"), Refused(429, "rate_limit_error", "slow")]
+    async with ScriptedAnthropic([*refusals, Spoken("There.")]) as server:
+        chunks = await answered(client(server, tries=3), CONVERSATION)
+        assert text_of(chunks) == "There." and len(server.requests) == 3
+    first, second, *rest = chunks
+    assert first == RetryChunk(0.02, 2, 3, Overloaded.code, 529)
+    assert isinstance(second, RetryChunk)
+    assert (second.attempt, second.reason, second.status) == (3, RateLimited.code, 429) and 0 < second.seconds <= 0.02
+    assert not any(isinstance(chunk, RetryChunk) for chunk in rest)
+
+
+@pytest.mark.parametrize(
+    ("answer", "asked"),
+    [
+        (Refused(401, "authentication_error", "invalid x-api-key"), 1),
+        (Refused(429, "rate_limit_error", "tomorrow", retry_after=86_400), 1),
+        (FailsMidway("error"), 1),
+        (FailsMidway("cut"), 1),
+        (Refused(500, "api_error", "sorry"), 2),
+    ],
+)
+async def test_only_what_waiting_may_fix_is_asked_again_and_at_most_so_often(answer: Refused | FailsMidway, asked: int):
+    async with ScriptedAnthropic([answer] * 3) as server:
+        with pytest.raises(ProviderFault):
+            await answered(client(server, tries=2), CONVERSATION)
+        assert len(server.requests) == asked
+
+
+async def test_an_unreachable_server_is_told_while_it_is_waited_for():
+    async with ScriptedAnthropic() as server:
+        provider = client(server, tries=2)
+    chunks: list[Chunk] = []
+    with pytest.raises(Unreachable, match="cannot be reached"):
+        async with aclosing(provider.answer(CONVERSATION)) as stream:
+            async for chunk in stream:
+                chunks.append(chunk)
+    await provider.aclose()
+    [told] = chunks
+    assert isinstance(told, RetryChunk) and (told.attempt, told.reason, told.status) == (2, Unreachable.code, None)
 
 
 async def test_a_dead_server_and_a_missing_key_are_said():

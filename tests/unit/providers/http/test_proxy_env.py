@@ -108,11 +108,11 @@ async def test_the_ca_file_holds_for_anthropics_sdk_too(tmp_path):
             (Upstream("ant", url, **told), "ca_file"),
             (Upstream("ant", url, ca_file=str(tmp_path / "none.pem"), **told), "cannot be read"),
         ):
-            anonymous = AnthropicProvider(upstream, tries=1)
+            anonymous = AnthropicProvider(upstream, backoff=Backoff(tries=1))
             with pytest.raises(Untrusted, match=fault):
                 await all_of(anonymous.answer(asking(model="claude-test")))
             await anonymous.aclose()
-        client = AnthropicProvider(Upstream("ant", url, ca_file=CA, **told), tries=1)
+        client = AnthropicProvider(Upstream("ant", url, ca_file=CA, **told), backoff=Backoff(tries=1))
         assert text_of(await all_of(client.answer(asking(model="claude-test")))) == "Good day."
         await client.aclose()
 

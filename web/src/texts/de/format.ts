@@ -1,6 +1,8 @@
 // Numbers, days and sizes as people write them in German.
 export const number = (value: number): string => value.toLocaleString("de");
 
+export const dollars = (value: number): string => value.toLocaleString("de", { style: "currency", currency: "USD" });
+
 export const day = (date: Date): string => date.toLocaleDateString("de");
 
 export function bytesText(bytes: number): string {

@@ -1,5 +1,6 @@
 // German texts of messages.
 import type { Texts } from "../messages";
+import { dollars } from "./format";
 
 export const messages: Texts = {
   youApprovedThePlan: "Sie haben den Plan freigegeben",
@@ -143,7 +144,7 @@ export const messages: Texts = {
   imageNotLoaded: (alt: string) => `Bild nicht geladen${alt && `: ${alt}`}`,
   callsLimited: (calls: number) => (calls === 1 ? "1 Änderung oder Befehl" : `${calls} Änderungen und Befehle`),
   costUsed: (cost: number | null, limit: number) =>
-    `${cost === null ? "ein unbekannter Teil" : `$${cost.toFixed(2)}`} von $${limit}`,
+    `${cost === null ? "ein unbekannter Teil" : dollars(cost)} von ${dollars(limit)}`,
   statuses: {
     ok: "fertig",
     error: "fehlgeschlagen",

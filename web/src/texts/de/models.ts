@@ -11,7 +11,7 @@ export const models: Texts = {
   askingTheServersForTheir: "Listen der Modelle werden geladen… ",
   didNotListItsModels: (failed: string | number) => `${failed} hat seine Modelle nicht aufgelistet. `,
   context: (tokens: string) => `${tokens} Token`,
-  price: (input: string, output: string) => `$${input} rein, $${output} raus je Million`,
+  price: (input: string, output: string) => `${input} $ rein, ${output} $ raus je Million`,
   priceUnknown: "Preis unbekannt",
   contextUnknown: "Kontext unbekannt",
   connectAModel: "Modell verbinden",

@@ -65,7 +65,7 @@ export const settings: Texts = {
   usDollarsADay: "US-Dollar pro Tag",
   aMinute: (value: string | number) => `${value} pro Minute`,
   tokensADay2: (value: string | number) => `${value} Token pro Tag`,
-  aDay: (value: string | number) => `$${value} pro Tag`,
+  aDay: (value: string | number) => `${value} pro Tag`,
   noLimit: "keine Grenze",
   aProgramOverItsLimit: "Anfragen über einer Grenze werden bis zur nächsten Minute oder zum nächsten Tag abgelehnt.",
   limitsAreNumbersAboveZero: "Grenzen sind Zahlen über null; bei Anfragen und Token ganze Zahlen.",
@@ -180,19 +180,23 @@ export const settings: Texts = {
     apiKeys: {
       title: "API-Schlüssel",
       about:
-        "Für Editoren und Programme, die AnyCowork als Modellserver nutzen, unter /v1. Ein Schlüssel gibt nur darauf Zugriff.",
+        "Mit einem Schlüssel kann ein anderes Programm, etwa ein Editor, Ihre Modelle nutzen. Geben Sie dort die Adresse dieser Seite mit /v1 am Ende und den Schlüssel ein. Auf anderes gibt er keinen Zugriff.",
     },
     plugins: {
       title: "Plugins",
       about: "Werkzeuge von Dritten. Eingeschaltet laufen sie in der Sandbox und fragen wie jedes Werkzeug.",
     },
-    limits: { title: "Grenzen", about: "Ein Zug, der eine Grenze erreicht, pausiert; Sie können ihn fortsetzen." },
+    limits: {
+      title: "Grenzen",
+      about:
+        "Ein Zug ist die Arbeit, die auf eine Nachricht folgt. An einer Grenze pausiert er; Sie können ihn fortsetzen.",
+    },
     appearance: { title: "Darstellung", about: "In diesem Browser gespeichert." },
     about: { title: "Über AnyCowork", about: "Der Server, zu dem diese Seite gehört." },
     audit: {
       title: "Audit-Kette",
       about:
-        "Jede Entscheidung und jede Wirkung steht in einer Kette von Prüfsummen. Ein geänderter oder fehlender Eintrag bricht sie.",
+        "Jede Entscheidung und jede Änderung wird festgehalten. Die Prüfung findet Einträge, die später geändert oder entfernt wurden.",
     },
     storage: { title: "Speicher", about: "Was auf dem Server Speicherplatz belegt." },
   },
