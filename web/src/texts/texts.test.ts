@@ -86,3 +86,9 @@ function parsed(file: string): ts.SourceFile {
 it("says the size of a small file in bytes", () => {
   expect([0, 25, 1_500, 2_000_000].map(bytesText)).toEqual(["0 B", "25 B", "1.5 kB", "2 MB"]);
 });
+
+it("says in German what to run for local models", () => {
+  expect(german.settings.whatRunsThemIsNot("Run: pip install x")).toMatch(
+    /installiert\. Führen Sie aus: pip install x$/,
+  );
+});

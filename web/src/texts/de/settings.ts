@@ -85,7 +85,8 @@ export const settings: Texts = {
   workWithoutAsking: "Zeit pro Zug mit Autonomie Bearbeiten oder Sandbox",
   aCommandMayRun: "Zeit pro Befehl",
   aModelMayBeSilent: "Längste Wartezeit auf ein Modell",
-  whatRunsThemIsNot: (hint: string | number) => `Die Engine für lokale Modelle ist nicht installiert. ${hint}`,
+  whatRunsThemIsNot: (hint: string | number) =>
+    `Die Engine für lokale Modelle ist nicht installiert. ${String(hint).replace(/^Run: /, "Führen Sie aus: ")}`,
   cancel: "Abbrechen",
   goOn: "Fortsetzen",
   fetch: "Herunterladen",
