@@ -27,6 +27,7 @@ from anycowork.domain.errors import (
     NotEnoughSpace,
     NotFound,
     SnapshotDamaged,
+    ToolFault,
 )
 from anycowork.domain.journal import Change, RequireLease
 from anycowork.domain.messages import Json, Speaker
@@ -211,7 +212,7 @@ class RollbackService:
                     continue  # another server has finished it meanwhile
                 try:
                     preview = await self._snapshots.preview(workspace, undos)
-                except (NotEnoughSpace, SnapshotDamaged) as error:
+                except (NotEnoughSpace, SnapshotDamaged, ToolFault) as error:
                     log.error("a restore that was cut off cannot be finished yet: %s", error.message)
                     continue  # it stays unfinished, and the next start tries again
                 ours = [undo for undo in preview.undos if undo.path not in preview.conflicts]

@@ -357,7 +357,7 @@ class PackReader:
             raise self._pack.lost(digest)
 
     def small(self, digest: str) -> bytes | None:
-        """Returns a content of at most one piece, None for a larger one. Raises: Damaged."""
+        """Returns a content of at most one piece, None for a larger one. Raises: Damaged; OSError if it cannot be read now."""
         fd, entry = self._opened(digest)
         if entry.size > CHUNK:
             return None
@@ -380,7 +380,7 @@ class PackReader:
         for _ in range(_TRIES):
             try:
                 self._held[entry.file] = self._pack.open_file(entry.file)
-            except OSError:
+            except FileNotFoundError:
                 moved = self._pack.find(digest)
                 if moved == entry:
                     break

@@ -340,8 +340,8 @@ class _RestoreRun:
     def _remove_temporary(self, staged: _Staged) -> None:
         try:
             os.unlink(staged.temporary, dir_fd=self._last.at(staged.folder))
-        except (FileNotFoundError, ToolFault, OutsideWorkspace):
-            pass  # renamed, as intended, or gone with its folder
+        except (OSError, ToolFault, OutsideWorkspace):
+            pass  # renamed, as intended, gone with its folder, or kept by the disk: the next restore removes it
 
     # --- checks
 

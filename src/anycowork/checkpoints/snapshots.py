@@ -244,7 +244,7 @@ class PackedSnapshots:
             return None
         try:
             return (await asyncio.to_thread(self._pack.read, snapshot.diff)).decode()
-        except Damaged:
+        except (Damaged, OSError):
             return None
 
     async def compare(self, change: RecordedChange, paths: Collection[str], workspace: Workspace | None) -> str:

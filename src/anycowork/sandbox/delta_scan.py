@@ -71,8 +71,9 @@ class Scanner:
             with _opened(upper) as above, _opened(root) as below:
                 self.folder(above, below, WorkspacePath(()), opaque=False)
         except OSError as error:
+            where = f": '{shown(error.filename)}'" if isinstance(error.filename, str) else ""
             raise UnusableDelta(
-                f"What the command changed could not be read ({error.strerror}: '{shown(str(error.filename))}'); none of it was kept."
+                f"What the command changed could not be read ({error.strerror}{where}); none of it was kept."
             ) from None
         return self.delta
 

@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from anycowork.domain.tools import PathIntent
@@ -24,19 +24,29 @@ def look(name: str, parent: int) -> os.stat_result | None:
         return None
 
 
-def remove_atomically(name: str, parent: int, temporary: str) -> None:
-    """Removes an entry, also a whole folder, atomically: renames it first, then deletes it piece by piece.
+def put_aside(name: str, parent: int, temporary: str) -> str:
+    """Renames an entry, also a whole folder, before it is removed piece by piece. Returns its name then.
 
-    In an overlay, a folder of a lower layer cannot be renamed, and is deleted piece by piece at its place.
+    In an overlay, a folder of a lower layer cannot be renamed: it keeps its name.
     """
     try:
         os.rename(name, temporary, src_dir_fd=parent, dst_dir_fd=parent)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        remove(name, parent)
-        return
-    remove(temporary, parent)
+        return name
+    return temporary
+
+
+def remove_or_put_back(aside: str, parent: int, name: str) -> None:
+    """Removes what was put aside. What cannot be removed, such as an immutable file in a folder, is found under its own name again."""
+    try:
+        remove(aside, parent)
+    except OSError:
+        if aside != name and look(aside, parent) is not None:
+            with suppress(OSError):
+                rename_to_new(aside, parent, name, parent)
+        raise
 
 
 def remove(name: str, parent: int) -> None:
@@ -146,3 +156,13 @@ def opened(name: str | Path, parent: int | None = None) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+def lies_elsewhere(staged: str | Path, root: str | Path) -> bool:
+    """Tells whether a file cannot be renamed from one folder into the other. The kernel reports that before it looks for the file."""
+    nothing = f".anycowork-{os.urandom(8).hex()}"
+    try:
+        Path(staged, nothing).rename(Path(root, nothing))
+    except OSError as error:
+        return error.errno == errno.EXDEV
+    return False
