@@ -197,6 +197,7 @@ class RollbackService:
 
         A restore that cannot be finished now (full disk, damaged content) blocks nothing: the next start tries again.
         """
+        await self._snapshots.close_left_open()
         for before, meant in await self._rows.unfinished_restores():
             chat = await self._store.chat(before.chat_id)
             try:

@@ -19,6 +19,8 @@ from anycowork.domain.snapshots import PathImage, PathKind, RestoreControl, Rest
 from anycowork.domain.values import leaf_value, replace
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import give_to_owner_of, translate_os_errors
+from anycowork.workspace.opened_folders import OPENED_FOLDERS
+from anycowork.workspace.packfile import write_all, write_chunks
 from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
 from anycowork.workspace.repositories import REPOSITORY_NAMES
 from anycowork.workspace.syscalls import rename_to_new, sync_file_system
@@ -116,7 +118,8 @@ class _RestoreRun:
         self._folder = folder
         self._contents = pack.reader()
         self._images = ImageReader(folder)
-        self._last = WritableFolders(folder.jail)
+        self._token = secrets.token_hex(8)
+        self._last = WritableFolders(folder.jail, pack.folder / f"{OPENED_FOLDERS}-{self._token}")
         self._restored: list[str] = []
         self._deleted: list[str] = []
         self._kept: dict[str, None] = {}
@@ -126,7 +129,6 @@ class _RestoreRun:
         self._no_repository: set[tuple[str, ...]] = set()
         self._repository_names = cache(self._repository_names_in)
         self._links: list[WorkspacePath] = []
-        self._token = secrets.token_hex(8)
         self._written = 0
 
     def __enter__(self) -> "_RestoreRun":
@@ -303,10 +305,9 @@ class _RestoreRun:
             fd = os.open(name, _EXCLUSIVE, 0o600, dir_fd=parent)
             try:
                 if (small := self._contents.small(target.hash)) is not None:
-                    _write_all(fd, small)
+                    write_all(fd, small, 0)
                 else:
-                    for chunk in self._contents.chunks(target.hash):
-                        _write_all(fd, chunk)
+                    write_chunks(fd, self._contents.chunks(target.hash))
                 # Not the setuid bits: a restore gives nobody privileges back.
                 os.fchmod(fd, target.mode & 0o777)
                 if synced:
@@ -385,12 +386,6 @@ def _batches(undos: Sequence[Undo]) -> Iterator[list[Undo]]:
 
 def _folder_of(undo: Undo) -> str:
     return undo.target.path.rpartition("/")[0]
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    written = os.write(fd, data)
-    while written < len(data):
-        written += os.write(fd, memoryview(data)[written:])
 
 
 def _in_the_way(undo: Undo) -> bool:

@@ -23,6 +23,7 @@ from anycowork.sandbox.entry_marks import names_in, state_mark, tree_mark
 from anycowork.sandbox.manifest import TREE, changes_kind, new_folders
 from anycowork.workspace.jail import Jail, RefusedBySystem
 from anycowork.workspace.last_folder import LastFolder
+from anycowork.workspace.opened_folders import OPENED_FOLDERS
 from anycowork.workspace.paths import WorkspacePath
 from anycowork.workspace.syscalls import sync_file_system
 from anycowork.workspace.writable_folders import WritableFolders
@@ -89,7 +90,9 @@ class _Committer:
         self._plain = {item.path for item, change in changes if change.after is not None and change.after.plain}
         self._outcome = CommitOutcome()
         self._touched: set[str] = set()
-        self._there = WritableFolders(jail)  # the command could open a folder too, and close it again
+        self._there = WritableFolders(
+            jail, stage / OPENED_FOLDERS if self._upper else None
+        )  # the command could open a folder too, and close it again
         self._staged = WritableFolders(self._upper) if self._upper else LastFolder(jail)
         self._carried: dict[str, str] = {}
         self._carrier = -1

@@ -270,7 +270,7 @@ def _require_recordable(path: str) -> None:
         size = len(path) if path.isascii() else len(path.encode())
     except UnicodeEncodeError:
         raise UnusableDelta(
-            f"The command made the name '{shown(path)}', which is not valid UTF-8 and cannot be recorded; "
+            f"The command made, changed or removed '{shown(path)}', whose name is not valid UTF-8 and cannot be recorded; "
             "none of its changes was kept."
         ) from None
     if size > LONGEST_PATH:

@@ -11,6 +11,7 @@ from anycowork.domain.tools import PathIntent
 from anycowork.sandbox.delta import FILE, LINK
 from anycowork.sandbox.delta_scan import DROPPED_ATTRIBUTES
 from anycowork.workspace.remove_folder import remove_folder
+from anycowork.workspace.sparse_files import has_holes, ranges_with_data
 from anycowork.workspace.syscalls import rename_to_new, rename_without_replacing
 
 _CHUNK = 1 << 20
@@ -125,7 +126,25 @@ def copy(name: str, staged: int, temporary: str, parent: int, item: PathIntent, 
 
 
 def copy_bytes(source: int, target: int, size: int) -> None:
-    """Copies no more than `size` bytes: a file that keeps growing would never end. Shares blocks where the disk can."""
+    """Copies no more than `size` bytes: a file that keeps growing would never end. Shares blocks where the disk can, and keeps holes."""
+    found = os.fstat(source)
+    if has_holes(found):
+        try:
+            for start, end in ranges_with_data(source, size):
+                os.lseek(source, start, os.SEEK_SET)
+                os.lseek(target, start, os.SEEK_SET)
+                _copy_range(source, target, end - start)
+            os.ftruncate(target, min(size, found.st_size))
+            return
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            for fd in (source, target):
+                os.lseek(fd, 0, os.SEEK_SET)
+    _copy_range(source, target, size)
+
+
+def _copy_range(source: int, target: int, size: int) -> None:
     left = size
     try:
         while left > 0 and (done := os.copy_file_range(source, target, left)):
