@@ -1,6 +1,7 @@
 """A server that dies around a command's commit: before the intent nothing happened, after it the commit is finished."""
 
 import asyncio
+import errno
 import os
 import signal
 import subprocess
@@ -140,8 +141,12 @@ def test_a_commit_to_another_file_system_cut_off_anywhere_is_finished_afterwards
 
 @proves("SNAP-4", "OPS-2")
 @pytest.mark.parametrize("refused", range(1, 8))
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [(errno.ENOSPC, "disk has no room"), (errno.EDQUOT, "disk has no room"), (errno.EIO, "The disk refused what")],
+)
 def test_a_disk_that_refuses_before_the_first_move_has_changed_nothing(
-    far_root: Path, staging: Staging, monkeypatch: pytest.MonkeyPatch, refused: int
+    far_root: Path, staging: Staging, monkeypatch: pytest.MonkeyPatch, refused: int, number: int, says: str
 ) -> None:
     """The n-th thing that is written onto the workspace's disk finds no room: either nothing of it was made, or all of it is."""
     transaction, _ = intended(far_root, staging)
@@ -151,7 +156,7 @@ def test_a_disk_that_refuses_before_the_first_move_has_changed_nothing(
         def step(*given: object, **named: object) -> object:
             writes[0] += 1
             if writes[0] == refused:
-                raise OSError(28, os.strerror(28))
+                raise OSError(number, os.strerror(number))
             return real(*given, **named)  # type: ignore[operator]
 
         return step
@@ -161,7 +166,7 @@ def test_a_disk_that_refuses_before_the_first_move_has_changed_nothing(
     try:
         transaction.commit()
     except CommitFailed as failed:
-        assert "none of it was made, and all of it is kept" in failed.message
+        assert says in failed.message and "none of it was made, and all of it is kept" in failed.message
         assert tree(far_root) == before
         [kept] = (staging.folders.private / "kept").iterdir()
         assert (kept / "upper/a.txt").read_text() == "new\n"

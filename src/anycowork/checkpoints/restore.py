@@ -17,6 +17,7 @@ from anycowork.domain.control_files import fold_name
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.snapshots import PathImage, PathKind, RestoreControl, Restored, Undo
 from anycowork.domain.values import leaf_value, replace
+from anycowork.workspace.file_attributes import keep_attributes
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import give_to_owner_of, translate_os_errors
 from anycowork.workspace.opened_folders import OPENED_FOLDERS
@@ -180,8 +181,10 @@ class _RestoreRun:
         return [name for name in self._folder.names_at(parts) if fold_name(name) in REPOSITORY_NAMES]
 
     def remove(self, place: WorkspacePath, undo: Undo) -> None:
-        now = undo.expected
-        if now is None or not is_as_seen(undo, self._images.stat(place)):
+        now, found = undo.expected, self._images.stat(place)
+        if found is None and undo.target.kind is PathKind.ABSENT:
+            return  # whoever removed it, it is as it shall be
+        if now is None or not is_as_seen(undo, found):
             now = self._require_expected(place, undo)
         if now.kind is PathKind.ABSENT:
             return
@@ -291,13 +294,13 @@ class _RestoreRun:
         temporary = f"{self._token}-{self._written}".join(_TEMPORARY)
         staged = _Staged(undo, folder, place.name, temporary, identity)
         try:
-            self._write(parent, temporary, undo.target, synced=synced)
+            self._write(parent, temporary, undo.target, synced=synced, replaces=place.name if identity else None)
         except BaseException:
             self._remove_temporary(staged)
             raise
         return staged
 
-    def _write(self, parent: int, name: str, target: PathImage, *, synced: bool) -> None:
+    def _write(self, parent: int, name: str, target: PathImage, *, synced: bool, replaces: str | None) -> None:
         assert target.hash is not None  # a file or a link has one
         if target.kind is PathKind.SYMLINK:
             os.symlink(os.fsdecode(b"".join(self._contents.chunks(target.hash))), name, dir_fd=parent)
@@ -308,6 +311,8 @@ class _RestoreRun:
                     write_all(fd, small, 0)
                 else:
                     write_chunks(fd, self._contents.chunks(target.hash))
+                if replaces is not None:
+                    keep_attributes(replaces, parent, fd)
                 # Not the setuid bits: a restore gives nobody privileges back.
                 os.fchmod(fd, target.mode & 0o777)
                 if synced:

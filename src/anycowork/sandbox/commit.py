@@ -6,6 +6,7 @@ any other state is somebody else's change and stays.
 """
 
 import errno
+import fnmatch
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -29,6 +30,7 @@ from anycowork.workspace.syscalls import sync_file_system
 from anycowork.workspace.writable_folders import WritableFolders
 
 _FEW = 32  # up to this number each file and folder is synced; beyond it, the whole file system once
+_CARRIER = ".anycowork-{}-carried.tmp"  # in the workspace, whose only writer we are meanwhile
 _FEW_NEW = 8  # a new folder with fewer paths in it is made path by path
 _REPLACED_MEANWHILE = (
     errno.ENOENT,
@@ -143,7 +145,7 @@ class _Committer:
     @contextmanager
     def _copied_ahead(self, items: list[PathIntent]) -> Iterator[None]:
         """For another file system, copies everything before anything moves: if the disk fills up, the workspace stays as it was."""
-        name = f".anycowork-{self._id}-carried.tmp"
+        name = _CARRIER.format(self._id)
         with self._jail.folder(WorkspacePath(()), flags=os.O_RDONLY) as root:
             if self._upper is None or not self._can_copy_ahead(name, root, self._upper):
                 yield
@@ -161,7 +163,8 @@ class _Committer:
         if not entries.lies_elsewhere(upper.root, self._jail.process_path):
             return False
         try:
-            entries.remove(name, root)  # from an interrupted commit
+            for left in fnmatch.filter(names_in(root), _CARRIER.format("*")):
+                entries.remove(left, root)  # from a commit that was interrupted, or whose disk refused to remove it
             os.mkdir(name, 0o700, dir_fd=root)
         except PermissionError:
             return False
