@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -192,13 +193,18 @@ def test_what_a_person_changed_after_the_crash_is_a_conflict_and_stays(
     assert (root / "link").read_text() == "also the person's\n"
 
 
-def test_a_stage_that_is_not_ours_is_never_used(root: Path, staging: Staging, tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", ["a.txt", "new.txt"])
+def test_a_stage_that_is_not_ours_is_never_used(root: Path, staging: Staging, tmp_path: Path, path: str) -> None:
+    """A backup names the stage of the server that it was made of, which may still be there, and need it."""
     planted = tmp_path / "planted/upper"
     planted.mkdir(parents=True)
-    (planted / "a.txt").write_text("planted")
-    intent = Intent((PathIntent("a.txt", None, "x"),), "x", contained=True, staged=str(planted.parent))
-    assert finish(staging, Jail(str(root)), intent).conflicts == ("a.txt",)
-    assert (root / "a.txt").read_text() == "old\n" and planted.exists()
+    (planted / path).write_text("planted")
+    before, after = sha256(b"old\n").hexdigest() if path == "a.txt" else None, sha256(b"planted").hexdigest()
+    paths = (PathIntent(path, before, after, "file", 0o644),)
+    intent = Intent(paths, "x", contained=True, staged=str(planted.parent))
+    was = tree(root)
+    assert finish(staging, Jail(str(root)), intent).conflicts == (path,)
+    assert tree(root) == was and (planted / path).exists()
 
 
 def test_a_sweep_removes_what_nobody_needs_and_keeps_what_is_kept(root: Path, staging: Staging) -> None:

@@ -26,7 +26,7 @@ from anycowork.sandbox.manifest import manifest
 from anycowork.sandbox.masks import HiddenPaths, KeyFiles, Mask, MaskedPaths, cover
 from anycowork.sandbox.private_copy import CopyManifest, as_layer, scan_copy
 from anycowork.sandbox.stage import Stage, Staging, remove_stage
-from anycowork.sandbox.staging_folders import remove_tree, runner_for
+from anycowork.sandbox.staging_folders import RUNS, remove_tree, runner_for
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath, shown
 from anycowork.workspace.paths import shown as legible  # 'shown' is a parameter's name in here
@@ -334,9 +334,8 @@ def finish(staging: Staging, jail: Jail, intent: Intent) -> RolledForward:
     """Finishes an intended commit after a crash. Raises: ToolFault if the disk refuses."""
     if intent.staged is None:
         raise ValueError("only a commit that was intended can be finished")
-    folder = staging.found(intent.staged) or Path(
-        intent.staged
-    )  # gone: then every path should be in its final state already
+    # Gone, or of another data folder whose backup this is: then every path should be in its final state already.
+    folder = staging.found(intent.staged) or staging.folders.private / RUNS / Path(intent.staged).name
     try:
         applied = apply(folder, jail, intent.paths)
     except OSError as error:
