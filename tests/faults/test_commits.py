@@ -1,12 +1,14 @@
 """A server that dies around a command's commit: before the intent nothing happened, after it the commit is finished."""
 
 import asyncio
+import errno
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -140,8 +142,12 @@ def test_a_commit_to_another_file_system_cut_off_anywhere_is_finished_afterwards
 
 @proves("SNAP-4", "OPS-2")
 @pytest.mark.parametrize("refused", range(1, 8))
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [(errno.ENOSPC, "disk has no room"), (errno.EDQUOT, "disk has no room"), (errno.EIO, "The disk refused what")],
+)
 def test_a_disk_that_refuses_before_the_first_move_has_changed_nothing(
-    far_root: Path, staging: Staging, monkeypatch: pytest.MonkeyPatch, refused: int
+    far_root: Path, staging: Staging, monkeypatch: pytest.MonkeyPatch, refused: int, number: int, says: str
 ) -> None:
     """The n-th thing that is written onto the workspace's disk finds no room: either nothing of it was made, or all of it is."""
     transaction, _ = intended(far_root, staging)
@@ -151,7 +157,7 @@ def test_a_disk_that_refuses_before_the_first_move_has_changed_nothing(
         def step(*given: object, **named: object) -> object:
             writes[0] += 1
             if writes[0] == refused:
-                raise OSError(28, os.strerror(28))
+                raise OSError(number, os.strerror(number))
             return real(*given, **named)  # type: ignore[operator]
 
         return step
@@ -161,7 +167,7 @@ def test_a_disk_that_refuses_before_the_first_move_has_changed_nothing(
     try:
         transaction.commit()
     except CommitFailed as failed:
-        assert "none of it was made, and all of it is kept" in failed.message
+        assert says in failed.message and "none of it was made, and all of it is kept" in failed.message
         assert tree(far_root) == before
         [kept] = (staging.folders.private / "kept").iterdir()
         assert (kept / "upper/a.txt").read_text() == "new\n"
@@ -187,13 +193,18 @@ def test_what_a_person_changed_after_the_crash_is_a_conflict_and_stays(
     assert (root / "link").read_text() == "also the person's\n"
 
 
-def test_a_stage_that_is_not_ours_is_never_used(root: Path, staging: Staging, tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", ["a.txt", "new.txt"])
+def test_a_stage_that_is_not_ours_is_never_used(root: Path, staging: Staging, tmp_path: Path, path: str) -> None:
+    """A backup names the stage of the server that it was made of, which may still be there, and need it."""
     planted = tmp_path / "planted/upper"
     planted.mkdir(parents=True)
-    (planted / "a.txt").write_text("planted")
-    intent = Intent((PathIntent("a.txt", None, "x"),), "x", contained=True, staged=str(planted.parent))
-    assert finish(staging, Jail(str(root)), intent).conflicts == ("a.txt",)
-    assert (root / "a.txt").read_text() == "old\n" and planted.exists()
+    (planted / path).write_text("planted")
+    before, after = sha256(b"old\n").hexdigest() if path == "a.txt" else None, sha256(b"planted").hexdigest()
+    paths = (PathIntent(path, before, after, "file", 0o644),)
+    intent = Intent(paths, "x", contained=True, staged=str(planted.parent))
+    was = tree(root)
+    assert finish(staging, Jail(str(root)), intent).conflicts == (path,)
+    assert tree(root) == was and (planted / path).exists()
 
 
 def test_a_sweep_removes_what_nobody_needs_and_keeps_what_is_kept(root: Path, staging: Staging) -> None:

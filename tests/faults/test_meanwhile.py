@@ -124,7 +124,7 @@ async def test_what_a_person_makes_where_a_restore_is_about_to_write_stays(
         assert before is not None
         write = restoring._RestoreRun._write  # a person acts after each content was written
 
-        def and_a_person(self: object, parent: int, name: str, target: object, **more: bool) -> None:
+        def and_a_person(self: object, parent: int, name: str, target: object, **more: object) -> None:
             write(self, parent, name, target, **more)  # type: ignore[arg-type]
             for path in ("swapped", "1.txt"):
                 place = server.root / path

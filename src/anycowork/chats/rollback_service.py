@@ -27,6 +27,7 @@ from anycowork.domain.errors import (
     NotEnoughSpace,
     NotFound,
     SnapshotDamaged,
+    ToolFault,
 )
 from anycowork.domain.journal import Change, RequireLease
 from anycowork.domain.messages import Json, Speaker
@@ -196,6 +197,7 @@ class RollbackService:
 
         A restore that cannot be finished now (full disk, damaged content) blocks nothing: the next start tries again.
         """
+        await self._snapshots.close_left_open()
         for before, meant in await self._rows.unfinished_restores():
             chat = await self._store.chat(before.chat_id)
             try:
@@ -211,7 +213,7 @@ class RollbackService:
                     continue  # another server has finished it meanwhile
                 try:
                     preview = await self._snapshots.preview(workspace, undos)
-                except (NotEnoughSpace, SnapshotDamaged) as error:
+                except (NotEnoughSpace, SnapshotDamaged, ToolFault) as error:
                     log.error("a restore that was cut off cannot be finished yet: %s", error.message)
                     continue  # it stays unfinished, and the next start tries again
                 ours = [undo for undo in preview.undos if undo.path not in preview.conflicts]

@@ -13,14 +13,14 @@ from anycowork.workspace.jail import translate_os_errors
 
 
 def kept_content(pack: Pack, kept: PathImage) -> bytes | None:
-    """Returns the kept content; None if it is gone or too large to be compared."""
+    """Returns the kept content; None if it is gone, too large to be compared, or cannot be read now."""
     if kept.hash is None or not comparable(kept):
         return None
     try:
         if pack.find(kept.hash).size > LARGEST_DIFFED:  # an image after a commit does not know its size
             return None
         return pack.read(kept.hash)
-    except Damaged:
+    except (Damaged, OSError):
         return None
 
 

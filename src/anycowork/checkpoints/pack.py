@@ -53,7 +53,7 @@ class Pack:
         others: OtherPacks | None = None,
     ) -> None:
         """`others` are the packs of other processes: what this one lacks is copied from there."""
-        self._folder = folder
+        self.folder = folder
         self.others = others
         self._segment_bytes = segment_bytes
         self.own_file_bytes = own_file_bytes
@@ -117,8 +117,8 @@ class Pack:
         """
         with self._lock:
             self._state()
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary = self._folder / f"{threading.get_native_id()}-{os.urandom(6).hex()}.tmp"
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary = self.folder / f"{threading.get_native_id()}-{os.urandom(6).hex()}.tmp"
         try:
             digest, size = copy_to_entry(fd, temporary, most)
             self._adopt(temporary, digest, size, owner)
@@ -188,7 +188,7 @@ class Pack:
 
     def open_file(self, file: str) -> int:
         """Raises: OSError."""
-        return os.open(self._folder / file, os.O_RDONLY | os.O_CLOEXEC)
+        return os.open(self.folder / file, os.O_RDONLY | os.O_CLOEXEC)
 
     def lost(self, digest: str) -> Damaged:
         """Forgets the content, so that it is stored again when it is put again."""
@@ -226,7 +226,7 @@ class Pack:
     def _move_out(self, state: PackIndex, file: str, entries: dict[str, PackEntry]) -> None:
         gone = [digest for digest, entry in state.index.items() if entry.file == file]
         for digest, entry in entries.items():
-            with opened(self._folder / file, os.O_RDONLY) as fd:
+            with opened(self.folder / file, os.O_RDONLY) as fd:
                 data = os.pread(fd, entry.size, entry.offset)
             if hashlib.sha256(data).hexdigest() == digest:
                 self._append(state, digest, data)
@@ -234,7 +234,7 @@ class Pack:
         for digest in gone:
             if state.index[digest].file == file:
                 del state.index[digest]
-        (self._folder / file).unlink(missing_ok=True)
+        (self.folder / file).unlink(missing_ok=True)
         del state.sizes[file]
 
     # --- files
@@ -271,10 +271,10 @@ class Pack:
         self.sync()  # so that only the newest file can hold entries torn by a crash
         newest = max((file for file in state.sizes if file.endswith(_PACK)), default="0")
         file = f"{int(newest.removesuffix(_PACK)) + 1:010d}{_PACK}"
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with opened(self._folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL):
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with opened(self.folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL):
             pass
-        sync_folder(self._folder)
+        sync_folder(self.folder)
         state.current, state.sizes[file] = file, 0
         return file
 
@@ -285,8 +285,8 @@ class Pack:
             self._fresh.setdefault(owner, set()).add(digest)
             if digest in state.index:
                 return
-            temporary.rename(self._folder / file)
-            sync_folder(self._folder)
+            temporary.rename(self.folder / file)
+            sync_folder(self.folder)
             state.sizes[file] = HEADER_BYTES + size
             state.index[digest] = PackEntry(file, HEADER_BYTES, size)
 
@@ -297,17 +297,17 @@ class Pack:
 
     def _opened_state(self) -> PackIndex:
         state = PackIndex()
-        for leftover in self._folder.glob("*.tmp"):
+        for leftover in self.folder.glob("*.tmp"):
             leftover.unlink(missing_ok=True)
-        files = sorted(path.name for path in self._folder.glob(f"*{_PACK}"))
+        files = sorted(path.name for path in self.folder.glob(f"*{_PACK}"))
         for file in files:
             self._load_file(state, file, newest=file == files[-1])
-        for path in self._folder.glob(f"*{_OWN}"):
+        for path in self.folder.glob(f"*{_OWN}"):
             self._load_file(state, path.name, newest=False)
         return state
 
     def _load_file(self, state: PackIndex, file: str, *, newest: bool) -> None:
-        with opened(self._folder / file, os.O_RDWR) as fd:
+        with opened(self.folder / file, os.O_RDWR) as fd:
             total, end = os.fstat(fd).st_size, 0
             for digest, entry in entries_in(fd, file, total):
                 # Only the newest file can hold unsynced data; there a header alone proves nothing.
@@ -357,7 +357,7 @@ class PackReader:
             raise self._pack.lost(digest)
 
     def small(self, digest: str) -> bytes | None:
-        """Returns a content of at most one piece, None for a larger one. Raises: Damaged."""
+        """Returns a content of at most one piece, None for a larger one. Raises: Damaged; OSError if it cannot be read now."""
         fd, entry = self._opened(digest)
         if entry.size > CHUNK:
             return None
@@ -380,7 +380,7 @@ class PackReader:
         for _ in range(_TRIES):
             try:
                 self._held[entry.file] = self._pack.open_file(entry.file)
-            except OSError:
+            except FileNotFoundError:
                 moved = self._pack.find(digest)
                 if moved == entry:
                     break

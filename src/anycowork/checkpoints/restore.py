@@ -17,8 +17,11 @@ from anycowork.domain.control_files import fold_name
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.snapshots import PathImage, PathKind, RestoreControl, Restored, Undo
 from anycowork.domain.values import leaf_value, replace
+from anycowork.workspace.file_attributes import keep_attributes
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import give_to_owner_of, translate_os_errors
+from anycowork.workspace.opened_folders import OPENED_FOLDERS
+from anycowork.workspace.packfile import write_all, write_chunks
 from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
 from anycowork.workspace.repositories import REPOSITORY_NAMES
 from anycowork.workspace.syscalls import rename_to_new, sync_file_system
@@ -116,7 +119,8 @@ class _RestoreRun:
         self._folder = folder
         self._contents = pack.reader()
         self._images = ImageReader(folder)
-        self._last = WritableFolders(folder.jail)
+        self._token = secrets.token_hex(8)
+        self._last = WritableFolders(folder.jail, pack.folder / f"{OPENED_FOLDERS}-{self._token}")
         self._restored: list[str] = []
         self._deleted: list[str] = []
         self._kept: dict[str, None] = {}
@@ -126,7 +130,6 @@ class _RestoreRun:
         self._no_repository: set[tuple[str, ...]] = set()
         self._repository_names = cache(self._repository_names_in)
         self._links: list[WorkspacePath] = []
-        self._token = secrets.token_hex(8)
         self._written = 0
 
     def __enter__(self) -> "_RestoreRun":
@@ -178,8 +181,10 @@ class _RestoreRun:
         return [name for name in self._folder.names_at(parts) if fold_name(name) in REPOSITORY_NAMES]
 
     def remove(self, place: WorkspacePath, undo: Undo) -> None:
-        now = undo.expected
-        if now is None or not is_as_seen(undo, self._images.stat(place)):
+        now, found = undo.expected, self._images.stat(place)
+        if found is None and undo.target.kind is PathKind.ABSENT:
+            return  # whoever removed it, it is as it shall be
+        if now is None or not is_as_seen(undo, found):
             now = self._require_expected(place, undo)
         if now.kind is PathKind.ABSENT:
             return
@@ -289,13 +294,13 @@ class _RestoreRun:
         temporary = f"{self._token}-{self._written}".join(_TEMPORARY)
         staged = _Staged(undo, folder, place.name, temporary, identity)
         try:
-            self._write(parent, temporary, undo.target, synced=synced)
+            self._write(parent, temporary, undo.target, synced=synced, replaces=place.name if identity else None)
         except BaseException:
             self._remove_temporary(staged)
             raise
         return staged
 
-    def _write(self, parent: int, name: str, target: PathImage, *, synced: bool) -> None:
+    def _write(self, parent: int, name: str, target: PathImage, *, synced: bool, replaces: str | None) -> None:
         assert target.hash is not None  # a file or a link has one
         if target.kind is PathKind.SYMLINK:
             os.symlink(os.fsdecode(b"".join(self._contents.chunks(target.hash))), name, dir_fd=parent)
@@ -303,10 +308,11 @@ class _RestoreRun:
             fd = os.open(name, _EXCLUSIVE, 0o600, dir_fd=parent)
             try:
                 if (small := self._contents.small(target.hash)) is not None:
-                    _write_all(fd, small)
+                    write_all(fd, small, 0)
                 else:
-                    for chunk in self._contents.chunks(target.hash):
-                        _write_all(fd, chunk)
+                    write_chunks(fd, self._contents.chunks(target.hash))
+                if replaces is not None:
+                    keep_attributes(replaces, parent, fd)
                 # Not the setuid bits: a restore gives nobody privileges back.
                 os.fchmod(fd, target.mode & 0o777)
                 if synced:
@@ -340,8 +346,8 @@ class _RestoreRun:
     def _remove_temporary(self, staged: _Staged) -> None:
         try:
             os.unlink(staged.temporary, dir_fd=self._last.at(staged.folder))
-        except (FileNotFoundError, ToolFault, OutsideWorkspace):
-            pass  # renamed, as intended, or gone with its folder
+        except (OSError, ToolFault, OutsideWorkspace):
+            pass  # renamed, as intended, gone with its folder, or kept by the disk: the next restore removes it
 
     # --- checks
 
@@ -385,12 +391,6 @@ def _batches(undos: Sequence[Undo]) -> Iterator[list[Undo]]:
 
 def _folder_of(undo: Undo) -> str:
     return undo.target.path.rpartition("/")[0]
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    written = os.write(fd, data)
-    while written < len(data):
-        written += os.write(fd, memoryview(data)[written:])
 
 
 def _in_the_way(undo: Undo) -> bool:

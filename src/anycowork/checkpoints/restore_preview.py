@@ -25,7 +25,7 @@ MOST_REMEMBERED = 64 << 20  # bytes of small files that a restore keeps without 
 def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo], *, most_remembered: int = 0) -> RestorePreview:
     """Returns what restoring these would do now. Each of its undos expects the state that was seen, and may have its content.
 
-    Raises: SnapshotDamaged, NotEnoughSpace; then nothing can be restored.
+    Raises: SnapshotDamaged, NotEnoughSpace, ToolFault if something cannot be read now; then nothing can be restored.
     """
     conflicts: dict[str, str] = {}
     hopeless: set[str] = set()
@@ -106,6 +106,10 @@ def _require_kept(pack: Pack, undos: Sequence[Undo]) -> None:
                 raise SnapshotDamaged(
                     f"The kept content of '{shown(undo.path)}' is damaged or missing, so it cannot be restored. Nothing was changed."
                     " Leave this path out with 'paths'."
+                ) from None
+            except OSError as error:
+                raise ToolFault(
+                    f"The kept content of '{shown(undo.path)}' cannot be read now ({error.strerror}). Nothing was changed. Try again."
                 ) from None
 
 

@@ -39,6 +39,7 @@ from anycowork.domain.tools import Call, PathIntent
 from anycowork.domain.values import replace
 from anycowork.workspace.diffs import without_hunks
 from anycowork.workspace.folder import Folder
+from anycowork.workspace.opened_folders import OPENED_FOLDERS, close_left_open
 from anycowork.workspace.reader_threads import ReaderThreads
 from anycowork.workspace.uncancellable import run_uncancellable
 
@@ -244,7 +245,7 @@ class PackedSnapshots:
             return None
         try:
             return (await asyncio.to_thread(self._pack.read, snapshot.diff)).decode()
-        except Damaged:
+        except (Damaged, OSError):
             return None
 
     async def compare(self, change: RecordedChange, paths: Collection[str], workspace: Workspace | None) -> str:
@@ -312,6 +313,13 @@ class PackedSnapshots:
             return bring_back(folder, self._pack, undos, control)
 
         return await run_uncancellable(work)
+
+    async def close_left_open(self) -> None:
+        def work() -> None:
+            for left in self._pack.folder.glob(f"{OPENED_FOLDERS}-*"):
+                close_left_open(left)
+
+        await asyncio.to_thread(work)
 
     def _threads(self) -> ReaderThreads:
         """Started on first use. They are not restricted: the pack is outside every workspace."""

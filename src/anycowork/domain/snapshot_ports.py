@@ -159,3 +159,6 @@ class Snapshots(Protocol):
 
         Once the `control` is stopped, the files not yet restored are left as they are.
         """
+
+    async def close_left_open(self) -> None:
+        """Close read-only folders that the restore of a killed server had opened. Call it before any restore."""

@@ -1,4 +1,4 @@
-"""Commits a command's changes: seals them first, then, after the caller has recorded them, renames them into the workspace.
+"""Commits a command's changes: renames them into the workspace, after the caller has sealed and recorded them.
 
 A folder that the command made is renamed whole; everything else path by path, sorted by folder. The manifest records each path's state before
 and after, so that the same walk finishes an interrupted commit: a path in its final state is skipped, one in its old state is changed, and
@@ -6,6 +6,7 @@ any other state is somebody else's change and stays.
 """
 
 import errno
+import fnmatch
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -15,19 +16,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from anycowork.domain.errors import FileMissing, OutsideWorkspace, ToolFault
+from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.tools import PathIntent
 from anycowork.sandbox import entries
 from anycowork.sandbox.delta import FILE, FOLDER, LINK, Delta
 from anycowork.sandbox.entry_marks import names_in, state_mark, tree_mark
 from anycowork.sandbox.manifest import TREE, changes_kind, new_folders
-from anycowork.workspace.jail import Jail
+from anycowork.workspace.jail import Jail, RefusedBySystem
 from anycowork.workspace.last_folder import LastFolder
+from anycowork.workspace.opened_folders import OPENED_FOLDERS
 from anycowork.workspace.paths import WorkspacePath
 from anycowork.workspace.syscalls import sync_file_system
 from anycowork.workspace.writable_folders import WritableFolders
 
 _FEW = 32  # up to this number each file and folder is synced; beyond it, the whole file system once
+_CARRIER = ".anycowork-{}-carried.tmp"  # in the workspace, whose only writer we are meanwhile
 _FEW_NEW = 8  # a new folder with fewer paths in it is made path by path
 _REPLACED_MEANWHILE = (
     errno.ENOENT,
@@ -35,6 +38,12 @@ _REPLACED_MEANWHILE = (
     errno.ELOOP,
     errno.EINVAL,
 )  # of an entry that was there a moment ago
+_ANOTHER_FOLDER = (
+    FileMissing,
+    WrongKind,
+    StateChanged,
+    OutsideWorkspace,
+)  # it is gone, or a link or a file is there now
 
 
 class NothingCommitted(OSError):
@@ -49,32 +58,25 @@ class CommitOutcome:
     conflicts: list[str] = field(default_factory=list)
 
 
-def seal(upper: Path, delta: Delta) -> None:
-    """Makes everything in the upper layer durable. Raises: OSError."""
-    jail = Jail(str(upper))
-    new = [change.place for change in delta.changes if change.after is not None]
-    if len(new) > _FEW:
-        with entries.opened(upper) as fd:
-            sync_file_system(fd)
-        return
-    for change in delta.changes:
-        if change.after is not None and change.after.kind == FILE:
-            with jail.regular_file(change.place) as (fd, _found):
-                os.fsync(fd)
-    for parent in {WorkspacePath(place.parts[:depth]) for place in new for depth in range(len(place.parts))}:
-        with jail.folder(parent, flags=os.O_RDONLY) as fd:
-            os.fsync(fd)
-
-
 def apply(stage: Path, jail: Jail, intents: Iterable[PathIntent], *, delta: Delta | None = None) -> CommitOutcome:
     """Moves the staged changes into place. `delta` is what was found in the stage, and `intents` is its manifest.
 
     Without `delta`, an interrupted commit is finished.
 
-    Raises: NothingMade if the disk has no space, OSError if it refuses later: calling it again finishes the rest.
+    Raises: NothingCommitted if the system refuses before the first change, OSError if it refuses later: calling it again finishes the rest.
     """
-    with _Committer(stage, jail, list(intents), delta) as committer:
-        return committer.run()
+    has_changed = delta is None
+    try:
+        with _Committer(stage, jail, list(intents), delta) as committer:
+            try:
+                return committer.run()
+            finally:
+                has_changed = has_changed or committer.has_changed
+    except (OSError, RefusedBySystem) as refused:
+        error = refused.error if isinstance(refused, RefusedBySystem) else refused
+        if has_changed:
+            raise error from None
+        raise NothingCommitted(error.errno, error.strerror) from None
 
 
 class _Committer:
@@ -90,10 +92,17 @@ class _Committer:
         self._plain = {item.path for item, change in changes if change.after is not None and change.after.plain}
         self._outcome = CommitOutcome()
         self._touched: set[str] = set()
-        self._there = WritableFolders(jail)  # the command could open a folder too, and close it again
+        self._there = WritableFolders(
+            jail, stage / OPENED_FOLDERS if self._upper else None
+        )  # the command could open a folder too, and close it again
         self._staged = WritableFolders(self._upper) if self._upper else LastFolder(jail)
         self._carried: dict[str, str] = {}
         self._carrier = -1
+        self._has_removed = False
+
+    @property
+    def has_changed(self) -> bool:
+        return self._has_removed or bool(self._touched)
 
     def __enter__(self) -> Self:
         return self
@@ -136,7 +145,7 @@ class _Committer:
     @contextmanager
     def _copied_ahead(self, items: list[PathIntent]) -> Iterator[None]:
         """For another file system, copies everything before anything moves: if the disk fills up, the workspace stays as it was."""
-        name = f".anycowork-{self._id}-carried.tmp"
+        name = _CARRIER.format(self._id)
         with self._jail.folder(WorkspacePath(()), flags=os.O_RDONLY) as root:
             if self._upper is None or not self._can_copy_ahead(name, root, self._upper):
                 yield
@@ -151,10 +160,11 @@ class _Committer:
 
     def _can_copy_ahead(self, name: str, root: int, upper: Jail) -> bool:
         """Returns False if the workspace's folder is not writable: then each file is copied in its turn."""
-        if not lies_elsewhere(upper.root, self._jail.process_path):
+        if not entries.lies_elsewhere(upper.root, self._jail.process_path):
             return False
         try:
-            entries.remove(name, root)  # from an interrupted commit
+            for left in fnmatch.filter(names_in(root), _CARRIER.format("*")):
+                entries.remove(left, root)  # from a commit that was interrupted, or whose disk refused to remove it
             os.mkdir(name, 0o700, dir_fd=root)
         except PermissionError:
             return False
@@ -179,7 +189,7 @@ class _Committer:
             staged = self._staged.at(folder)
             self._prepare(item, name, staged)
             entries.copy(name, staged, number, self._carrier, item, synced=synced)
-        except (FileNotFoundError, ToolFault):
+        except (FileNotFoundError, *_ANOTHER_FOLDER):
             return  # no longer staged
         self._carried[item.path] = number
 
@@ -235,7 +245,7 @@ class _Committer:
             done = self._one(item, name, self._there.at(folder), folder)
         except FileMissing:
             done = item.after is None
-        except (ToolFault, OutsideWorkspace):  # a link or a file is now on the way
+        except _ANOTHER_FOLDER:
             done = False
         if done:
             self._outcome.done += 1
@@ -273,7 +283,9 @@ class _Committer:
         if not self._is_unchanged(item, name, parent, now):
             return False
         if now is not None and (item.after is None or changes_kind(item)):
-            entries.remove_atomically(name, parent, temporary)
+            aside = entries.put_aside(name, parent, temporary)
+            self._has_removed = True
+            entries.remove_or_put_back(aside, parent, name)
             now = None
         if item.after is None:
             return True
@@ -324,6 +336,7 @@ class _Committer:
         if self._upper is None:
             return False
         os.mkdir(name, 0o700, dir_fd=parent)
+        self._touched.add(item.path.rpartition("/")[0])
         with self._upper.folder(WorkspacePath(tuple(item.path.split("/")))) as staged:
             entries.give_like(os.fstat(staged), name, parent)
         return True
@@ -342,7 +355,7 @@ class _Committer:
                 if error.errno != errno.EXDEV:
                     raise
                 entries.copy_over(name, staged, temporary, parent, item, replacing=replacing)
-        except (FileNotFoundError, FileExistsError, ToolFault):
+        except (FileNotFoundError, FileExistsError, *_ANOTHER_FOLDER):
             return False  # no longer staged, or somebody else created it first
         return True
 
@@ -366,7 +379,7 @@ class _Committer:
                 if item.mode is not None and stat.S_IMODE(os.fstat(fd).st_mode) != item.mode:
                     os.fchmod(fd, item.mode)
                     self._touched.add(item.path)
-        except (ToolFault, OutsideWorkspace):
+        except _ANOTHER_FOLDER:
             pass  # already reported where it was created
 
     def _sync(self) -> None:
@@ -378,18 +391,8 @@ class _Committer:
             try:
                 with self._jail.folder(WorkspacePath(tuple(filter(None, folder.split("/")))), flags=os.O_RDONLY) as fd:
                     os.fsync(fd)
-            except (ToolFault, OutsideWorkspace):
+            except _ANOTHER_FOLDER:
                 continue  # removed by a later step
-
-
-def lies_elsewhere(staged: str | Path, root: str | Path) -> bool:
-    """Tells whether a file cannot be renamed from one folder into the other. The kernel reports that before it looks for the file."""
-    nothing = f".anycowork-{os.urandom(8).hex()}"
-    try:
-        Path(staged, nothing).rename(Path(root, nothing))
-    except OSError as error:
-        return error.errno == errno.EXDEV
-    return False
 
 
 def _folder_of(item: PathIntent) -> str:

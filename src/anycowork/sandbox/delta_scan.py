@@ -71,8 +71,9 @@ class Scanner:
             with _opened(upper) as above, _opened(root) as below:
                 self.folder(above, below, WorkspacePath(()), opaque=False)
         except OSError as error:
+            where = f": '{shown(error.filename)}'" if isinstance(error.filename, str) else ""
             raise UnusableDelta(
-                f"What the command changed could not be read ({error.strerror}: '{shown(str(error.filename))}'); none of it was kept."
+                f"What the command changed could not be read ({error.strerror}{where}); none of it was kept."
             ) from None
         return self.delta
 
@@ -269,7 +270,7 @@ def _require_recordable(path: str) -> None:
         size = len(path) if path.isascii() else len(path.encode())
     except UnicodeEncodeError:
         raise UnusableDelta(
-            f"The command made the name '{shown(path)}', which is not valid UTF-8 and cannot be recorded; "
+            f"The command made, changed or removed '{shown(path)}', whose name is not valid UTF-8 and cannot be recorded; "
             "none of its changes was kept."
         ) from None
     if size > LONGEST_PATH:

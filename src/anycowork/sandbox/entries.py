@@ -4,13 +4,14 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from anycowork.domain.tools import PathIntent
 from anycowork.sandbox.delta import FILE, LINK
 from anycowork.sandbox.delta_scan import DROPPED_ATTRIBUTES
 from anycowork.workspace.remove_folder import remove_folder
+from anycowork.workspace.sparse_files import has_holes, ranges_with_data
 from anycowork.workspace.syscalls import rename_to_new, rename_without_replacing
 
 _CHUNK = 1 << 20
@@ -24,19 +25,29 @@ def look(name: str, parent: int) -> os.stat_result | None:
         return None
 
 
-def remove_atomically(name: str, parent: int, temporary: str) -> None:
-    """Removes an entry, also a whole folder, atomically: renames it first, then deletes it piece by piece.
+def put_aside(name: str, parent: int, temporary: str) -> str:
+    """Renames an entry, also a whole folder, before it is removed piece by piece. Returns its name then.
 
-    In an overlay, a folder of a lower layer cannot be renamed, and is deleted piece by piece at its place.
+    In an overlay, a folder of a lower layer cannot be renamed: it keeps its name.
     """
     try:
         os.rename(name, temporary, src_dir_fd=parent, dst_dir_fd=parent)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        remove(name, parent)
-        return
-    remove(temporary, parent)
+        return name
+    return temporary
+
+
+def remove_or_put_back(aside: str, parent: int, name: str) -> None:
+    """Removes what was put aside. What cannot be removed, such as an immutable file in a folder, is found under its own name again."""
+    try:
+        remove(aside, parent)
+    except OSError:
+        if aside != name and look(aside, parent) is not None:
+            with suppress(OSError):
+                rename_to_new(aside, parent, name, parent)
+        raise
 
 
 def remove(name: str, parent: int) -> None:
@@ -115,7 +126,25 @@ def copy(name: str, staged: int, temporary: str, parent: int, item: PathIntent, 
 
 
 def copy_bytes(source: int, target: int, size: int) -> None:
-    """Copies no more than `size` bytes: a file that keeps growing would never end. Shares blocks where the disk can."""
+    """Copies no more than `size` bytes: a file that keeps growing would never end. Shares blocks where the disk can, and keeps holes."""
+    found = os.fstat(source)
+    if has_holes(found):
+        try:
+            for start, end in ranges_with_data(source, size):
+                os.lseek(source, start, os.SEEK_SET)
+                os.lseek(target, start, os.SEEK_SET)
+                _copy_range(source, target, end - start)
+            os.ftruncate(target, min(size, found.st_size))
+            return
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            for fd in (source, target):
+                os.lseek(fd, 0, os.SEEK_SET)
+    _copy_range(source, target, size)
+
+
+def _copy_range(source: int, target: int, size: int) -> None:
     left = size
     try:
         while left > 0 and (done := os.copy_file_range(source, target, left)):
@@ -146,3 +175,13 @@ def opened(name: str | Path, parent: int | None = None) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+def lies_elsewhere(staged: str | Path, root: str | Path) -> bool:
+    """Tells whether a file cannot be renamed from one folder into the other. The kernel reports that before it looks for the file."""
+    nothing = f".anycowork-{os.urandom(8).hex()}"
+    try:
+        Path(staged, nothing).rename(Path(root, nothing))
+    except OSError as error:
+        return error.errno == errno.EXDEV
+    return False

@@ -23,6 +23,7 @@ from anycowork.sandbox.etc import etc_key, make_etc
 from anycowork.sandbox.orphans import end_orphans
 from anycowork.sandbox.staging_folders import RUNS, Runner, StagingFolders, give, remove_tree
 from anycowork.sandbox.task_folders import TaskFolders
+from anycowork.workspace.opened_folders import OPENED_FOLDERS, close_left_open
 from anycowork.workspace.packfile import opened, sync_folder
 
 KERNEL_MARKS = "work/incompat"  # below the work folder of an overlay; the kernel makes it
@@ -201,6 +202,11 @@ class Staging:
     def left_behind(self) -> list[Path]:
         """Returns what earlier servers left; call it before this one has started anything."""
         return [*self.folders.entries(RUNS), *self.folders.entries(_HELD)]
+
+    def close_left_open(self) -> None:
+        """Closes read-only folders that the commit of a killed server had opened; call it before this one has started anything."""
+        for folder in self.left_behind():
+            close_left_open(folder / OPENED_FOLDERS)
 
     def sweep(self, left: Sequence[Path] | None = None, *, waiting: Collection[str] = ()) -> int:
         """Removes what earlier servers left behind; after recovery, only `waiting` is still needed. Returns how many."""

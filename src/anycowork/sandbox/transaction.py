@@ -1,5 +1,6 @@
 """Handles one command's changes to their end: scanned, checked, recorded, committed or dropped. Blocking."""
 
+import errno
 import os
 import shutil
 import stat
@@ -13,17 +14,19 @@ from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules, RolledForwar
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import HeldChanges, Intent, PathIntent
 from anycowork.domain.values import replace
-from anycowork.sandbox.commit import CommitOutcome, NothingCommitted, apply, lies_elsewhere, seal
+from anycowork.sandbox.commit import CommitOutcome, NothingCommitted, apply
 from anycowork.sandbox.delta import FILE, FOLDER, Delta, PathChange, UnusableDelta
 from anycowork.sandbox.delta_check import CommitBlocker, CommitBlockerKind, find_blocker
 from anycowork.sandbox.delta_scan import scan
+from anycowork.sandbox.entries import lies_elsewhere
 from anycowork.sandbox.hidden_path_index import HiddenPathIndex
 from anycowork.sandbox.key_file_index import KeyFileIndex
+from anycowork.sandbox.layer_sync import seal
 from anycowork.sandbox.manifest import manifest
 from anycowork.sandbox.masks import HiddenPaths, KeyFiles, Mask, MaskedPaths, cover
 from anycowork.sandbox.private_copy import CopyManifest, as_layer, scan_copy
 from anycowork.sandbox.stage import Stage, Staging, remove_stage
-from anycowork.sandbox.staging_folders import remove_tree, runner_for
+from anycowork.sandbox.staging_folders import RUNS, remove_tree, runner_for
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath, shown
 from anycowork.workspace.paths import shown as legible  # 'shown' is a parameter's name in here
@@ -145,13 +148,22 @@ class Transaction:
         try:
             applied = apply(self.stage.folder, self.jail, self.manifest(), delta=self.delta)
         except OSError as error:
-            kept = _put_aside(self.staging, self.stage.folder, self.manifest())
-            self.pledged = False
+            kept = self._put_aside()
             raise CommitFailed(_refused(error, kept=f"{kept}/upper")) from None
         if applied.conflicts:
-            _put_aside(self.staging, self.stage.folder, self.manifest())
-        self.pledged = False
+            self._put_aside()
+        else:
+            self.pledged = False
         return applied
+
+    def _put_aside(self) -> Path:
+        """Returns where the changes are kept: if the disk refuses to move them, until the next start where they are."""
+        try:
+            kept = _put_aside(self.staging, self.stage.folder, self.manifest())
+        except OSError:
+            return self.stage.folder
+        self.pledged = False
+        return kept
 
     def promise_modes_of(self, shown: Sequence[PathIntent]) -> None:
         """Sets the modes that were shown, where scanning had to change them."""
@@ -274,14 +286,20 @@ def _has_content(found: os.stat_result | None) -> bool:
 
 def _refused(error: OSError, *, kept: str) -> str:
     if isinstance(error, NothingCommitted):
-        return (
-            f"The workspace's disk has no room for what the command changed ({error.strerror}): none of it was made, and all of it "
-            f"is kept in '{kept}'. Free some room and run the command again."
+        reason, remedy = (
+            ("The workspace's disk has no room for what the command changed", "Free some room")
+            if error.errno in (errno.ENOSPC, errno.EDQUOT)
+            else (f"{_refuser(error)} refused what the command changed", "Remove the cause")
         )
+        return f"{reason} ({error.strerror}): none of it was made, and all of it is kept in '{kept}'. {remedy} and run the command again."
     return (
-        f"The disk refused while the command's changes were being made ({error.strerror}): some are made, the others "
+        f"{_refuser(error)} refused while the command's changes were being made ({error.strerror}): some are made, the others "
         f"are kept in '{kept}'. Check the files before you continue."
     )
+
+
+def _refuser(error: OSError) -> str:
+    return "The system" if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM) else "The disk"
 
 
 def _beneath(delta: Delta) -> str:
@@ -316,9 +334,8 @@ def finish(staging: Staging, jail: Jail, intent: Intent) -> RolledForward:
     """Finishes an intended commit after a crash. Raises: ToolFault if the disk refuses."""
     if intent.staged is None:
         raise ValueError("only a commit that was intended can be finished")
-    folder = staging.found(intent.staged) or Path(
-        intent.staged
-    )  # gone: then every path should be in its final state already
+    # Gone, or of another data folder whose backup this is: then every path should be in its final state already.
+    folder = staging.found(intent.staged) or staging.folders.private / RUNS / Path(intent.staged).name
     try:
         applied = apply(folder, jail, intent.paths)
     except OSError as error:

@@ -23,6 +23,7 @@ async def recover_after_crash(
     takes: Callable[[Turn], Awaitable[bool]],
 ) -> None:
     """Recovers restores, then commands, then turns. A worker has no `rollback`: a server finishes restores."""
+    await asyncio.to_thread(staging.close_left_open)
     if rollback is not None:
         await rollback.settle_after_crash()
     await asyncio.to_thread(staging.end_orphans)

@@ -46,6 +46,14 @@ class MountedLayers:
     number: int
 
 
+class RefusedBySystem(ToolFault):
+    """The reason says nothing about what is at the path: no descriptor is left, the disk is broken, or access is denied."""
+
+    def __init__(self, message: str, error: OSError) -> None:
+        super().__init__(message)
+        self.error = error
+
+
 class Jail:
     """Holds the root by descriptor: renaming or replacing the folder later changes nothing.
 
@@ -343,9 +351,9 @@ def _kind_error(error: OSError, path: str) -> Exception:
         case errno.EISDIR:
             return WrongKind(f"'{path}' is a folder, not a file.")
         case errno.EACCES | errno.EPERM | errno.EROFS:
-            return ToolFault(f"The operating system does not allow this on '{path}' ({error.strerror}).")
+            return RefusedBySystem(f"The operating system does not allow this on '{path}' ({error.strerror}).", error)
         case _:
-            return ToolFault(f"'{path}' could not be used: {error.strerror or 'input/output error'}.")
+            return RefusedBySystem(f"'{path}' could not be used: {error.strerror or 'input/output error'}.", error)
 
 
 def _leads_out(path: str) -> OutsideWorkspace:

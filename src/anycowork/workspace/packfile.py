@@ -5,11 +5,12 @@ import hashlib
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from anycowork.domain.values import leaf_value
+from anycowork.workspace.sparse_files import pieces_with_data
 
 CHUNK = 1 << 20
 _PLAIN = struct.Struct(">4s32sQ")
@@ -68,9 +69,11 @@ def copy_to_entry(source: int, target: Path, most: int) -> tuple[str, int]:
         while chunk := os.read(source, CHUNK):
             if size + len(chunk) > most:
                 raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-            write_all(fd, chunk, HEADER_BYTES + size)
+            for start, piece in pieces_with_data(chunk):
+                write_all(fd, piece, HEADER_BYTES + size + start)
             check.update(chunk)
             size += len(chunk)
+        os.ftruncate(fd, HEADER_BYTES + size)  # it may end with a hole
         write_all(fd, header(check.hexdigest(), size), 0)
         os.fsync(fd)
     return check.hexdigest(), size
@@ -81,6 +84,16 @@ def write_all(fd: int, data: bytes, offset: int) -> None:
     while view:
         written = os.pwrite(fd, view, offset)
         view, offset = view[written:], offset + written
+
+
+def write_chunks(fd: int, chunks: Iterable[bytes]) -> None:
+    """Writes a large content into a new file. Blocks of zeros become holes: a restored disk image must not fill the disk."""
+    size = 0
+    for chunk in chunks:
+        for start, piece in pieces_with_data(chunk):
+            write_all(fd, piece, size + start)
+        size += len(chunk)
+    os.ftruncate(fd, size)
 
 
 @contextmanager

@@ -2,22 +2,26 @@
 
 import os
 import stat
+from pathlib import Path
 
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
-from anycowork.workspace.jail import Jail
+from anycowork.workspace.jail import Jail, RefusedBySystem
 from anycowork.workspace.last_folder import LastFolder
+from anycowork.workspace.opened_folders import OpenedFolders
 
 
 class WritableFolders(LastFolder):
     """`closed` are the folders that were opened to us, with the modes that they had. `close_again` gives these back.
 
-    A process that is killed in between leaves such a folder writable for its owner.
+    A process that is killed in between leaves such a folder writable for its owner, until the next start reads `record`.
     """
 
-    __slots__ = ("_checked", "closed")
+    __slots__ = ("_checked", "_record", "closed")
 
-    def __init__(self, jail: Jail) -> None:
+    def __init__(self, jail: Jail, record: Path | None = None) -> None:
         super().__init__(jail)
+        # Nothing leads to mounted layers after a kill.
+        self._record = OpenedFolders(record, jail.root) if record is not None and not jail.mount_number else None
         self.closed: dict[str, int] = {}
         self._checked: set[str] = set()
 
@@ -31,11 +35,16 @@ class WritableFolders(LastFolder):
         return fd
 
     def close_again(self) -> None:
+        all_closed = True
         for path in sorted(self.closed, key=len, reverse=True):  # a folder before those above it
             try:
                 os.fchmod(super().at(path), self.closed[path])
-            except (ToolFault, OutsideWorkspace, OSError):
+            except (RefusedBySystem, OSError):
+                all_closed = False
+            except (ToolFault, OutsideWorkspace):
                 continue  # it was removed or replaced
+        if self.closed and self._record is not None and all_closed:
+            self._record.clear()
         self.closed, self._checked = {}, set()
 
     def _open_to_owner(self, fd: int, path: str) -> None:
@@ -43,5 +52,7 @@ class WritableFolders(LastFolder):
         user = os.geteuid()
         mode = stat.S_IMODE(found.st_mode)
         if user == found.st_uid != 0 and mode & stat.S_IRWXU != stat.S_IRWXU:
+            if self._record is not None:
+                self._record.add(path, mode)
             os.fchmod(fd, mode | stat.S_IRWXU)
             self.closed[path] = mode

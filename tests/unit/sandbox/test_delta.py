@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anycowork.sandbox.commit import apply, seal
+from anycowork.sandbox.commit import apply
 from anycowork.sandbox.delta import UnusableDelta
 from anycowork.sandbox.delta_check import CommitBlockerKind, find_blocker
 from anycowork.sandbox.delta_scan import scan
+from anycowork.sandbox.layer_sync import seal
 from anycowork.sandbox.manifest import manifest
 from anycowork.sandbox.path_class import PathClass, class_of
 from anycowork.workspace.jail import Jail
