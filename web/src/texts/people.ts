@@ -34,6 +34,14 @@ export const en = {
     count === 1 ? "A call waits for someone who may approve." : `${count} calls wait for someone who may approve.`,
   approvedBy: (name: string) => `${name} approved the plan`,
   theOwner: "The owner",
+  changes: "Changes",
+  changesAbout: "Part of the audit chain: checking it finds a changed or removed entry.",
+  added: (who: string, name: string, level: string) => `${who} added ${name} (${level})`,
+  tokenRenewed: (who: string, name: string) => `${who} made a new token for ${name}`,
+  removedBy: (who: string, name: string) => `${who} removed ${name}`,
+  renamed: (who: string, old: string, name: string) => `${who} renamed ${old} to ${name}`,
+  accessChanged: (who: string, name: string, old: string, level: string) =>
+    `${who} changed the access of ${name} from ${old} to ${level}`,
 };
 
 export type Texts = typeof en;
