@@ -238,3 +238,22 @@ async def test_a_queued_message_of_someone_without_access_does_not_run(
         texts = [one["content"] for one in (await owner.ask("GET", f"{path}/messages"))["messages"]]
         assert "delete everything" not in texts and "Deleted." not in texts
         assert len((await owner.ask("GET", f"{path}/queue"))["queue"]) == 1, "a person sees it and decides"
+
+
+@proves("OPS-3/2")
+@pytest.mark.parametrize("decision", ["allow_always", "deny_always"])
+async def test_a_members_decision_makes_no_rule_for_every_workspace(tmp_path: Path, decision: str) -> None:
+    async with live_server(tmp_path, replies=[WRITE, "Done."]) as owner, person(owner, "Mia") as mia:
+        chat = await owner.chat()
+        await chat.send("write a.txt")
+        [asked] = (await mia.ask("GET", f"{chat.path}/approvals"))["approvals"]
+        proposed = asked["proposed_rule" if decision == "allow_always" else "proposed_deny_rule"]
+        shown = {"disclosure": asked["disclosure"]["hash"]} if decision == "allow_always" else {}
+        wide = {"id": asked["id"], "decision": decision, "rule": {**proposed, "scope": "global"}, **shown}
+        refused = await mia.ask("POST", f"{chat.path}/approvals", {"decisions": [wide]}, expect=403)
+        assert "for admins" in refused["error"]["message"]
+        assert (await owner.ask("GET", "/rules"))["rules"] == []
+        here = {"id": asked["id"], "decision": decision, **shown}
+        await mia.ask("POST", f"{chat.path}/approvals", {"decisions": [here]})
+        [made] = (await owner.ask("GET", "/rules"))["rules"]
+        assert (made["scope"], made["created_by"]) == ("workspace", f"person:{mia.id}:Mia")

@@ -155,3 +155,18 @@ async def test_changes_to_people_name_who_made_them_and_keep_the_names_of_that_t
             ("person-added", None, "Root", "admin", None),
         ]
         assert first["changes"][2]["principal"] == f"person:{root.id}:Root"
+
+
+@proves("OPS-3/3")
+async def test_a_call_denied_in_a_batch_that_still_waits_says_by_whom(tmp_path: Path) -> None:
+    both = json.dumps([json.loads(call("create_file", path=f"{name}.txt", content="x")) for name in "ab"])
+    async with live_server(tmp_path, replies=[both, "Done."]) as owner, person(owner, "Ada") as ada:
+        chat = await owner.chat()
+        await chat.send("write both")
+        first, second = (await owner.ask("GET", f"{chat.path}/approvals"))["approvals"]
+        await ada.ask("POST", f"{chat.path}/approvals", {"decisions": [{"id": first["id"], "decision": "deny"}]})
+        found = await owner.ask("GET", f"{chat.path}/approvals")
+        assert [one["id"] for one in found["approvals"]] == [second["id"]]
+        assert found["decided"] == [{"tool_call_id": first["tool_call_id"], "state": "denied", "decided_by": "Ada"}]
+        events = await chat.events(until="permission-decided")
+        assert [one["approval"]["decided_by"] for one in events if one["type"] == "permission-decided"] == ["Ada"]

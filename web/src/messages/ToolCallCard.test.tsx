@@ -61,6 +61,15 @@ it("says when it waits for a person, and when it runs", () => {
 });
 
 it.each([
+  ["Bob", "denied by Bob"],
+  ["", "denied by The owner"],
+  ["Ada", null],
+])("names who denied it while other calls of its batch wait: %j", (decidedBy, words) => {
+  show(<ToolCallCard done={done(null)} standing="denied" decidedBy={decidedBy} />, "member");
+  expect(screen.queryByText(/^denied by/)?.textContent ?? null).toBe(words);
+});
+
+it.each([
   ["refused", "refused"],
   ["denied", "denied"],
   ["error", "failed"],

@@ -4495,6 +4495,11 @@ export interface components {
              * @enum {string}
              */
             state: "allowed" | "denied";
+            /**
+             * Decided By
+             * @description The name of who decided; null for the owner.
+             */
+            decided_by?: string | null;
         };
         /** DecidedList */
         DecidedList: {

@@ -14,7 +14,7 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json
 from anycowork.domain.people import LONGEST_PERSON_NAME, AccessLevel, Person
 from anycowork.domain.people_changes import PeopleChange
-from anycowork.domain.principals import OWNER, read_label
+from anycowork.domain.principals import OWNER, person_name_in
 
 routes = Router(tags=["people"])
 
@@ -102,7 +102,6 @@ def _shown(person: Person) -> Json:
 
 
 def _shown_change(change: PeopleChange) -> Json:
-    by = read_label(change.principal).person
     before: Json | None = None
     if change.old_access is not None:
         before = {"name": change.old_name, "access": change.old_access.value}
@@ -111,7 +110,7 @@ def _shown_change(change: PeopleChange) -> Json:
         "type": change.type.value,
         "at": change.at,
         "principal": change.principal,
-        "by": by.name if by else None,
+        "by": person_name_in(change.principal),
         "person": {"id": change.person_id, "name": change.name, "access": change.access.value},
         "before": before,
     }
