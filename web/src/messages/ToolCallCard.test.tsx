@@ -60,6 +60,12 @@ it("says when it waits for a person, and when it runs", () => {
   expect(screen.getByText("waits for you")).toBeTruthy();
 });
 
+it("tells a viewer that a call waits, and not that it waits for them", () => {
+  show(<ToolCallCard done={done(null)} standing="waiting" />, "viewer");
+  expect(screen.getByText("waits for approval")).toBeTruthy();
+  expect(screen.queryByText("waits for you")).toBeNull();
+});
+
 it.each([
   ["Bob", "denied by Bob"],
   ["", "denied by The owner"],

@@ -33,6 +33,9 @@ export const en = {
   waitsForOthers: (count: number) =>
     count === 1 ? "A call waits for someone who may approve." : `${count} calls wait for someone who may approve.`,
   approvedBy: (name: string) => `${name} approved the plan`,
+  waits: "waits for approval",
+  waitsForReview: "waits for review",
+  waiting: "Waiting",
   theOwner: "The owner",
   changes: "Changes",
   changesAbout: "Part of the audit chain: checking it finds a changed or removed entry.",

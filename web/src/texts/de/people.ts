@@ -35,6 +35,9 @@ export const people: Texts = {
       ? "Ein Aufruf wartet auf jemanden, der genehmigen darf."
       : `${count} Aufrufe warten auf jemanden, der genehmigen darf.`,
   approvedBy: (name) => `${name} hat den Plan genehmigt`,
+  waits: "wartet auf Genehmigung",
+  waitsForReview: "wartet auf Durchsicht",
+  waiting: "Wartet",
   theOwner: "Der Eigentümer",
   changes: "Änderungen",
   changesAbout: "Teil der Prüfkette: Eine Prüfung findet einen geänderten oder entfernten Eintrag.",
