@@ -21,6 +21,7 @@ from support.scripted_model import call
 from support.spec import proves
 
 WRITE = call("create_file", path="a.txt", content="x")
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 NEEDS: dict[object, Scope] = {
     auth.Reader: Scope.READ,
     auth.Sender: Scope.SEND,
@@ -49,17 +50,18 @@ async def test_each_access_reaches_exactly_the_routes_of_its_scopes(tmp_path: Pa
     needs = scope_of_routes()
     async with live_server(tmp_path) as owner, person(owner, "Ada", access) as ada:
         document = await owner.ask("GET", "/openapi.json")
+        documented = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
         wrong, tried = [], 0
-        for path, methods in document["paths"].items():
-            for method in (one.upper() for one in methods if one in ("get", "post", "put", "patch", "delete")):
-                required = needs[method, path]
-                body = None if method in ("GET", "DELETE") else {}
-                status = await ada.status(method, path.replace("{", "").replace("}", ""), body)
-                allowed = required is None or required in ACCESS_SCOPES[access]
+        for method, path in sorted({one for one in documented if one[0] in METHODS} | set(needs)):
+            required = needs[method, path]
+            allowed = required is None or required in ACCESS_SCOPES[access]
+            for asked in (method, "HEAD") if method == "GET" else (method,):
+                body = None if asked in ("GET", "HEAD", "DELETE") else {}
+                status = await ada.status(asked, path.replace("{", "").replace("}", ""), body)
                 tried += 1
                 if (status != 403) != allowed or status == 401:
-                    wrong.append((method, path, status, required))
-        assert not wrong and tried > 100, wrong
+                    wrong.append((asked, path, status, required))
+        assert not wrong and tried > 150, wrong
 
 
 @proves("OPS-3/2")
@@ -170,6 +172,17 @@ async def test_a_demotion_counts_for_the_next_request_and_ends_the_stream(tmp_pa
     [
         *("ADA", "ada", "Ada ", "A d a", "Ad\u0430", "Ada\u200b", "\u202eadA", "Ada\n", "Ad\u00e1", "Ａｄａ"),
         *("owner", "Owner", "0wner", "Оwner", "The owner of this server", "person:owner", "person:1:Ada", "AnyCowork"),
+        *(
+            "Ada\u00ad",
+            "Ada\u034f",
+            "Ada\ufe0f",
+            "A\u0301da",
+            "Ad\u0430\u0301",
+            "Аԁа",
+            "\u2060Ada",
+            "Ada\u3164",
+            "Ada\u115f",
+        ),
         *("", " ", "\x00", "<b>", "A" * 61, "../Ada", "1", "Bob:x"),
     ],
 )
@@ -238,3 +251,22 @@ async def test_a_queued_message_of_someone_without_access_does_not_run(
         texts = [one["content"] for one in (await owner.ask("GET", f"{path}/messages"))["messages"]]
         assert "delete everything" not in texts and "Deleted." not in texts
         assert len((await owner.ask("GET", f"{path}/queue"))["queue"]) == 1, "a person sees it and decides"
+
+
+@proves("OPS-3/2")
+@pytest.mark.parametrize("decision", ["allow_always", "deny_always"])
+async def test_a_members_decision_makes_no_rule_for_every_workspace(tmp_path: Path, decision: str) -> None:
+    async with live_server(tmp_path, replies=[WRITE, "Done."]) as owner, person(owner, "Mia") as mia:
+        chat = await owner.chat()
+        await chat.send("write a.txt")
+        [asked] = (await mia.ask("GET", f"{chat.path}/approvals"))["approvals"]
+        proposed = asked["proposed_rule" if decision == "allow_always" else "proposed_deny_rule"]
+        shown = {"disclosure": asked["disclosure"]["hash"]} if decision == "allow_always" else {}
+        wide = {"id": asked["id"], "decision": decision, "rule": {**proposed, "scope": "global"}, **shown}
+        refused = await mia.ask("POST", f"{chat.path}/approvals", {"decisions": [wide]}, expect=403)
+        assert "for admins" in refused["error"]["message"]
+        assert (await owner.ask("GET", "/rules"))["rules"] == []
+        here = {"id": asked["id"], "decision": decision, **shown}
+        await mia.ask("POST", f"{chat.path}/approvals", {"decisions": [here]})
+        [made] = (await owner.ask("GET", "/rules"))["rules"]
+        assert (made["scope"], made["created_by"]) == ("workspace", f"person:{mia.id}:Mia")

@@ -17,9 +17,9 @@ WORK = [PLAN, call("create_file", path="one.txt", content="1\n"), "That is all."
 
 
 @asynccontextmanager
-async def signed_in(browser: Browser, address: str, token: str) -> AsyncIterator[Page]:
+async def signed_in(browser: Browser, address: str, token: str, size: dict[str, int] = PHONE) -> AsyncIterator[Page]:
     """A browser of another person, who pastes their token into the sign-in field."""
-    context = await browser.new_context(viewport={"width": PHONE["width"], "height": PHONE["height"]})
+    context = await browser.new_context(viewport={"width": size["width"], "height": size["height"]})
     page = await context.new_page()
     page.set_default_timeout(TIMEOUT_MS)
     try:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from anycowork.domain.errors import AnyCoworkError, Refusal, RejectedByUser
 from anycowork.domain.messages import Json
 from anycowork.domain.people import DECIDED_BY
-from anycowork.domain.principals import read_label
+from anycowork.domain.principals import person_name_in
 from anycowork.domain.tools import CallStatus, Intent, ToolResult
 from anycowork.permissions.gate import Admitted
 
@@ -24,8 +24,8 @@ def allowed_facts(admitted: Admitted) -> Json:
 
 
 def decider_fact(label: str | None) -> Json:
-    person = None if label is None else read_label(label).person
-    return {} if person is None else {DECIDED_BY: person.name}
+    name = person_name_in(label)
+    return {} if name is None else {DECIDED_BY: name}
 
 
 def result_of_held(held: Intent, result: ToolResult) -> ToolResult:

@@ -11,7 +11,7 @@ from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import DecideApproval, Write
 from anycowork.domain.network import NETWORK
 from anycowork.domain.ports import Clock
-from anycowork.domain.principals import Principal
+from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.rules import DecisionRule, Effect, NewRule, Rule, RuleScope, new_rule
 from anycowork.domain.values import value
 from anycowork.permissions.resources import resources_at_commit
@@ -45,13 +45,14 @@ class DecisionRecordBuilder:
     def build(
         self, chat: Chat, principal: Principal, decisions: Sequence[DecidedApproval], pending: Mapping[str, Approval]
     ) -> DecisionRecords:
-        """Settle the decisions. Raises: Invalid, naming the invalid decision; NotAsShown."""
+        """Settle the decisions. Raises: Invalid, naming the invalid decision; NotAsShown; NotAllowed."""
         writes: list[Write] = []
         events: list[NewEvent] = []
         rules: dict[str, Sequence[Rule]] = {}
         by = principal.label()
         for place, decided in enumerate(decisions):
             approval, state = pending[decided.id], _state_of(decided.decision)
+            _require_reach(principal, decided)
             if state is ApprovalState.ALLOWED:
                 approval.disclosure.require(decided.disclosure)
             made = self._rules(chat, by, approval, decided, at=f"decisions.{place}")
@@ -142,6 +143,16 @@ def _require_fitting(own: DecisionRule, decision: Decision, chat: Chat, at: str)
         raise Invalid("The rule names a different chat from the one that asked.", param=f"{at}.rule.context_id")
     if own.workspace not in (None, chat.workspace):
         raise Invalid("The rule names a different workspace from this chat's.", param=f"{at}.rule.workspace")
+
+
+def _require_reach(principal: Principal, decided: DecidedApproval) -> None:
+    """A rule for this chat or this workspace is part of a decision there; one for every workspace is for admins, who manage rules.
+
+    Raises: NotAllowed.
+    """
+    rule = decided.rule
+    if decided.decision is not Decision.ALLOW_SESSION and rule is not None and rule.scope is RuleScope.GLOBAL:
+        principal.require(Scope.MANAGE)
 
 
 def _scope(decision: Decision, own: DecisionRule) -> RuleScope:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from anycowork.chats.service_ports import Sessions
 from anycowork.domain.errors import Conflict
 from anycowork.domain.people import AccessLevel, Person, read_person_name
+from anycowork.domain.people_changes import PeopleChange
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import OWNER, Principal, Scope
 from anycowork.domain.store_ports import PeoplePort
@@ -33,13 +34,18 @@ class PeopleService:
         principal.require(Scope.MANAGE)
         return [person for person in await self._people.all() if person.removed_at is None]
 
+    async def changes(self, principal: Principal, *, before: int | None, limit: int) -> Sequence[PeopleChange]:
+        """Return who changed what about whom, newest first. Raises: NotAllowed."""
+        principal.require(Scope.MANAGE)
+        return await self._people.changes(before=before, limit=limit)
+
     async def add(self, principal: Principal, name: str, access: AccessLevel) -> tuple[Person, str]:
         """Return the new person and their token. Raises: NotAllowed, Invalid, Conflict."""
         principal.require(Scope.MANAGE)
         token = _new_token()
         now, digest = self._clock.now(), person_token_digest(token)
         person = Person(self._clock.new_id(), read_person_name(name), access, now, None, digest)
-        await self._people.add(person)
+        await self._people.add(person, by=principal.label())
         log.info("%s added %s as %s", principal.label(), person.name, access)
         return person, token
 
@@ -50,7 +56,7 @@ class PeopleService:
         principal.require(Scope.MANAGE)
         _refuse_owner(person_id)
         wanted = None if name is None else read_person_name(name)
-        person = await self._people.change(person_id, name=wanted, access=access)
+        person = await self._people.change(person_id, by=principal.label(), name=wanted, access=access)
         log.info("%s changed %s: %s, %s", principal.label(), person.id, person.name, person.access)
         return person
 
@@ -59,7 +65,7 @@ class PeopleService:
         principal.require(Scope.MANAGE)
         _refuse_owner(person_id)
         token = _new_token()
-        person = await self._people.set_token(person_id, person_token_digest(token))
+        person = await self._people.set_token(person_id, person_token_digest(token), by=principal.label())
         await self._sessions.end_all_of(person_id)
         log.info("%s made a new token for %s", principal.label(), person.name)
         return person, token
@@ -68,7 +74,7 @@ class PeopleService:
         """Raises: NotAllowed, NotFound; Conflict for the owner."""
         principal.require(Scope.MANAGE)
         _refuse_owner(person_id)
-        person = await self._people.remove(person_id)
+        person = await self._people.remove(person_id, by=principal.label())
         await self._sessions.end_all_of(person_id)
         log.info("%s removed %s", principal.label(), person.name)
 

@@ -11,6 +11,7 @@ from anycowork.client.http import ServerClient
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 from anycowork.domain.people import name_key
+from anycowork.domain.people_changes import PeopleChangeType
 
 _NOBODY = "Only you, the owner. Add someone with 'anycowork people add NAME'."
 _ONCE = "This token is shown only now. It signs in on the page; programs send it as a bearer token."
@@ -30,6 +31,22 @@ def list_people(invocation: Invocation, *, as_json: bool) -> int:
             stderr().line(_NOBODY)
 
     return _run("", invocation, work)
+
+
+def list_changes(invocation: Invocation, *, as_json: bool) -> int:
+    """Prints who changed what about whom, newest first; returns the exit code."""
+
+    async def work(client: ServerClient) -> None:
+        changes = await _changes(client)
+        if as_json:
+            stdout().json(json.dumps({"changes": changes}, ensure_ascii=False))
+            return
+        for one in changes:
+            stdout().line(strip_controls(f"{one['at']} {_sentence(one)}"))
+        if not changes:
+            stderr().line("Nobody was added yet.")
+
+    return _run("log", invocation, work)
 
 
 def add_person(invocation: Invocation, name: str, access: str) -> int:
@@ -83,6 +100,40 @@ def _show_token(person: Json) -> None:
 async def _people(client: ServerClient) -> list[Json]:
     found = (await client.get("/people")).get("people")
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+async def _changes(client: ServerClient) -> list[Json]:
+    found: list[Json] = []
+    page = await client.get("/people/changes?limit=500")
+    while True:
+        changes = page.get("changes")
+        found += [one for one in changes if isinstance(one, dict)] if isinstance(changes, list) else []
+        if page.get("next") is None:
+            return found
+        page = await client.get(f"/people/changes?limit=500&before={page['next']}")
+
+
+def _sentence(change: Json) -> str:
+    person, before = _object(change["person"]), _object(change["before"])
+    name, old = person["name"], before.get("name")
+    match change["type"]:
+        case PeopleChangeType.ADDED:
+            what = f"added {name} as {_with_article(person['access'])}"
+        case PeopleChangeType.TOKEN_RENEWED:
+            what = f"made a new token for {name}"
+        case PeopleChangeType.REMOVED:
+            what = f"removed {name}"
+        case _:
+            renamed = f"renamed {old} to {name}" if old != name else ""
+            changed = f"made {name} {_with_article(person['access'])} (was {_with_article(before.get('access'))})"
+            what = " and ".join(
+                part for part in (renamed, changed if person["access"] != before.get("access") else "") if part
+            )
+    return f"{change['by'] or 'The owner'} {what}"
+
+
+def _object(value: object) -> Json:
+    return value if isinstance(value, dict) else {}
 
 
 async def _id_of(client: ServerClient, name: str) -> str:

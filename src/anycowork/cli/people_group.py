@@ -20,6 +20,7 @@ Examples:
     anycowork people access Bob member
     anycowork people token Ada
     anycowork people remove Bob
+    anycowork people log
 """
 
 app = typer.Typer(help=PEOPLE_HELP, short_help="List, add and remove people.", invoke_without_command=True)
@@ -67,3 +68,12 @@ def remove_person(context: typer.Context, name: Name, data_dir: DataDir = None) 
     from anycowork.cli.people import remove_person as command
 
     raise typer.Exit(command(invoked(context, data_dir=data_dir), name))
+
+
+@app.command(
+    "log", help="Show who added, changed or removed whom, newest first. 'anycowork audit verify' checks this log."
+)
+def list_changes(context: typer.Context, as_json: Json = False, data_dir: DataDir = None) -> None:
+    from anycowork.cli.people import list_changes as command
+
+    raise typer.Exit(command(invoked(context, data_dir=data_dir), as_json=as_json))

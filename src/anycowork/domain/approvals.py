@@ -110,6 +110,14 @@ class Approval:
         }
 
 
+@value
+class DecidedCall:
+    """What a person decided of a call whose batch still waits for other decisions; `decided_by` is the person's label."""
+
+    state: ApprovalState
+    decided_by: str | None
+
+
 class PlanState(StrEnum):
     OPEN = "open"
     SUPERSEDED = "superseded"

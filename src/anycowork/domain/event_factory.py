@@ -13,8 +13,10 @@ from anycowork.domain.jobs import Job, JobTask, step_statuses
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.model import RetryChunk
+from anycowork.domain.people import DECIDED_BY
 from anycowork.domain.plan import Plan
 from anycowork.domain.plan_status import PlanStatus, StepStatuses, with_open_steps
+from anycowork.domain.principals import person_name_in
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, ToolResult
@@ -94,6 +96,7 @@ def permission_decided(
         "tool": approval.tool,
         "state": state.value,
         "note": note,
+        DECIDED_BY: person_name_in(principal),
         "rule": rules[0].to_json() if rules else None,
         "rules": [rule.to_json() for rule in rules],
     }

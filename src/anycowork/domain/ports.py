@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow
+from anycowork.domain.approvals import Approval, DecidedCall, PlanRow, QuestionRow
 from anycowork.domain.chats import Chat, ChatConfig, Turn, TurnState
 from anycowork.domain.events import EventType, NewEvent
 from anycowork.domain.jobs import Job, JobStatus, JobTask
@@ -146,7 +146,7 @@ class Store(Protocol):
     async def approvals_of_call(self, call_id: str) -> list[Approval]:
         """Newest last."""
 
-    async def decided_in_waiting_batches(self, chat_id: str) -> dict[str, ApprovalState]:
+    async def decided_in_waiting_batches(self, chat_id: str) -> dict[str, DecidedCall]:
         """Return what a person decided of calls whose batch still waits for other decisions, by call."""
 
     async def seconds_waited(self, chat_id: str) -> dict[str, float]:

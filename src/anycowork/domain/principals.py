@@ -122,6 +122,12 @@ def read_label(label: str) -> LabelParts:
     return LabelParts(found, id_, PersonName(person_id, name) if person_id else None)
 
 
+def person_name_in(label: str | None) -> str | None:
+    """Return the name of the person behind a label; None for the owner, and for what no person did."""
+    person = None if label is None else read_label(label).person
+    return None if person is None else person.name
+
+
 EDITOR_HEADER = "X-AnyCowork-Editor"
 """Sent with a person's token by `anycowork acp`: the request then comes from this editor, with an editor's scopes."""
 MCP_HOST_HEADER = "X-AnyCowork-MCP-Host"

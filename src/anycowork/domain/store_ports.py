@@ -13,6 +13,7 @@ from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Account, DailyUsage, KeyLimits
 from anycowork.domain.people import AccessLevel, Person
+from anycowork.domain.people_changes import PeopleChange
 from anycowork.domain.ports import Journal, MessagePage, Rules, Store, SystemPrompts
 from anycowork.domain.principals import Principal
 from anycowork.domain.snapshot_ports import SnapshotRows
@@ -103,7 +104,7 @@ class ClientKeysPort(Protocol):
 
 
 class PeoplePort(Protocol):
-    """The people of this server besides its owner."""
+    """The people of this server besides its owner. Each change is recorded in a hash chain, `by` the label of who made it."""
 
     async def find(self, person_id: str) -> Person | None:
         """None if there is no such person, or it was removed."""
@@ -114,19 +115,24 @@ class PeoplePort(Protocol):
     async def all(self) -> Sequence[Person]:
         """Return all, oldest first, including removed ones."""
 
-    async def add(self, person: Person) -> None:
+    async def changes(self, *, before: int | None, limit: int) -> Sequence[PeopleChange]:
+        """Return the recorded changes, newest first: those before this number, or the newest."""
+
+    async def add(self, person: Person, *, by: str) -> None:
         """Raises: Conflict if the name could be taken for another person's."""
 
-    async def change(self, person_id: str, *, name: str | None = None, access: AccessLevel | None = None) -> Person:
+    async def change(
+        self, person_id: str, *, by: str, name: str | None = None, access: AccessLevel | None = None
+    ) -> Person:
         """Return the changed person. What they wrote for a running turn is withdrawn if they may only read now.
 
         Raises: NotFound, Conflict.
         """
 
-    async def set_token(self, person_id: str, token_digest: str) -> Person:
+    async def set_token(self, person_id: str, token_digest: str, *, by: str) -> Person:
         """Replace the token; the old one ends. Raises: NotFound."""
 
-    async def remove(self, person_id: str) -> Person:
+    async def remove(self, person_id: str, *, by: str) -> Person:
         """Raises: NotFound."""
 
     async def changed(self, person: Person) -> None:

@@ -1,5 +1,5 @@
-"""Verifies the audit chains in the database against their heads, and the recorded changes of roles: for `anycowork audit verify` and the
-page. Changes no record.
+"""Verifies the audit chains in the database against their heads, the people against their recorded changes, and the recorded changes of
+roles: for `anycowork audit verify` and the page. Changes no record.
 
 A check of all chats reads every record, as long as there are few. Of many it goes on where the last check ended, and says so: what an earlier
 check has read is not read again, unless it is asked to, or the last full check is older than `FULL_DAYS`.
@@ -16,19 +16,23 @@ from anycowork.config.settings import Settings
 from anycowork.domain.audit import BrokenChain, ChainHead, HeadEvent, verify_heads
 from anycowork.domain.messages import Json
 from anycowork.domain.os_reason import os_reason
+from anycowork.domain.people_changes import PEOPLE_CHAIN
 from anycowork.domain.times import later
 from anycowork.domain.values import value
 from anycowork.server.audit_marks import AuditMarks, VerifiedChain, VerifiedHead, marks_path, read_marks, write_marks
 from anycowork.server.database_setup import open_to_read
 from anycowork.server.role_changes import ROLE_CHANGES, check_role_changes
-from anycowork.store.sql.audit import ChainCheck, chat_ids, check_chain
+from anycowork.store.sql.audit import ChainCheck, chain_ids, check_chain
 from anycowork.store.sql.audit_heads import heads_path, read_heads
 from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.people_log import check_people
 
 FULL_DAYS = 7
 READ_ANYWAY = 100_000  # records that are always read again: about two seconds
 _HEADS = "heads of all chats"
 _ROLES = "changes of roles"
+_PEOPLE_CHANGES = "changes of people"
+_PEOPLE = "people"
 
 log = logging.getLogger(__name__)
 
@@ -159,11 +163,13 @@ class _AuditCheck:
 
     def run(self, connection: SqlConnection, *, expects_heads: bool) -> None:
         """Raises: AuditStopped."""
-        wanted = dict.fromkeys([*chat_ids(connection), *self.heads.chats(), *self._marks])
+        wanted = dict.fromkeys([*chain_ids(connection), *self.heads.chats(), *self._marks])
         self._progress.all_chats = len(wanted)
         for chat_id in wanted:
             self._check_chat(connection, chat_id)
             self._progress.chats += 1
+        if connection.dialect.has_table(connection, "people_changes") and (broken := check_people(connection)):
+            self.findings.append(AuditFinding(_PEOPLE, broken))
         self.findings += self.heads.finding(is_expected=expects_heads or self._had_heads)
 
     def _check_chat(self, connection: SqlConnection, chat_id: str) -> None:
@@ -191,7 +197,8 @@ def _is_old(marks: AuditMarks, now: str) -> bool:
 
 
 def _finding(chat_id: str, found: ChainCheck, earlier: int = 0) -> AuditFinding:
-    return AuditFinding(f"chat {chat_id}", found.broken, found.end.hash if found.end else "", found.checked, earlier)
+    what = _PEOPLE_CHANGES if chat_id == PEOPLE_CHAIN else f"chat {chat_id}"
+    return AuditFinding(what, found.broken, found.end.hash if found.end else "", found.checked, earlier)
 
 
 def _remember(path: Path, check: _AuditCheck, full_at: str) -> None:

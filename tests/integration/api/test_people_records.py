@@ -130,3 +130,43 @@ async def test_plan_against_actual_names_who_allowed_a_call(tmp_path: Path) -> N
         await LiveChat(ada, chat.opened).decide()
         [audited] = (await owner.ask("GET", f"{chat.path}/audit"))["plans"]
         assert [done["decided_by"] for done in audited["unplanned"]] == ["Ada"]
+
+
+@proves("OPS-3/3")
+async def test_changes_to_people_name_who_made_them_and_keep_the_names_of_that_time(tmp_path: Path) -> None:
+    async with live_server(tmp_path) as owner, person(owner, "Root", "admin") as root, person(owner, "Ada") as ada:
+        await root.ask("PATCH", f"/people/{ada.id}", {"name": "Ada L.", "access": "viewer"})
+        await root.ask("POST", f"/people/{ada.id}/token")
+        await owner.ask("DELETE", f"/people/{ada.id}", expect=204)
+        await owner.ask("PATCH", f"/people/{root.id}", {"name": "Rosa"})
+        first = await owner.ask("GET", "/people/changes?limit=4")
+        rest = await owner.ask("GET", f"/people/changes?limit=4&before={first['next']}")
+        assert rest["next"] is None
+        found = [
+            (one["type"], one["by"], one["person"]["name"], one["person"]["access"], (one["before"] or {}).get("name"))
+            for one in (*first["changes"], *rest["changes"])
+        ]
+        assert found == [
+            ("person-changed", None, "Rosa", "admin", "Root"),
+            ("person-removed", None, "Ada L.", "viewer", "Ada L."),
+            ("person-token-renewed", "Root", "Ada L.", "viewer", "Ada L."),
+            ("person-changed", "Root", "Ada L.", "viewer", "Ada"),
+            ("person-added", None, "Ada", "member", None),
+            ("person-added", None, "Root", "admin", None),
+        ]
+        assert first["changes"][2]["principal"] == f"person:{root.id}:Root"
+
+
+@proves("OPS-3/3")
+async def test_a_call_denied_in_a_batch_that_still_waits_says_by_whom(tmp_path: Path) -> None:
+    both = json.dumps([json.loads(call("create_file", path=f"{name}.txt", content="x")) for name in "ab"])
+    async with live_server(tmp_path, replies=[both, "Done."]) as owner, person(owner, "Ada") as ada:
+        chat = await owner.chat()
+        await chat.send("write both")
+        first, second = (await owner.ask("GET", f"{chat.path}/approvals"))["approvals"]
+        await ada.ask("POST", f"{chat.path}/approvals", {"decisions": [{"id": first["id"], "decision": "deny"}]})
+        found = await owner.ask("GET", f"{chat.path}/approvals")
+        assert [one["id"] for one in found["approvals"]] == [second["id"]]
+        assert found["decided"] == [{"tool_call_id": first["tool_call_id"], "state": "denied", "decided_by": "Ada"}]
+        events = await chat.events(until="permission-decided")
+        assert [one["approval"]["decided_by"] for one in events if one["type"] == "permission-decided"] == ["Ada"]

@@ -35,3 +35,21 @@ def test_a_person_is_added_changed_given_a_new_token_and_removed(people: Any) ->
     assert "There is nobody called 'Bob' here." in people(2, "remove", "Bob")
     people(0, "remove", "Ada")
     assert "Ada" not in people(0)
+
+
+@proves("OPS-3/3")
+def test_the_log_says_who_changed_whom_newest_first(people: Any) -> None:
+    assert "Nobody was added yet." in people(0, "log")
+    people(0, "add", "Ada")
+    people(0, "access", "ada", "viewer")
+    people(0, "access", "ada", "viewer")
+    people(0, "token", "ada")
+    people(0, "remove", "ada")
+    said = [line.split(" ", 1)[1] for line in people(0, "log").splitlines()]
+    assert said == [
+        "The owner removed Ada",
+        "The owner made a new token for Ada",
+        "The owner made Ada a viewer (was a member)",
+        "The owner added Ada as a member",
+    ]
+    assert [one["seq"] for one in json.loads(people(0, "log", "--json"))["changes"]] == [4, 3, 2, 1]

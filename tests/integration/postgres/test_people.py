@@ -5,9 +5,11 @@ from pathlib import Path
 
 import aiohttp
 
+from anycowork.store.postgres.address import read_address
+from anycowork.store.postgres.connection import PostgresConnection
 from integration.postgres.test_two_servers import two_servers
 from support.jobs import approved, plan, report, writing
-from support.live_server import TIMEOUT, Caller, live_server
+from support.live_server import TIMEOUT, Caller, Json, live_server
 from support.people import PersonClient, browser, person
 from support.scripted_model import Reply, call
 from support.spec import proves
@@ -64,3 +66,47 @@ async def test_a_members_request_that_is_forwarded_to_a_worker_keeps_her_access_
         assert (await ada.ask("POST", f"{path}/cancel", {}))["status"] == "cancelled"
         changed = [e for e in await chat.events(until="job-completed") if e["type"] == "job-updated"]
         assert f"person:{ada.id}:Ada" in {e["principal"] for e in changed}
+
+
+@proves("OPS-3/1", "OPS-3/3")
+async def test_two_servers_that_add_one_name_at_once_agree_on_who_was_first(tmp_path: Path, database_url: str) -> None:
+    """Both requests wait for the database's lock of writers, which the test holds until both are there."""
+    async with two_servers(tmp_path, database_url) as (one, two):
+        address = read_address(database_url)
+        holder = PostgresConnection(address)
+        watcher = PostgresConnection(address)
+        try:
+            await asyncio.to_thread(holder.begin)
+            async with asyncio.timeout(TIMEOUT), asyncio.TaskGroup() as tasks:
+                attempts = [
+                    tasks.create_task(add_person(server, name)) for server in (one, two) for name in ("Ada", "ADA")
+                ]
+                while await asyncio.to_thread(waiting_writers, watcher) < 2:
+                    await asyncio.sleep(0.02)
+                await asyncio.to_thread(holder.rollback)
+            answers = [attempt.result() for attempt in attempts]
+        finally:
+            holder.close()
+            watcher.close()
+        assert sorted(status for status, _ in answers) == [201, 409, 409, 409], answers
+        refused = [body["error"] for status, body in answers if status == 409]
+        assert {error["code"] for error in refused} == {"conflict"}
+        assert all("who is here already" in error["message"] for error in refused), refused
+        changes = (await two.ask("GET", "/people/changes"))["changes"]
+        assert [change["type"] for change in changes] == ["person-added"]
+        for server in (one, two):
+            report = await server.ask("POST", "/audit/verify?full=true")
+            assert report["broken"] == []
+
+
+async def add_person(server: Caller, name: str) -> tuple[int, Json]:
+    async with server.session.post(f"{server.url}/people", json={"name": name}) as response:
+        return response.status, await response.json()
+
+
+def waiting_writers(connection: PostgresConnection) -> int:
+    row = connection.execute(
+        "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database"
+        " WHERE locktype = 'advisory' AND NOT granted AND datname = current_database()"
+    ).fetchone()
+    return int(row[0])

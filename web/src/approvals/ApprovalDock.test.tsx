@@ -284,3 +284,13 @@ it("lets no double click decide about the call that comes next", () => {
   fireEvent.click(screen.getByRole("button", { name: /^Allow once/ }), { detail: 1 });
   expect(onDecide).toHaveBeenCalledOnce();
 });
+
+it("tells a member for whom a standing answer counts, and who can take it back", async () => {
+  const rule = { tool: "create_file", resource: "/a.txt", effect: "allow" };
+  const asked = approval({ proposed_rule: rule, proposed_deny_rule: { ...rule, effect: "deny" } });
+  show(<ApprovalDock approvals={[asked]} onDecide={vi.fn()} />, "member");
+  expect(screen.getByText(/for everybody, in this chat or in this folder: .* An admin can remove it\./)).toBeTruthy();
+  fireEvent.click(screen.getByRole("button", { name: /^Deny/ }));
+  expect(screen.getByText(/for everybody in this folder: .* An admin can remove it\./)).toBeTruthy();
+  expect(screen.queryByText(/Settings → Permissions/)).toBeNull();
+});

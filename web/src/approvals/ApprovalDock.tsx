@@ -5,6 +5,7 @@ import { type MouseEvent, useEffect, useRef, useState } from "react";
 import { useToolLook } from "../content/tools";
 import { ruleWords } from "../rules/words";
 import type { Decided } from "../state/acts";
+import { useMe } from "../state/me";
 import { t } from "../texts/approvals";
 import { Button, IconButton } from "../ui/Button";
 import type { Approval, Decision, DisclosedItem } from "../wire/nouns";
@@ -188,6 +189,7 @@ function Answers({
   onDeny: () => void;
 }) {
   const rule = approval.proposed_rule ? ruleWords(approval.proposed_rule) : null;
+  const manages = useMe().may("manage");
   // The next call takes the place of the one that was decided: the second half of a double click was not meant for it.
   const once = (decision: Decision) => (event: MouseEvent) => event.detail < 2 && onChoose(decision);
   return (
@@ -223,7 +225,9 @@ function Answers({
           <Button disabled={busy || unread} title={t.inThisFolderFromNow(rule)} onClick={once("allow_always")}>
             {t.alwaysAllow}
           </Button>
-          <p className="col-span-2 w-full text-xs break-words text-ink-3 sm:text-right">{t.theseTwoKeepARule(rule)}</p>
+          <p className="col-span-2 w-full text-xs break-words text-ink-3 sm:text-right">
+            {manages ? t.theseTwoKeepARule(rule) : t.theseTwoKeepARuleForAll(rule)}
+          </p>
         </>
       )}
     </div>

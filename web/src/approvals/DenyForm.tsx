@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { useMe } from "../state/me";
 import { t } from "../texts/approvals";
 import { Button } from "../ui/Button";
 
@@ -13,6 +14,7 @@ interface Props {
 /** A denial may carry a word to the agent; it goes on with that. */
 export function DenyForm({ count, rule, onDeny, onCancel }: Props) {
   const [note, setNote] = useState("");
+  const manages = useMe().may("manage");
   const deny = (decision: "deny" | "deny_always") => onDeny(decision, note.trim() || undefined);
   return (
     <form
@@ -47,7 +49,11 @@ export function DenyForm({ count, rule, onDeny, onCancel }: Props) {
       <Button look="quiet" onClick={onCancel}>
         {t.back}
       </Button>
-      {rule && <p className="w-full text-xs break-words text-ink-3 sm:text-right">{t.alwaysDenySavesARule(rule)}</p>}
+      {rule && (
+        <p className="w-full text-xs break-words text-ink-3 sm:text-right">
+          {manages ? t.alwaysDenySavesARule(rule) : t.alwaysDenySavesARuleForAll(rule)}
+        </p>
+      )}
     </form>
   );
 }

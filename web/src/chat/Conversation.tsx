@@ -205,6 +205,7 @@ function useRows(
   const thinking = useLive((live) => live.thinking);
   const waiting = useMemo(() => new Set(view.approvals.map(({ tool_call_id }) => tool_call_id)), [view.approvals]);
   const standing = (callId: string): CallStanding => callStanding(view, waiting, callId);
+  const decidedBy = (callId: string) => view.decided[callId]?.by ?? "";
   const disclosure = usePlanDisclosure(view.id, openPlan(view));
   const hash = disclosure?.hash ?? null;
   const execute = useCallback(
@@ -219,7 +220,9 @@ function useRows(
   return (row) => {
     switch (row.kind) {
       case "work":
-        return <WorkCard calls={row.calls} standing={standing} thought={thinking[row.key] ?? null} />;
+        return (
+          <WorkCard calls={row.calls} standing={standing} decidedBy={decidedBy} thought={thinking[row.key] ?? null} />
+        );
       case "draft": // the same card for both: a draft becomes its message without being drawn again
       case "message":
         return (

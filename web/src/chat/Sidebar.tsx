@@ -126,7 +126,9 @@ function ChatLists({ words, archived, current, onOpen }: Lists) {
   const found = useMessageSearch(words).results;
   const by = usePreference("groups") === "workspace" ? "workspace" : "date";
   const groups = useMemo(() => grouped(others, by, serverNow()), [others, by]);
-  const all = [{ title: t.waitingForYou, chats: waiting }, { title: list.pinned, chats: pinned }, ...groups].filter(
+  const decides = useMe().may("decide");
+  const title = decides ? t.waitingForYou : people.waiting;
+  const all = [{ title, chats: waiting }, { title: list.pinned, chats: pinned }, ...groups].filter(
     (group) => group.chats.length > 0,
   );
   const empty = archived ? list.noArchivedChats : words ? list.nothingFound : t.noChatsYet;

@@ -119,7 +119,12 @@ function Log({ task, view }: { task: string; view: ChatView }) {
   const waiting = useMemo(() => new Set(view.approvals.map(({ tool_call_id }) => tool_call_id)), [view.approvals]);
   const shown = (row: Row) =>
     row.kind === "work" ? (
-      <WorkCard calls={row.calls} standing={(callId) => callStanding(view, waiting, callId)} thought={null} />
+      <WorkCard
+        calls={row.calls}
+        standing={(callId) => callStanding(view, waiting, callId)}
+        decidedBy={(callId) => view.decided[callId]?.by ?? ""}
+        thought={null}
+      />
     ) : (
       <Card
         message={row.message}

@@ -60,6 +60,21 @@ it("says when it waits for a person, and when it runs", () => {
   expect(screen.getByText("waits for you")).toBeTruthy();
 });
 
+it("tells a viewer that a call waits, and not that it waits for them", () => {
+  show(<ToolCallCard done={done(null)} standing="waiting" />, "viewer");
+  expect(screen.getByText("waits for approval")).toBeTruthy();
+  expect(screen.queryByText("waits for you")).toBeNull();
+});
+
+it.each([
+  ["Bob", "denied by Bob"],
+  ["", "denied by The owner"],
+  ["Ada", null],
+])("names who denied it while other calls of its batch wait: %j", (decidedBy, words) => {
+  show(<ToolCallCard done={done(null)} standing="denied" decidedBy={decidedBy} />, "member");
+  expect(screen.queryByText(/^denied by/)?.textContent ?? null).toBe(words);
+});
+
 it.each([
   ["refused", "refused"],
   ["denied", "denied"],

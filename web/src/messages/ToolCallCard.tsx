@@ -22,12 +22,20 @@ const SENTENCES: Record<CallStanding, string> = {
   denied: t.youDeniedIt,
 };
 
-export function ToolCallCard({ done, standing }: { done: Done; standing: CallStanding }) {
+interface Props {
+  done: Done;
+  standing: CallStanding;
+  /** Who decided it while other calls of its batch wait; empty for the owner. */
+  decidedBy?: string;
+}
+
+export function ToolCallCard({ done, standing, decidedBy = "" }: Props) {
   const { call, result, output, seconds: took } = done;
   const { Icon, does, did, subjectOf, pathOf } = useToolLook(call.tool);
   const path = pathOf(call.parameters);
   const diff = result?.diff ? readDiff(result.diff) : null;
-  const decider = useDecider(result);
+  const denied = standing === "denied" || result?.status === "denied";
+  const decider = useDecider(result ?? (denied ? { status: "denied", facts: { decided_by: decidedBy } } : null));
   const shared = useMe().shared;
   const covered = result ? coveredBy(result.facts) : null;
   return (
@@ -51,7 +59,7 @@ export function ToolCallCard({ done, standing }: { done: Done; standing: CallSta
               )}
               {decider && (
                 <span dir="auto" className="hidden max-w-40 truncate sm:inline">
-                  {result?.status === "denied" ? t.deniedBy(decider) : t.allowedBy(decider)}
+                  {denied ? t.deniedBy(decider) : t.allowedBy(decider)}
                 </span>
               )}
               {took !== null && result && <span className="hidden sm:inline">{seconds(took)}</span>}

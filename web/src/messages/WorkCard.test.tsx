@@ -16,11 +16,11 @@ const calls = (count: number, status: string): Done[] =>
   }));
 
 it("says how many tools were used when there were many", () => {
-  show(<WorkCard calls={calls(5, "ok")} standing={() => "running"} thought={null} />);
+  show(<WorkCard calls={calls(5, "ok")} standing={() => "running"} decidedBy={() => ""} thought={null} />);
   expect(screen.getByRole("button", { name: "Used 5 tools" })).toBeTruthy();
 });
 
 it("hides nothing that went wrong", () => {
-  show(<WorkCard calls={calls(5, "error")} standing={() => "running"} thought={null} />);
+  show(<WorkCard calls={calls(5, "error")} standing={() => "running"} decidedBy={() => ""} thought={null} />);
   expect(screen.getAllByText("failed")).toHaveLength(5);
 });

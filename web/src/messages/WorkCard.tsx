@@ -14,10 +14,12 @@ interface Props {
   calls: readonly Done[];
   /** Where each call stands that has no result. */
   standing: (callId: string) => CallStanding;
+  /** The name of who decided a call whose batch still waits; empty for the owner. */
+  decidedBy: (callId: string) => string;
   thought: number | null;
 }
 
-export function WorkCard({ calls, standing, thought }: Props) {
+export function WorkCard({ calls, standing, decidedBy, thought }: Props) {
   const first = calls[0]?.message;
   const allDone = calls.every(({ result }) => result?.status === "ok");
   return (
@@ -37,15 +39,22 @@ export function WorkCard({ calls, standing, thought }: Props) {
             </span>
           }
         >
-          {() => <Calls calls={calls} standing={standing} />}
+          {() => <Calls calls={calls} standing={standing} decidedBy={decidedBy} />}
         </Fold>
       ) : (
-        <Calls calls={calls} standing={standing} />
+        <Calls calls={calls} standing={standing} decidedBy={decidedBy} />
       )}
     </div>
   );
 }
 
-function Calls({ calls, standing }: Pick<Props, "calls" | "standing">) {
-  return calls.map((done) => <ToolCallCard key={done.message.id} done={done} standing={standing(done.call.id)} />);
+function Calls({ calls, standing, decidedBy }: Omit<Props, "thought">) {
+  return calls.map((done) => (
+    <ToolCallCard
+      key={done.message.id}
+      done={done}
+      standing={standing(done.call.id)}
+      decidedBy={decidedBy(done.call.id)}
+    />
+  ));
 }

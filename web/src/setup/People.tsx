@@ -12,12 +12,14 @@ import { Form } from "../ui/Form";
 import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
+import { PeopleLog } from "./PeopleLog";
 import { ShownOnce } from "./ShownOnce";
 
 export type Person = components["schemas"]["PersonShape"];
 type WithToken = components["schemas"]["PersonWithToken"];
 
 const PEOPLE = ["people"];
+const CHANGES = ["people-changes"];
 const LEVELS: readonly AccessLevel[] = ["admin", "member", "viewer"];
 
 export function People() {
@@ -26,8 +28,12 @@ export function People() {
     queryKey: PEOPLE,
     queryFn: async () => (await given(api.GET("/people"))).people,
   });
+  const { data: changes = [] } = useQuery({
+    queryKey: CHANGES,
+    queryFn: async () => (await given(api.GET("/people/changes"))).changes,
+  });
   const [made, setMade] = useState<WithToken | null>(null);
-  const again = () => Promise.all([PEOPLE, ME].map((queryKey) => queries.invalidateQueries({ queryKey })));
+  const again = () => Promise.all([PEOPLE, CHANGES, ME].map((queryKey) => queries.invalidateQueries({ queryKey })));
   const at = (id: string) => ({ params: { path: { person_id: id } } });
   const add = async (name: string, access: AccessLevel) => {
     const done = await attempt(given(api.POST("/people", { body: { name, access } })).then(setMade));
@@ -40,6 +46,7 @@ export function People() {
   };
   const renew = async ({ id }: Person) => {
     await attempt(given(api.POST("/people/{person_id}/token", at(id))).then(setMade));
+    await again();
   };
   const remove = async ({ id, name }: Person) => {
     if (await attempt(given(api.DELETE("/people/{person_id}", at(id))))) say(t.removed(name));
@@ -56,6 +63,7 @@ export function People() {
         onRemove={(person) => void remove(person)}
       />
       <PersonForm onAdd={add} />
+      <PeopleLog changes={changes} />
     </div>
   );
 }

@@ -6,6 +6,7 @@ import { authorOf } from "../state/author";
 import { meOf } from "../state/me";
 import { expectAccessible, show } from "../testing/render";
 import { PeopleList, type Person, PersonForm, PersonToken } from "./People";
+import { type PeopleChange, PeopleLog } from "./PeopleLog";
 import { pageAt, pagesFor } from "./pages";
 
 const OWNER: Person = { id: "owner", name: "The owner of this server", access: "admin", owner: true, created_at: null };
@@ -47,6 +48,34 @@ it("shows a token once, with a button to copy it", async () => {
   await expectAccessible(container);
   await userEvent.click(screen.getByRole("button", { name: "Done" }));
   expect(onDone).toHaveBeenCalledOnce();
+});
+
+it("says who changed what about whom, newest first", async () => {
+  const base = { at: "2026-01-02T03:04:05Z", principal: "person:owner", by: null, before: null };
+  const ada = (name: string, access: "viewer" | "member") => ({ id: "p1", name, access });
+  const changes: PeopleChange[] = [
+    { ...base, seq: 4, type: "person-removed", person: ada("Ada L.", "viewer") },
+    {
+      ...base,
+      seq: 3,
+      type: "person-changed",
+      by: "Root",
+      person: ada("Ada L.", "viewer"),
+      before: { name: "Ada", access: "member" },
+    },
+    { ...base, seq: 2, type: "person-token-renewed", person: ada("Ada", "member") },
+    { ...base, seq: 1, type: "person-added", person: ada("Ada", "member") },
+  ];
+  const { container } = show(<PeopleLog changes={changes} />);
+  await userEvent.click(screen.getByText("Changes"));
+  const said = screen.getAllByRole("listitem").map((item) => item.firstChild?.textContent);
+  expect(said).toEqual([
+    "The owner removed Ada L.",
+    "Root renamed Ada to Ada L.; Root changed the access of Ada L. from Member to Viewer",
+    "The owner made a new token for Ada",
+    "The owner added Ada (Member)",
+  ]);
+  await expectAccessible(container);
 });
 
 it("shows people who are no admins only the settings of their browser", () => {

@@ -45,9 +45,10 @@ describe("a chat's view", () => {
     const view = after(
       event("permission-request", 1, asked("a")),
       event("permission-request", 2, asked("b")),
-      event("permission-decided", 3, { call_id: "c-a", approval: { id: "a", state: "denied" } }),
+      event("permission-decided", 3, { call_id: "c-a", approval: { id: "a", state: "denied", decided_by: "Bob" } }),
     );
     expect(view.state).toBe("awaiting_approval");
+    expect(view.decided["c-a"]).toEqual({ state: "denied", by: "Bob" });
     expect(callStanding(view, new Set(["c-b"]), "c-a")).toBe("denied");
     expect(callStanding(view, new Set(["c-b"]), "c-b")).toBe("waiting");
   });

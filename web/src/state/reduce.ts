@@ -42,7 +42,7 @@ export interface ChatView {
   ownPrinted: Readonly<Record<string, Said>>;
   approvals: readonly Approval[];
   /** What was decided of calls whose batch is not decided yet. */
-  decided: Readonly<Record<string, "allowed" | "denied">>;
+  decided: Readonly<Record<string, { state: "allowed" | "denied"; by: string }>>;
   question: string | null;
   plans: PlanStandings;
   /** The number of the last event that told of usage: the meter reads the sums again with it. */
@@ -92,7 +92,9 @@ export function opened(
     printed: {},
     ownPrinted: {},
     approvals,
-    decided: Object.fromEntries(decided.map(({ tool_call_id, state }) => [tool_call_id, state])),
+    decided: Object.fromEntries(
+      decided.map(({ tool_call_id, state, decided_by }) => [tool_call_id, { state, by: decided_by ?? "" }]),
+    ),
     question: chat.waiting_for.question,
     plans: withProgress({}, plans),
     spent: lastSeq,
@@ -197,6 +199,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
         text(loose(event.approval)["id"]),
         event.call_id ?? "",
         text(loose(event.approval)["state"]),
+        text(loose(event.approval)["decided_by"]),
       );
     case "question":
       return { ...view, state: "awaiting_answer", question: text(loose(event.question)["message_id"]) };
@@ -298,11 +301,11 @@ function without(approvals: readonly Approval[], id: string): readonly Approval[
   return approvals.filter((approval) => approval.id !== id);
 }
 
-function decided(view: ChatView, id: string, callId: string, state: string): ChatView {
+function decided(view: ChatView, id: string, callId: string, state: string, by: string): ChatView {
   const approvals = without(view.approvals, id);
   const goesOn = view.state === "awaiting_approval" && approvals.length === 0;
   const known =
-    state === "allowed" || state === "denied" ? ({ ...view.decided, [callId]: state } as const) : view.decided;
+    state === "allowed" || state === "denied" ? ({ ...view.decided, [callId]: { state, by } } as const) : view.decided;
   return { ...view, approvals, decided: known, state: goesOn ? "running" : view.state };
 }
 

@@ -57,7 +57,7 @@ export function callStanding(
 ): "running" | "waiting" | "allowed" | "denied" {
   if (waiting.has(callId)) return "waiting";
   const decided = view.decided[callId];
-  if (decided === "denied") return "denied";
+  if (decided?.state === "denied") return "denied";
   return view.state === "awaiting_approval" ? "allowed" : "running";
 }
 

@@ -18,6 +18,8 @@ export const en = {
   alwaysAllow: "Always allow",
   theseTwoKeepARule: (rule: string | number) =>
     `These two save a rule: ${rule}. You can remove it in Settings → Permissions.`,
+  theseTwoKeepARuleForAll: (rule: string) =>
+    `These two save a rule for everybody, in this chat or in this folder: ${rule}. An admin can remove it.`,
   scrollToTheEndTo: "Scroll to the end before you allow it. Y scrolls.",
   itHasRun: "It has run",
   whatItChanged: "What it changed",
@@ -36,6 +38,8 @@ export const en = {
   alwaysDeny: "Always deny",
   alwaysDenySavesARule: (rule: string) =>
     `“Always deny” saves a rule: ${rule}. You can remove it in Settings → Permissions.`,
+  alwaysDenySavesARuleForAll: (rule: string) =>
+    `“Always deny” saves a rule for everybody in this folder: ${rule}. An admin can remove it.`,
   back: "Back",
   controlFile: "control file",
   lowRisk: "low risk",

@@ -33,7 +33,18 @@ export const en = {
   waitsForOthers: (count: number) =>
     count === 1 ? "A call waits for someone who may approve." : `${count} calls wait for someone who may approve.`,
   approvedBy: (name: string) => `${name} approved the plan`,
+  waits: "waits for approval",
+  waitsForReview: "waits for review",
+  waiting: "Waiting",
   theOwner: "The owner",
+  changes: "Changes",
+  changesAbout: "Part of the audit chain: checking it finds a changed or removed entry.",
+  added: (who: string, name: string, level: string) => `${who} added ${name} (${level})`,
+  tokenRenewed: (who: string, name: string) => `${who} made a new token for ${name}`,
+  removedBy: (who: string, name: string) => `${who} removed ${name}`,
+  renamed: (who: string, old: string, name: string) => `${who} renamed ${old} to ${name}`,
+  accessChanged: (who: string, name: string, old: string, level: string) =>
+    `${who} changed the access of ${name} from ${old} to ${level}`,
 };
 
 export type Texts = typeof en;

@@ -1888,6 +1888,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/people/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List People Changes
+         * @description Who changed what about whom, newest first. `anycowork audit verify` finds a changed or removed entry.
+         */
+        get: operations["list_people_changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/people/{person_id}": {
         parameters: {
             query?: never;
@@ -4208,6 +4228,14 @@ export interface components {
             /** When */
             when?: "now" | null;
         };
+        /** ChangedPerson */
+        ChangedPerson: {
+            /** Name */
+            name: string;
+            access: components["schemas"]["AccessLevel"];
+            /** Id */
+            id: string;
+        };
         /** ChangedQueuedShape */
         ChangedQueuedShape: {
             /** @description Not there if it was sent. */
@@ -4467,6 +4495,11 @@ export interface components {
              * @enum {string}
              */
             state: "allowed" | "denied";
+            /**
+             * Decided By
+             * @description The name of who decided; null for the owner.
+             */
+            decided_by?: string | null;
         };
         /** DecidedList */
         DecidedList: {
@@ -5745,6 +5778,12 @@ export interface components {
             /** Model */
             model: string;
         };
+        /** NamedAccess */
+        NamedAccess: {
+            /** Name */
+            name: string;
+            access: components["schemas"]["AccessLevel"];
+        };
         /** NetChangeList */
         NetChangeList: {
             /** Changes */
@@ -6182,6 +6221,43 @@ export interface components {
             /** Pages */
             pages: number;
         };
+        /** PeopleChangeList */
+        PeopleChangeList: {
+            /** Changes */
+            changes: components["schemas"]["PeopleChangeShape"][];
+            /**
+             * Next
+             * @description `before` of the next page; null on the last one.
+             */
+            next: number | null;
+        };
+        /** PeopleChangeShape */
+        PeopleChangeShape: {
+            /** Seq */
+            seq: number;
+            type: components["schemas"]["PeopleChangeType"];
+            /** At */
+            at: string;
+            /**
+             * Principal
+             * @description Who made the change: `person:owner`, or `person:<id>:<name>`.
+             */
+            principal: string;
+            /**
+             * By
+             * @description The name of who made it, as it was then; null for the owner.
+             */
+            by: string | null;
+            /** @description Whom it was about, with name and access after the change. */
+            person: components["schemas"]["ChangedPerson"];
+            /** @description Name and access before it; null for a person who was added. */
+            before: components["schemas"]["NamedAccess"] | null;
+        };
+        /**
+         * PeopleChangeType
+         * @enum {string}
+         */
+        PeopleChangeType: "person-added" | "person-changed" | "person-token-renewed" | "person-removed";
         /** PeopleList */
         PeopleList: {
             /** People */
@@ -30439,6 +30515,138 @@ export interface operations {
                      *       "error": {
                      *         "code": "disk_full",
                      *         "message": "The disk is full; nothing was changed. Free some space and try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_people_changes: {
+        parameters: {
+            query?: {
+                /** @description The `next` of the page before. */
+                before?: number | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PeopleChangeList"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }

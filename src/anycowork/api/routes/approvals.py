@@ -17,6 +17,7 @@ from anycowork.domain.approvals import Decision
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json
+from anycowork.domain.principals import person_name_in
 from anycowork.domain.rules import DecisionRule, Rule
 
 After = Annotated[int, Query(ge=0, description="How many items were read already.")]
@@ -53,7 +54,10 @@ async def list_approvals(chat_id: str, principal: Reader, services: ServicesDep)
         200,
         {
             "approvals": [approval.to_json() for approval in pending],
-            "decided": [{"tool_call_id": call_id, "state": state.value} for call_id, state in decided.items()],
+            "decided": [
+                {"tool_call_id": call_id, "state": one.state.value, "decided_by": person_name_in(one.decided_by)}
+                for call_id, one in decided.items()
+            ],
         },
     )
 

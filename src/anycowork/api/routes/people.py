@@ -2,18 +2,19 @@
 
 from typing import Annotated
 
-from fastapi import Response
+from fastapi import Query, Response
 from pydantic import Field
 
 from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Manager
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.people import PeopleList, PersonShape, PersonWithToken
+from anycowork.api.schemas.people import PeopleChangeList, PeopleList, PersonShape, PersonWithToken
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json
 from anycowork.domain.people import LONGEST_PERSON_NAME, AccessLevel, Person
-from anycowork.domain.principals import OWNER
+from anycowork.domain.people_changes import PeopleChange
+from anycowork.domain.principals import OWNER, person_name_in
 
 routes = Router(tags=["people"])
 
@@ -39,6 +40,19 @@ async def list_people(principal: Manager, services: ServicesDep) -> Response:
     """The owner first, then everyone else in the order in which they were added."""
     people = await services.people.all(principal)
     return json_response(200, {"people": [_OWNER, *(_shown(person) for person in people)]})
+
+
+@routes.get("/people/changes", response_model=PeopleChangeList, responses=error_responses(422))
+async def list_people_changes(
+    principal: Manager,
+    services: ServicesDep,
+    before: Annotated[int | None, Query(ge=1, le=2**53, description="The `next` of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+) -> Response:
+    """Who changed what about whom, newest first. `anycowork audit verify` finds a changed or removed entry."""
+    found = await services.people.changes(principal, before=before, limit=limit)
+    following = found[-1].seq if len(found) == limit and found[-1].seq > 1 else None
+    return json_response(200, {"changes": [_shown_change(change) for change in found], "next": following})
 
 
 @routes.post("/people", status_code=201, response_model=PersonWithToken, responses=error_responses(body=True))
@@ -84,4 +98,19 @@ def _shown(person: Person) -> Json:
         "access": person.access.value,
         "owner": False,
         "created_at": person.created_at,
+    }
+
+
+def _shown_change(change: PeopleChange) -> Json:
+    before: Json | None = None
+    if change.old_access is not None:
+        before = {"name": change.old_name, "access": change.old_access.value}
+    return {
+        "seq": change.seq,
+        "type": change.type.value,
+        "at": change.at,
+        "principal": change.principal,
+        "by": person_name_in(change.principal),
+        "person": {"id": change.person_id, "name": change.name, "access": change.access.value},
+        "before": before,
     }

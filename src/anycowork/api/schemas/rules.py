@@ -55,6 +55,7 @@ class ApprovalShape(Schema):
 class DecidedCallShape(DescribedSchema):
     tool_call_id: str
     state: Literal["allowed", "denied"]
+    decided_by: str | None = Field(None, description="The name of who decided; null for the owner.")
 
 
 class ApprovalList(DescribedSchema):

@@ -44,6 +44,9 @@ class PostgresDialect:
     def unindex(self, connection: SqlConnection, texts: Iterable[tuple[int, str]]) -> None:
         connection.executemany("DELETE FROM message_search WHERE position = ?", [(position,) for position, _ in texts])
 
+    def has_table(self, connection: SqlConnection, name: str) -> bool:
+        return bool(connection.execute("SELECT to_regclass(?) IS NOT NULL", (name,)).fetchone()[0])
+
     def storage_fault(self, error: BaseException) -> StorageFault:
         fault = StorageFault(
             f"The database could not be used ({error}); nothing of this request was kept."

@@ -14,7 +14,7 @@ from anycowork.store.postgres.connection import PostgresConnection, unreachable
 from anycowork.store.postgres.peers import others_are_there
 from anycowork.store.postgres.schema import migrate
 from anycowork.store.sql import message_search
-from anycowork.store.sql.audit import chat_ids, verify_chat
+from anycowork.store.sql.audit import chain_ids, verify_chat
 from anycowork.store.sqlite.connection import SqliteConnection
 from anycowork.store.sqlite.schema import is_current
 
@@ -157,7 +157,7 @@ def _verify(source: SqliteConnection, target: PostgresConnection, rows: dict[str
         if (there := _count(target, table)) != (here := _count(source, table)):
             raise StorageFault(f"The copy differs: '{table}' has {there} of {here} rows. Nothing was kept; try again.")
     broken = []
-    for chat_id in chat_ids(source):
+    for chat_id in chain_ids(source):
         before: BrokenChain | None = verify_chat(source, chat_id)
         if verify_chat(target, chat_id) != before:
             raise StorageFault(f"The copy differs: the audit chain of chat {chat_id}. Nothing was kept; try again.")

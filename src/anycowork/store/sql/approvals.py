@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from anycowork.domain.approvals import Approval, ApprovalState, Risk
+from anycowork.domain.approvals import Approval, ApprovalState, DecidedCall, Risk
 from anycowork.domain.disclosure import DisclosedItem
 from anycowork.domain.errors import AlreadyDecided, NotFound, RejectedByUser
 from anycowork.domain.journal import DecideApproval, RequireNoDenial
@@ -78,14 +78,14 @@ def of_call(connection: SqlConnection, call_id: str) -> list[Approval]:
     return [_approval(row) for row in rows]
 
 
-def decided_in_waiting_batches(connection: SqlConnection, chat_id: str) -> dict[str, ApprovalState]:
+def decided_in_waiting_batches(connection: SqlConnection, chat_id: str) -> dict[str, DecidedCall]:
     """Returns what a person decided of calls whose batch still waits for other decisions, by call."""
     rows = connection.execute(
-        "SELECT tool_call_id, state FROM approvals WHERE chat_id = ? AND state IN ('allowed', 'denied')"
+        "SELECT tool_call_id, state, decided_by FROM approvals WHERE chat_id = ? AND state IN ('allowed', 'denied')"
         " AND batch_id IN (SELECT batch_id FROM approvals WHERE chat_id = ? AND state = 'pending') ORDER BY seq, ordinal",
         (chat_id, chat_id),
     )
-    return {call_id: ApprovalState(state) for call_id, state in rows}
+    return {call_id: DecidedCall(ApprovalState(state), by) for call_id, state, by in rows}
 
 
 class _Batch(msgspec.Struct):

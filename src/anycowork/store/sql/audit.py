@@ -1,10 +1,12 @@
-"""Reads the audit chain from the records table, in pages, and verifies it."""
+"""Reads the audit chains in pages, those of chats and that of changes to people, and verifies them."""
 
 from collections.abc import Callable, Iterator
 
 from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, ChainLink, HeadEvent, verify
+from anycowork.domain.people_changes import PEOPLE_CHAIN
 from anycowork.domain.values import value
 from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.people_log import people_chain_end
 
 _PAGE = 100
 _NO_END = 2**62
@@ -23,7 +25,15 @@ def chat_ids(connection: SqlConnection) -> list[str]:
     return [row[0] for row in rows]
 
 
+def chain_ids(connection: SqlConnection) -> list[str]:
+    """Returns every chat, and the chain of changes to people if there is one. A database of an earlier release has no table for it."""
+    has_changes = connection.dialect.has_table(connection, "people_changes") and people_chain_end(connection)
+    return [*chat_ids(connection), *([PEOPLE_CHAIN] if has_changes else [])]
+
+
 def end_of(connection: SqlConnection, chat_id: str) -> ChainEnd | None:
+    if chat_id == PEOPLE_CHAIN:
+        return people_chain_end(connection)
     row = connection.execute(
         "SELECT chain, (SELECT MAX(seq) FROM records WHERE chat_id = chats.id AND message_id IS NULL) FROM chats WHERE id = ?",
         (chat_id,),
@@ -40,13 +50,21 @@ def links_after(
 def _links_after(
     connection: SqlConnection, chat_id: str, seq: int, *, up_to: int = _NO_END, limit: int
 ) -> Iterator[ChainLink]:
+    table, of_chain = _table_of(chat_id)
     rows = connection.execute(
-        "SELECT seq, body, hash, type FROM records WHERE chat_id = ? AND message_id IS NULL AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
-        (chat_id, seq, up_to, limit),
+        f"SELECT seq, body, hash, type FROM {table} AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+        (*of_chain, seq, up_to, limit),
     )
     # Someone who tampers with the database may leave text where bytes were.
     for number, body, hash_, type_ in rows:
         yield ChainLink(number, body if isinstance(body, bytes) else str(body).encode(), str(hash_), str(type_))
+
+
+def _table_of(chain_id: str) -> tuple[str, tuple[str, ...]]:
+    """Returns the table and the condition that select the records of a chain, and their parameters."""
+    if chain_id == PEOPLE_CHAIN:
+        return "people_changes WHERE tenant_id = 'local'", ()
+    return "records WHERE chat_id = ? AND message_id IS NULL", (chain_id,)
 
 
 @value
@@ -73,7 +91,8 @@ def check_chain(
     """
     end = end_of(connection, chat_id)
     if end is None:
-        return ChainCheck(BrokenChain(0, "the chat itself is missing"))
+        what = "the chat itself is missing" if chat_id != PEOPLE_CHAIN else "all its records are missing"
+        return ChainCheck(BrokenChain(0, what))
     if after is not None and after.seq and not _has_record(connection, chat_id, after):
         return ChainCheck(
             BrokenChain(after.seq, "an earlier check found the chain to reach this record, and it no longer does"), end
@@ -97,9 +116,8 @@ def _check_head(connection: SqlConnection, head: ChainHead | None) -> BrokenChai
 
 
 def _has_record(connection: SqlConnection, chat_id: str, end: ChainEnd) -> bool:
-    row = connection.execute(
-        "SELECT hash FROM records WHERE chat_id = ? AND seq = ? AND message_id IS NULL", (chat_id, end.seq)
-    ).fetchone()
+    table, of_chain = _table_of(chat_id)
+    row = connection.execute(f"SELECT hash FROM {table} AND seq = ?", (*of_chain, end.seq)).fetchone()
     return row is not None and row[0] == end.hash
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from anycowork.domain.audit import START, ChainEnd, ChainHead, HeadEvent, next_head
 from anycowork.domain.ports import Clock
-from anycowork.store.sql.audit import end_of
+from anycowork.store.sql.audit import chain_ids, end_of
 from anycowork.store.sql.connection import SqlConnection
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class AuditHeads:
         if self._is_begun:
             log.error("%s is missing: starting a new file of audit chain heads", self._path)
             yield "", HeadEvent.RESTARTED, ChainEnd(START, 0)
-        for (chat_id,) in self._connection.execute("SELECT id FROM chats ORDER BY id").fetchall():
+        for chat_id in chain_ids(self._connection):
             if chat_id not in self._waiting and (end := end_of(self._connection, chat_id)) is not None:
                 yield chat_id, HeadEvent.ADVANCED, end
 

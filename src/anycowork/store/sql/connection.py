@@ -65,6 +65,7 @@ class Dialect(Protocol):
     def match(self, terms: Sequence[SearchTerm]) -> str:
         """Return what `search` takes: all terms must occur."""
 
+    def has_table(self, connection: SqlConnection, name: str) -> bool: ...
     def index(self, connection: SqlConnection, texts: Iterable[tuple[int, str]]) -> None:
         """Add texts to the full-text index, under their positions."""
 

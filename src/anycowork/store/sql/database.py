@@ -206,7 +206,7 @@ def assemble(
         ),
         store=SqlStore(reader, lines, pieces, running, heads),
         principals=SqlPrincipals(reader, writer, clock, shared=shared),
-        people=SqlPeople(reader, writer, clock, shared=shared),
+        people=SqlPeople(reader, writer, clock, heads.note, shared=shared),
         ledger=SqlKeyLedger(reader, writer, shared=shared),
         roots=SqlWorkspaceRoots(reader, writer, clock),
         rules=rules,

@@ -6,24 +6,28 @@ from functools import partial
 
 from anycowork.domain.errors import Conflict, NotFound
 from anycowork.domain.people import AccessLevel, Person, name_key
+from anycowork.domain.people_changes import PEOPLE_CHAIN, PeopleChange
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import replace
 from anycowork.store.sql.connection import SqlConnection, SqlReader
-from anycowork.store.sql.row_mapper import RowMapper, enum_of
+from anycowork.store.sql.people_log import PERSON_ROWS as _ROWS
+from anycowork.store.sql.people_log import add_change, newest_changes, stored_people
 from anycowork.store.sql.writer import Work, Writer
 
 POLL_SECONDS = 1.0
-_ROWS = RowMapper(
-    Person, "id, name, access, created_at, removed_at, token_digest", types={"access": enum_of(AccessLevel)}
-)
 
 
 class SqlPeople:
     """Implements the `PeoplePort`. Nothing is cached: a removed person is refused by the next request, on every server."""
 
-    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock, *, shared: bool = False) -> None:
-        """`shared`: other servers change people too, so `changed` looks again every second."""
-        self._reader, self._writer, self._clock = reader, writer, clock
+    def __init__(
+        self, reader: SqlReader, writer: Writer, clock: Clock, note: Callable[[str], None], *, shared: bool = False
+    ) -> None:
+        """`note` is called on the writer's thread with the name of the chain that grew.
+
+        `shared`: other servers change people too, so `changed` looks again every second.
+        """
+        self._reader, self._writer, self._clock, self._note = reader, writer, clock, note
         self._seconds = POLL_SECONDS if shared else None
         self._written = asyncio.Event()
 
@@ -34,26 +38,32 @@ class SqlPeople:
         return await self._reader.read(_holder, token_digest)
 
     async def all(self) -> list[Person]:
-        return await self._reader.read(_all)
+        return await self._reader.read(stored_people)
 
-    async def add(self, person: Person) -> None:
-        await self._write(partial(_add, person=person))
+    async def changes(self, *, before: int | None, limit: int) -> list[PeopleChange]:
+        return await self._reader.read(newest_changes, before, limit)
 
-    async def change(self, person_id: str, *, name: str | None = None, access: AccessLevel | None = None) -> Person:
+    async def add(self, person: Person, *, by: str) -> None:
+        await self._write(partial(_add, person=person), by)
+
+    async def change(
+        self, person_id: str, *, by: str, name: str | None = None, access: AccessLevel | None = None
+    ) -> Person:
         def changed(person: Person) -> Person:
             return replace(person, name=name or person.name, access=access or person.access)
 
-        return await self._write(partial(_change, person_id=person_id, changed=changed))
+        return await self._write(partial(_change, person_id=person_id, changed=changed), by)
 
-    async def set_token(self, person_id: str, token_digest: str) -> Person:
+    async def set_token(self, person_id: str, token_digest: str, *, by: str) -> Person:
         return await self._write(
-            partial(_change, person_id=person_id, changed=lambda one: replace(one, token_digest=token_digest))
+            partial(_change, person_id=person_id, changed=lambda one: replace(one, token_digest=token_digest)), by
         )
 
-    async def remove(self, person_id: str) -> Person:
+    async def remove(self, person_id: str, *, by: str) -> Person:
         now = self._clock.now()
         return await self._write(
-            partial(_change, person_id=person_id, changed=lambda one: replace(one, removed_at=now, token_digest=None))
+            partial(_change, person_id=person_id, changed=lambda one: replace(one, removed_at=now, token_digest=None)),
+            by,
         )
 
     async def changed(self, person: Person) -> None:
@@ -67,8 +77,18 @@ class SqlPeople:
             except TimeoutError:
                 continue
 
-    async def _write(self, work: Work[Person]) -> Person:
-        person = await self._writer.run(work)
+    async def _write(self, work: Work[tuple[Person | None, Person]], by: str) -> Person:
+        """Writes the change and its record in one transaction. A change that changes nothing is not recorded."""
+        at = self._clock.now()
+
+        def recorded(connection: SqlConnection) -> Person:
+            before, after = work(connection)
+            if before != after:
+                add_change(connection, by, at, before, after)
+                self._note(PEOPLE_CHAIN)
+            return after
+
+        person = await self._writer.run(recorded)
         self._written.set()
         self._written = asyncio.Event()
         return person
@@ -88,24 +108,19 @@ def _holder(connection: SqlConnection, token_digest: str) -> Person | None:
     return None if row is None else _ROWS.value(row)
 
 
-def _all(connection: SqlConnection) -> list[Person]:
-    """In the order in which they were added, removed ones included."""
-    return [
-        _ROWS.value(row) for row in connection.execute(f"SELECT {_ROWS.columns} FROM people ORDER BY created_at, id")
-    ]
-
-
-def _add(connection: SqlConnection, person: Person) -> Person:
+def _add(connection: SqlConnection, person: Person) -> tuple[None, Person]:
     _require_free(connection, person)
     connection.execute(
         f"INSERT INTO people ({_ROWS.columns}, name_key) VALUES (?, ?, ?, ?, ?, ?, ?)",
         (*_ROWS.row(person), name_key(person.name)),
     )
-    return person
+    return None, person
 
 
-def _change(connection: SqlConnection, person_id: str, changed: Callable[[Person], Person]) -> Person:
-    """Raises: NotFound, Conflict."""
+def _change(
+    connection: SqlConnection, person_id: str, changed: Callable[[Person], Person]
+) -> tuple[Person | None, Person]:
+    """Returns the person before and after the change. Raises: NotFound, Conflict."""
     before = _find(connection, person_id)
     if before is None:
         raise NotFound("person", person_id)
@@ -117,7 +132,7 @@ def _change(connection: SqlConnection, person_id: str, changed: Callable[[Person
     )
     if person.removed_at is not None or person.access is AccessLevel.VIEWER:
         _withdraw_steering(connection, person.id)
-    return person
+    return before, person
 
 
 def _require_free(connection: SqlConnection, person: Person) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import replace
 
-from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow
+from anycowork.domain.approvals import Approval, DecidedCall, PlanRow, QuestionRow
 from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, ChainLink
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn, TurnState
 from anycowork.domain.events import Record
@@ -164,7 +164,7 @@ class SqlStore:
     async def approvals_of_call(self, call_id: str) -> list[Approval]:
         return await self._reader.read(approvals.of_call, call_id)
 
-    async def decided_in_waiting_batches(self, chat_id: str) -> dict[str, ApprovalState]:
+    async def decided_in_waiting_batches(self, chat_id: str) -> dict[str, DecidedCall]:
         return await self._reader.read(approvals.decided_in_waiting_batches, chat_id)
 
     async def seconds_waited(self, chat_id: str) -> dict[str, float]:

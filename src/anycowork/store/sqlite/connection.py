@@ -82,6 +82,10 @@ class SqliteDialect:
         statement = "INSERT INTO message_search (message_search, rowid, content) VALUES ('delete', ?, ?)"
         connection.executemany(statement, texts)
 
+    def has_table(self, connection: SqlConnection, name: str) -> bool:
+        found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,))
+        return found.fetchone() is not None
+
     def storage_fault(self, error: BaseException) -> StorageFault:
         if isinstance(error, sqlite3.Error) and is_damaged(error):
             fault: StorageFault = DatabaseDamaged(

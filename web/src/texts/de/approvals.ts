@@ -18,6 +18,8 @@ export const approvals: Texts = {
   alwaysAllow: "Immer erlauben",
   theseTwoKeepARule: (rule: string | number) =>
     `Diese beiden speichern eine Regel: ${rule}. Entfernen Sie sie unter Einstellungen → Berechtigungen.`,
+  theseTwoKeepARuleForAll: (rule: string) =>
+    `Diese beiden speichern eine Regel für alle, in diesem Chat oder in diesem Ordner: ${rule}. Ein Admin kann sie entfernen.`,
   scrollToTheEndTo: "Bis zum Ende scrollen, um zu erlauben. Y scrollt.",
   itHasRun: "Schon ausgeführt",
   whatItChanged: "Was es geändert hat",
@@ -36,6 +38,8 @@ export const approvals: Texts = {
   alwaysDeny: "Immer ablehnen",
   alwaysDenySavesARule: (rule: string) =>
     `„Immer ablehnen“ speichert eine Regel: ${rule}. Entfernen Sie sie unter Einstellungen → Berechtigungen.`,
+  alwaysDenySavesARuleForAll: (rule: string) =>
+    `„Immer ablehnen“ speichert eine Regel für alle in diesem Ordner: ${rule}. Ein Admin kann sie entfernen.`,
   back: "Zurück",
   controlFile: "Steuerdatei",
   lowRisk: "geringes Risiko",

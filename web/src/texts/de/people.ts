@@ -35,5 +35,15 @@ export const people: Texts = {
       ? "Ein Aufruf wartet auf jemanden, der genehmigen darf."
       : `${count} Aufrufe warten auf jemanden, der genehmigen darf.`,
   approvedBy: (name) => `${name} hat den Plan genehmigt`,
+  waits: "wartet auf Genehmigung",
+  waitsForReview: "wartet auf Durchsicht",
+  waiting: "Wartet",
   theOwner: "Der Eigentümer",
+  changes: "Änderungen",
+  changesAbout: "Teil der Prüfkette: Eine Prüfung findet einen geänderten oder entfernten Eintrag.",
+  added: (who, name, level) => `${who} hat ${name} hinzugefügt (${level})`,
+  tokenRenewed: (who, name) => `${who} hat ein neues Token für ${name} erstellt`,
+  removedBy: (who, name) => `${who} hat ${name} entfernt`,
+  renamed: (who, old, name) => `${who} hat ${old} in ${name} umbenannt`,
+  accessChanged: (who, name, old, level) => `${who} hat den Zugriff von ${name} von „${old}“ auf „${level}“ geändert`,
 };
