@@ -314,6 +314,24 @@ async def test_ordinary_work_with_git_needs_no_word(project: ToolWorkspace, word
     assert result.status is CallStatus.OK and "dropped" not in result.facts, result.content
 
 
+LOOKS = ["git status", "git -C sub status", "git -C tree status", "git submodule status"]
+
+
+@proves("SNAP-4")
+@pytest.mark.parametrize("words", LOOKS)
+async def test_looking_at_a_repository_changes_nothing_in_it(project: ToolWorkspace, trap: Path, words: str) -> None:
+    """Git would note in an index that it has looked: in those of submodules and worktrees nothing is ever committed."""
+    home = trap.parent
+    git(project.root, home, "worktree", "add", "-q", "tree")
+    git(project.root, home, "-c", "protocol.file.allow=always", "submodule", "add", "-q", "./.git", "sub")
+    for place in ("a.txt", "sub/a.txt", "tree/a.txt"):
+        os.utime(project.root / place, (1_000_000_000, 1_000_000_000))
+    before = tree(project.root / ".git")
+    result = await project.call("execute_command", command=f"{WHO}{words} && echo done > done.txt")
+    assert result.status is CallStatus.OK and "dropped" not in result.facts, result.content
+    assert (project.root / "done.txt").read_text() == "done\n" and tree(project.root / ".git") == before
+
+
 FORGED_STATE = """
 import hashlib, os, struct
 data = bytearray(open('.git/index', 'rb').read()[:-20])

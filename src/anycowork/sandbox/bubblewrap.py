@@ -139,6 +139,7 @@ def _environment(around: SandboxView) -> list[str]:
         "LANG": "C.UTF-8",
         "TERM": "dumb",
         "GIT_CONFIG_SYSTEM": "/etc/gitconfig",
+        "GIT_OPTIONAL_LOCKS": "0",  # looking at a repository changes nothing in it
         "MISE_GLOBAL_CONFIG_FILE": _TOOL_VERSIONS,
         **found.environment,
         **{mount.variable: mount.overlay.target for mount in around.packages if mount.variable},
