@@ -1,5 +1,6 @@
 // Who changed what about whom, newest first: the newest hundred; `anycowork people log` has them all.
 
+import { dayAndTime } from "../texts/language";
 import { t } from "../texts/people";
 import type { components } from "../wire/api.gen";
 
@@ -17,7 +18,7 @@ export function PeopleLog({ changes }: { changes: readonly PeopleChange[] }) {
               {sentence(change)}
             </span>
             <time dateTime={change.at} className="text-xs text-ink-3">
-              {new Date(change.at).toLocaleString()}
+              {dayAndTime(new Date(change.at))}
             </time>
           </li>
         ))}
