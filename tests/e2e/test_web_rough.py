@@ -249,8 +249,8 @@ async def test_a_server_reached_by_its_name_over_plain_http_works_as_well(tmp_pa
         assert await page.evaluate("isSecureContext") is False
         await start_chat(page, "write")
         await page.get_by_role("button", name="Allow once").click()
-        await expect(page.get_by_text("Written.")).to_be_visible()
-        await page.get_by_role("button", name="Copy message").last.click()
+        answer = page.get_by_role("article").filter(has_text="Written.")
+        await answer.get_by_role("button", name="Copy message").click()
         await page.get_by_label("Message", exact=True).focus()
         await page.keyboard.press("Control+v")
         await expect(page.get_by_label("Message", exact=True)).to_have_value("Written.")
