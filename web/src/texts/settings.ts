@@ -192,7 +192,10 @@ export const en = {
       title: "Audit chain",
       about: "Every decision and every change is recorded. The check finds records that were changed or removed later.",
     },
-    storage: { title: "Storage", about: "What uses disk space on the server." },
+    storage: {
+      title: "Storage",
+      about: "What uses disk space on the server. The limits are settings of the server (config.toml).",
+    },
   },
   customRole: "custom role",
   version: "Version",

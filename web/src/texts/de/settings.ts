@@ -199,7 +199,10 @@ export const settings: Texts = {
       about:
         "Jede Entscheidung und jede Änderung wird festgehalten. Die Prüfung findet Einträge, die später geändert oder entfernt wurden.",
     },
-    storage: { title: "Speicher", about: "Was auf dem Server Speicherplatz belegt." },
+    storage: {
+      title: "Speicher",
+      about: "Was auf dem Server Speicherplatz belegt. Die Grenzen sind Einstellungen des Servers (config.toml).",
+    },
   },
   version: "Version",
   python: "Python",
