@@ -31,7 +31,7 @@ export const en = {
   noKeyHint: "Paste its key here with Edit.",
   keyRefusedHint: "It refused the key. Paste the right one with Edit.",
   unreachableHint: (address: string) => `Nothing answers at ${address}. Start it, or correct its address.`,
-  notTestedHint: "Not used yet. Test it, or choose one of its models.",
+  notTestedHint: "Not used since the server started. Test it, or choose one of its models.",
   storageNames: {
     "chats and records": "Chats and records",
     checkpoints: "Checkpoints",

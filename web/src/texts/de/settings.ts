@@ -33,7 +33,7 @@ export const settings: Texts = {
   keyRefusedHint: "Der Schlüssel wurde abgelehnt. Fügen Sie den richtigen mit „Bearbeiten“ ein.",
   unreachableHint: (address: string) =>
     `Unter ${address} antwortet nichts. Starten Sie den Server, oder berichtigen Sie die Adresse.`,
-  notTestedHint: "Noch nicht benutzt. Testen Sie ihn, oder wählen Sie eines seiner Modelle.",
+  notTestedHint: "Seit dem Start des Servers nicht benutzt. Testen Sie ihn, oder wählen Sie eines seiner Modelle.",
   storageNames: {
     "chats and records": "Chats und Aufzeichnungen",
     checkpoints: "Checkpoints",
