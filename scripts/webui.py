@@ -103,7 +103,7 @@ def install(*, quiet: bool = False) -> None:
     _say("Installing what the web UI is built with", quiet)
     node_npm = npm()
     # No package of ours needs its install scripts, so nobody's scripts are run.
-    arguments = ["ci", "--no-audit", "--no-fund", "--loglevel=error", "--ignore-scripts"]
+    arguments = ["ci", "--no-audit", "--no-fund", "--loglevel=error", "--ignore-scripts", "--no-update-notifier"]
     try:
         _execute([*node_npm, *arguments], "npm ci")
     except BuildFailed:

@@ -29,7 +29,10 @@ async def test_a_newcomer_follows_the_readme_with_a_pasted_key(tmp_path):
         await form.get_by_label(re.compile(f"^{name}")).fill("office")
         assert await violations(page) == []
         await form.get_by_role("button", name=test).click()
-        await expect(form.get_by_role("alert")).to_contain_text("refused the key")  # said in words, and nothing is kept
+        await expect(form.get_by_role("alert")).to_have_text(
+            "office refused the key. Check it, and paste the right one."
+        )
+        # Nothing is kept: it does not stand in the settings either.
         assert [one["name"] for one in (await client.ask("GET", "/providers"))["providers"]] == ["guide"]
         await form.get_by_role("button", name=test).click()
         await expect(page.get_by_text("office is connected and answered")).to_be_visible()

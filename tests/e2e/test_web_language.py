@@ -22,7 +22,18 @@ ENGLISH = re.compile(
     r"reads and plans|carries out|changes nothing|chats and records|caches of|put aside|local models|allowed|answered)\b",
     re.IGNORECASE,
 )
-SETTINGS = ("models", "agents", "mcp", "plugins", "limits", "appearance", "about", "api-keys", "workspaces")
+SETTINGS = (
+    "models",
+    "permissions",
+    "agents",
+    "mcp",
+    "plugins",
+    "limits",
+    "appearance",
+    "about",
+    "api-keys",
+    "workspaces",
+)
 
 
 @proves("UI-12")

@@ -192,7 +192,7 @@ def _local_model(settings: Settings) -> Diagnosis:
     ready = [one.model.name for one in ModelFolder(settings.models_folder).ready()]
     if not ready:
         return Diagnosis(
-            "local model", False, False, "none fetched", "anycowork model pull (about 1 GB), if you want one"
+            "local model", False, False, "none downloaded", "anycowork model pull (about 1 GB), if you want one"
         )
     engine = "can run" if engine_installed() else "its engine is not installed"
     return Diagnosis("local model", engine_installed(), False, f"{', '.join(ready)}: {engine}", install_command())

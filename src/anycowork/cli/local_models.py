@@ -95,7 +95,7 @@ def _state(folder: ModelFolder, model: LocalModel, ready: set[str]) -> str:
     if model.name in ready:
         return "ready"
     fetched = folder.fetched_bytes(model)
-    return f"{fetched * 100 // model.size_bytes} % fetched" if fetched else "not fetched"
+    return f"{fetched * 100 // model.size_bytes} % downloaded" if fetched else "not downloaded"
 
 
 def _needs(model: LocalModel) -> str:

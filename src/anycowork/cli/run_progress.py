@@ -82,9 +82,8 @@ class TextReporter:
 
     def finish(self, outcome: RunOutcome, *, chat_id: str | None, advice: list[str]) -> None:
         if outcome.ending is not RunEnding.DONE:
-            self.progress.line(
-                self.progress.paint(f"{outcome.ending.value}: ", "red") + strip_controls(outcome.error or "")
-            )
+            cause = "anycowork" if outcome.ending is RunEnding.USAGE else outcome.ending.value
+            self.progress.line(self.progress.paint(f"{cause}: ", "red") + strip_controls(outcome.error or ""))
         for line in advice:
             self.progress.line(line)
         if outcome.plan is not None:

@@ -1,14 +1,17 @@
 """`anycowork usage`: says what models were used for, and what that cost."""
 
 import json
+from datetime import date
 from urllib.parse import urlencode
 
 from pydantic import JsonValue
 
+from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation
 from anycowork.cli.server_command import run_with_server
 from anycowork.client.console import stdout, strip_controls
 from anycowork.client.http import ServerClient
+from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 
 _COLUMNS = ("requests", "prompt", "completion", "cached")
@@ -29,7 +32,20 @@ def show_usage(
             stdout().line(line)
         return 0
 
+    try:
+        for option, word in (("--since", since), ("--until", until)):
+            _require_day(option, word)
+    except Invalid as error:
+        return print_error("usage", error)
     return run_with_server("usage", invocation, work)
+
+
+def _require_day(option: str, word: str | None) -> None:
+    """Raises: Invalid if the word is no day."""
+    try:
+        date.fromisoformat(word or "2026-11-01")
+    except ValueError as error:
+        raise Invalid(f"'{word}' is not a day. Write {option} as 2026-11-01.", param=option) from error
 
 
 def usage_lines(report: Json) -> list[str]:

@@ -371,7 +371,7 @@ def _hint(config: ProviderConfig, status: Readiness, fault: ProviderFault | None
         case Readiness.UNREACHABLE:
             return f"Nothing answers at {_address(config)}. Start it, or correct its base_url."
         case Readiness.NOT_TESTED:
-            return f"Not used yet. Test it, or choose one of its models as {config.name}/<model>."
+            return f"Not used since the server started. Test it, or choose one of its models as {config.name}/<model>."
         case Readiness.READY:
             return f"Choose one of its models as {config.name}/<model>."
         case _:

@@ -20,12 +20,13 @@ from anycowork.sandbox.stage import MOST_CACHED, MOST_KEPT, Layer, Staging
 from anycowork.sandbox.tool_versions import tool_versions
 from anycowork.sandbox.toolchains import RefusedFolder, Toolchains, find_toolchains
 from anycowork.sandbox.workspaces import home_folder
+from anycowork.server.disk_usage import human_size
 from anycowork.server.machine import Bubblewrap, SandboxLevel, find_bubblewrap, inspect_kernel, sandbox_level
 from anycowork.workspace.landlock import Access
 from anycowork.workspace.landlock_threads import is_held
 
 STAGING_FOLDER = "staging"
-_ENFORCES = (
+ENFORCES = (
     "a command sees the system and the listed tools read-only, its workspace, and a private home and tmp; nothing else of the machine",
     "what it writes into the listed package caches stays in a layer of its workspace; the real caches never change",
     "its changes in the workspace are checked as a whole, then committed together or dropped",
@@ -33,21 +34,21 @@ _ENFORCES = (
     "limits on time, output, processes, memory per process, and the size of a file",
     "no process of it is left running",
 )
-_FILES_HELD = "file tools work on threads that the kernel limits to what the role may do, in its workspace only (except modes and times)"
-_FILES_NOT_HELD = (
+FILES_HELD = "file tools work on threads that the kernel limits to what the role may do, in its workspace only (except modes and times)"
+FILES_NOT_HELD = (
     "file tools are limited only by the server's own checks: this kernel has no Landlock, or does not allow its use"
 )
-_ALWAYS_MISSING = ("memory is limited for each process, not for all of a command's processes together",)
-_COPIED = (
+ALWAYS_MISSING = ("memory is limited for each process, not for all of a command's processes together",)
+COPIED = (
     "no overlay can be mounted here ({why}), so a command works on a private copy of its workspace, which takes time and space; "
-    "in one of more than {most:,} bytes (command_copy_bytes) no command runs"
+    "in one of more than {most} (command_copy_bytes) no command runs"
 )
-_SOMETIMES_COPIED = (
-    "a workspace with other mounts in it is copied for each command; in one of more than {most:,} bytes (command_copy_bytes) "
+SOMETIMES_COPIED = (
+    "a workspace with other mounts in it is copied for each command; in one of more than {most} (command_copy_bytes) "
     "no command runs then"
 )
-_UNCOUNTED = "the number of processes is not limited: the server runs as root, where only a cgroup could do that"
-_UNSANDBOXED = (
+UNCOUNTED = "the number of processes is not limited: the server runs as root, where only a cgroup could do that"
+UNSANDBOXED = (
     "commands run with the server's own rights: they can read and change whatever it can, and use the network",
     "so each one asks first, only roles that may change everything run any, and nothing undoes what they did",
 )
@@ -62,7 +63,7 @@ class SandboxSetup:
     sandbox: Sandbox | None = None
     why: str | None = None
     enforces: tuple[str, ...] = ()
-    does_not: tuple[str, ...] = _UNSANDBOXED
+    does_not: tuple[str, ...] = UNSANDBOXED
 
     @property
     def layer(self) -> Layer | None:
@@ -132,7 +133,7 @@ def set_up_sandbox(
             TOOL_VERSIONS: tool_versions(home_folder(), os.environ),
         },
     )
-    held, not_held = ((_FILES_HELD,), ()) if is_held(Access.REFER) else ((), (_FILES_NOT_HELD,))
+    held, not_held = ((FILES_HELD,), ()) if is_held(Access.REFER) else ((), (FILES_NOT_HELD,))
     sandbox, why = (
         (None, "there is no bubblewrap")
         if bubblewrap is None
@@ -140,16 +141,16 @@ def set_up_sandbox(
     )
     if sandbox is None:
         level = sandbox_level(inspect_kernel(), None)
-        return SandboxSetup(level, staging, why=why, enforces=held, does_not=(*_UNSANDBOXED, *not_held))
-    copied = _SOMETIMES_COPIED if sandbox.layer is Layer.OVERLAY else _COPIED
+        return SandboxSetup(level, staging, why=why, enforces=held, does_not=(*UNSANDBOXED, *not_held))
+    copied = SOMETIMES_COPIED if sandbox.layer is Layer.OVERLAY else COPIED
     uncounted = os.geteuid() == 0 and not can_count()
     does_not = (
-        *([_UNCOUNTED] if uncounted else []),
-        *_ALWAYS_MISSING,
-        copied.format(why=why, most=budgets.copied),
+        *([UNCOUNTED] if uncounted else []),
+        *ALWAYS_MISSING,
+        copied.format(why=why, most=human_size(budgets.copied)),
         *not_held,
     )
-    return SandboxSetup(SandboxLevel.FULL, staging, sandbox, why, enforces=(*_ENFORCES, *held), does_not=does_not)
+    return SandboxSetup(SandboxLevel.FULL, staging, sandbox, why, enforces=(*ENFORCES, *held), does_not=does_not)
 
 
 def _tried(

@@ -345,3 +345,18 @@ def test_a_worker_with_an_address_of_another_kind_of_database_is_a_usage_error(t
     done = anycowork_cli("worker", "--db", "sqlite:///chats.db", cwd=tmp_path)
     assert done.returncode == 2
     assert "it begins with 'sqlite'. Write postgresql://" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "--role", "nobody", "--workspace", "work", "hi"), "anycowork: There is no role 'nobody'."),
+        (("usage", "--since", "yesterday"), "anycowork usage: 'yesterday' is not a day. Write --since as 2026-11-01."),
+    ],
+)
+def test_a_mistake_in_the_arguments_is_named_with_the_way_out(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "work").mkdir()
+    done = anycowork_cli(*words, cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.startswith(said)

@@ -107,7 +107,7 @@ def test_the_description_shows_state_and_way_out_and_no_secret():
         "default_model": "small",
         "status": "not tested",
         "has_key": True,
-        "hint": "Not used yet. Test it, or choose one of its models as acme/<model>.",
+        "hint": "Not used since the server started. Test it, or choose one of its models as acme/<model>.",
         "detail": None,
     }
     assert (home["default"], guide["default"], guide["base_url"]) == (False, False, None)

@@ -299,7 +299,7 @@ def test_a_machine_without_overlays_has_the_full_level_on_copies_and_says_so(
     assert "on a private copy of the workspace" in found.summary
     told = found.as_json()
     lack = next(line for line in found.does_not if "private copy" in line)
-    assert told["layer"] == "copy" and "--overlay" in lack and "1,234 bytes (command_copy_bytes)" in lack
+    assert told["layer"] == "copy" and "--overlay" in lack and "more than 1 KB (command_copy_bytes)" in lack
 
 
 def test_the_words_for_a_copy_need_no_overlay_and_show_the_copy_alone(stage: Stage, root: Path) -> None:

@@ -128,7 +128,11 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
                 </button>
               </div>
             </form>
-            <ul aria-label={t.thingsToTry} className="mt-4 flex flex-wrap justify-center gap-2">
+            <ul
+              aria-label={t.thingsToTry}
+              // Who answers decides what can be tried: until that is known, they only keep their place.
+              className={clsx("mt-4 flex flex-wrap justify-center gap-2", providers.length === 0 && "invisible")}
+            >
               {examplesFor(role, onlyGuide).map((example) => (
                 <li key={example}>
                   <button

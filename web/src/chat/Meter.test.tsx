@@ -38,7 +38,7 @@ it("sums up in short words", () => {
   expect(tokensOf(USAGE)).toBe(12_400);
   expect(costOf({ ...USAGE, models: [used(), used({ cost: null })] })).toBeNull();
   expect([short(999), short(1234), short(12_345), short(2_500_000)]).toEqual(["999", "1.2k", "12k", "2.5M"]);
-  expect([money(0), money(0.001), money(1.5)]).toEqual(["$0", "< $0.01", "$1.50"]);
+  expect([money(0), money(0.001), money(1.5)]).toEqual(["$0.00", "< $0.01", "$1.50"]);
 });
 
 it("counts a request that was stopped before it told what it used", () => {

@@ -45,6 +45,5 @@ export function short(count: number): string {
 }
 
 export function money(cost: number): string {
-  if (cost === 0) return "$0";
-  return cost < 0.01 ? `< ${dollars(0.01)}` : dollars(cost);
+  return cost > 0 && cost < 0.01 ? `< ${dollars(0.01)}` : dollars(cost);
 }

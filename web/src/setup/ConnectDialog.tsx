@@ -6,6 +6,7 @@ import { usePresets } from "../state/queries";
 import { t } from "../texts/start";
 import { Dialog } from "../ui/Dialog";
 import { attempt, say } from "../ui/toasts";
+import { api, given } from "../wire/client";
 import { type NewProvider, ProviderForm } from "./ProviderForm";
 
 export default function ConnectDialog({ onClose }: { onClose: () => void }) {
@@ -48,10 +49,16 @@ async function connectAndTest(provider: NewProvider): Promise<string | null> {
   if (!(await attempt(acts.connectProvider(provider)))) return null;
   let problem: string | null = null;
   await attempt(
-    acts.testProvider(provider.name).then(({ ok, message }) => {
-      problem = ok ? "" : message;
+    acts.testProvider(provider.name).then(async ({ ok, message }) => {
+      problem = ok ? "" : (await isKeyRefused(provider.name)) ? t.keyRefused(provider.name) : message;
     }),
   );
   if (problem !== "") await attempt(acts.removeProvider(provider.name));
   return problem;
+}
+
+/** The server's own message sends people to the settings, where a server that was not kept does not stand. */
+async function isKeyRefused(name: string): Promise<boolean> {
+  const { providers } = await given(api.GET("/providers"));
+  return providers.some((one) => one.name === name && one.status === "key refused");
 }

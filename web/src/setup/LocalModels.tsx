@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Download, Trash2, X } from "lucide-react";
+import { ServerText } from "../content/ServerText";
 import { number } from "../texts/language";
 import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
@@ -93,8 +94,8 @@ export function ModelLine({
           {model.error}
         </p>
       )}
-      <p lang="en" className="mt-1 text-sm text-ink-2">
-        {model.limits}
+      <p className="mt-1 text-sm text-ink-2">
+        <ServerText english={model.limits} />
       </p>
       <p className="mt-1 text-xs text-ink-3">
         {t.onDiskOfMemoryWhile(megabytes(model.size_bytes), megabytes(model.memory_bytes), model.licence)}

@@ -1,4 +1,5 @@
 import { ShieldAlert, ShieldCheck } from "lucide-react";
+import { ServerText } from "../content/ServerText";
 import { useSettings } from "../state/queries";
 import { t } from "../texts/settings";
 import { loose, text } from "../wire/nouns";
@@ -9,7 +10,7 @@ const WORDS: Record<string, string> = {
   none: t.commandsRunWithoutASandbox,
 };
 
-/** What holds a command here, and what does not: said as the server says it, in English. */
+/** What holds a command here, and what does not. */
 export function Sandbox() {
   const sandbox = loose(useSettings().data?.["sandbox"]);
   const level = text(sandbox["level"]);
@@ -42,8 +43,8 @@ function Lines({ title, lines }: { title: string; lines: unknown }) {
       <h3 className="mt-3 text-ink-2">{title}</h3>
       <ul className="list-disc pl-5 text-ink-2">
         {lines.map((line) => (
-          <li key={text(line)} lang="en">
-            {text(line)}
+          <li key={text(line)} className="first-letter:uppercase">
+            <ServerText english={text(line)} />
           </li>
         ))}
       </ul>

@@ -18,8 +18,8 @@ export function Storage() {
           <dt className="min-w-0 flex-1 first-letter:uppercase">{t.storageNames[name] ?? name}</dt>
           <dd className="text-right tabular-nums">{bytes === null ? t.unknownSize : t.size(bytes)}</dd>
           {most !== null && (
-            <dd className="basis-full text-xs text-ink-3">
-              {t.atMost(most)} {setting && <code className="font-mono break-all">{setting}</code>}
+            <dd className="basis-full text-xs text-ink-3" title={setting ?? undefined}>
+              {t.atMost(most)}
             </dd>
           )}
         </div>

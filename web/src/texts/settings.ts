@@ -31,7 +31,7 @@ export const en = {
   noKeyHint: "Paste its key here with Edit.",
   keyRefusedHint: "It refused the key. Paste the right one with Edit.",
   unreachableHint: (address: string) => `Nothing answers at ${address}. Start it, or correct its address.`,
-  notTestedHint: "Not used yet. Test it, or choose one of its models.",
+  notTestedHint: "Not used since the server started. Test it, or choose one of its models.",
   storageNames: {
     "chats and records": "Chats and records",
     checkpoints: "Checkpoints",
@@ -192,7 +192,10 @@ export const en = {
       title: "Audit chain",
       about: "Every decision and every change is recorded. The check finds records that were changed or removed later.",
     },
-    storage: { title: "Storage", about: "What uses disk space on the server." },
+    storage: {
+      title: "Storage",
+      about: "What uses disk space on the server. The limits are settings of the server (config.toml).",
+    },
   },
   customRole: "custom role",
   version: "Version",

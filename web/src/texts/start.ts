@@ -8,7 +8,8 @@ export const en = {
   noAccountNoKeyNothing: "No account, no key. Nothing is changed before you have seen it and allowed it.",
   theServerDoesNotAnswer: "The server does not answer.",
   whoAnswers: "Models",
-  enter: "Enter",
+  enter: "Sign in",
+  keyRefused: (name: string) => `${name} refused the key. Check it, and paste the right one.`,
   withAKey: "With a key",
   pasteAKey:
     "Paste a key of OpenAI, Anthropic, Gemini, OpenRouter or any other server. It is stored for you alone and never shown again.",

@@ -19,6 +19,7 @@ import { plans } from "./plans";
 import { queue } from "./queue";
 import { roles } from "./roles";
 import { rules } from "./rules";
+import { server } from "./server";
 import { settings } from "./settings";
 import { start } from "./start";
 import { state } from "./state";
@@ -47,6 +48,7 @@ export const texts = {
   queue,
   roles,
   rules,
+  server,
   settings,
   start,
   state,

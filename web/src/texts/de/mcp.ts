@@ -6,7 +6,7 @@ export const mcp: Texts = {
   about:
     "Programme und Adressen, deren Werkzeuge Agenten benutzen dürfen. Jeder Aufruf fragt, bis Sie anders entscheiden; Programme laufen in der Sandbox.",
   servers: "MCP-Server",
-  none: "Noch keine MCP-Server. Füge unten einen hinzu.",
+  none: "Noch keine MCP-Server. Fügen Sie unten einen hinzu.",
   status: {
     connecting: "verbindet sich",
     ready: "bereit",

@@ -33,7 +33,7 @@ export const settings: Texts = {
   keyRefusedHint: "Der Schlüssel wurde abgelehnt. Fügen Sie den richtigen mit „Bearbeiten“ ein.",
   unreachableHint: (address: string) =>
     `Unter ${address} antwortet nichts. Starten Sie den Server, oder berichtigen Sie die Adresse.`,
-  notTestedHint: "Noch nicht benutzt. Testen Sie ihn, oder wählen Sie eines seiner Modelle.",
+  notTestedHint: "Seit dem Start des Servers nicht benutzt. Testen Sie ihn, oder wählen Sie eines seiner Modelle.",
   storageNames: {
     "chats and records": "Chats und Aufzeichnungen",
     checkpoints: "Checkpoints",
@@ -199,7 +199,10 @@ export const settings: Texts = {
       about:
         "Jede Entscheidung und jede Änderung wird festgehalten. Die Prüfung findet Einträge, die später geändert oder entfernt wurden.",
     },
-    storage: { title: "Speicher", about: "Was auf dem Server Speicherplatz belegt." },
+    storage: {
+      title: "Speicher",
+      about: "Was auf dem Server Speicherplatz belegt. Die Grenzen sind Einstellungen des Servers (config.toml).",
+    },
   },
   version: "Version",
   python: "Python",

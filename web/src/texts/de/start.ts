@@ -9,6 +9,7 @@ export const start: Texts = {
   theServerDoesNotAnswer: "Der Server antwortet nicht.",
   whoAnswers: "Modelle",
   enter: "Anmelden",
+  keyRefused: (name: string) => `${name} hat den Schlüssel abgelehnt. Prüfen Sie ihn, und fügen Sie den richtigen ein.`,
   withAKey: "Mit einem Schlüssel",
   pasteAKey:
     "Fügen Sie einen Schlüssel von OpenAI, Anthropic, Gemini, OpenRouter oder einem anderen Server ein. Er wird nur für Sie gespeichert und nie wieder angezeigt.",

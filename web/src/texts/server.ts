@@ -1,0 +1,9 @@
+// Fixed sentences that the server writes in English. Another language has a text for each, or shows the server's own.
+import { translated } from "./language";
+
+export const en = {
+  sentence: (english: string): string => english,
+};
+
+export type Texts = typeof en;
+export const t = translated("server", en);
