@@ -183,10 +183,10 @@ class RawEditor:
 
 
 @asynccontextmanager
-async def raw_editor_on(line: CommandLine) -> AsyncIterator[RawEditor]:
+async def raw_editor_on(line: CommandLine, *, workspace: bool = True) -> AsyncIterator[RawEditor]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "anycowork.cli.main", "acp", "--workspace", str(line.workspace)),
+        *("-m", "anycowork.cli.main", "acp", *(["--workspace", str(line.workspace)] if workspace else [])),
         env={**line.environ(), "HOME": str(line.home)},
         cwd=line.workspace,
         stdin=asyncio.subprocess.PIPE,

@@ -12,9 +12,10 @@ import { useCommands } from "./commands";
 import { focusComposer } from "./composer/focusComposer";
 import { SignIn } from "./setup/SignIn";
 import { chatAt, link, useLive } from "./state/live";
-import { followMe } from "./state/me";
+import { followMe, useWording } from "./state/me";
 import { followAll, readAgain, useChats, useConnection } from "./state/sidebar";
 import { t } from "./texts/app";
+import { t as people } from "./texts/people";
 import { Banner } from "./ui/Banner";
 import { Button } from "./ui/Button";
 import { ErrorBoundary } from "./ui/ErrorBoundary";
@@ -73,10 +74,11 @@ function Frame() {
   useEffect(() => void leave(), [path]); // the way back leads to a page, not to a page behind a drawer
   const drawer = useDrawer(sidebar, leave);
   const { waiting } = useChats("");
+  const wording = useWording();
   const next = () => {
     const after = waiting[waiting.findIndex(({ id }) => id === chatAt(path)) + 1] ?? waiting[0];
     if (after) location.hash = `#/chat/${after.id}`;
-    else say(t.noChatWaitsForYou);
+    else say(wording(t.noChatWaitsForYou, people.readers.noChatWaits));
   };
   useHotkeys({
     palette: () => setOpen("palette"),

@@ -19,10 +19,11 @@ import { setPreference } from "./browser/preferences";
 import { lookOf } from "./roles/theme";
 import * as acts from "./state/acts";
 import { useLive } from "./state/live";
-import { mayDo, useMe } from "./state/me";
+import { mayDo, useMe, wordingFor } from "./state/me";
 import { useRoles } from "./state/queries";
 import { useChats, useSought } from "./state/sidebar";
 import { t } from "./texts/app";
+import { t as people } from "./texts/people";
 import type { Command } from "./ui/Palette";
 import { attempt } from "./ui/toasts";
 import { openWorkflows } from "./workflows/opening";
@@ -81,7 +82,7 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
     if (waiting.length > 0)
       commands.push({
         id: "waiting",
-        words: t.nextChatThatWaitsFor,
+        words: wordingFor(me)(t.nextChatThatWaitsFor, people.readers.nextChatThatWaits),
         icon: <Hand size={SIZE} aria-hidden />,
         note: String(waiting.length),
         run: onWaiting,

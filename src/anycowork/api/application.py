@@ -10,6 +10,7 @@ from anycowork import __version__
 from anycowork.api.errors import ErrorMiddleware, catch_errors
 from anycowork.api.gateway.app import Gateway
 from anycowork.api.gateway.metering import Meter
+from anycowork.api.middleware.access_end import AccessEndMiddleware
 from anycowork.api.middleware.allowed_hosts import AllowedHosts
 from anycowork.api.middleware.auth import AuthMiddleware, Credentials, Reader
 from anycowork.api.middleware.auth_throttle import AuthThrottle
@@ -110,8 +111,8 @@ NOUNS = (
 
 
 def create_api(services: Services) -> ASGIApp:
-    """The server's ASGI app. A request passes, from outside in: metrics, headers, errors, database, authentication, gateway, body, idempotency,
-    streams, routes."""
+    """The server's ASGI app. A request passes, from outside in: metrics, headers, errors, database, authentication, end of access, gateway, body,
+    idempotency, streams, routes."""
     metrics = services.server.metrics
     app: ASGIApp = EventStreams(HeadAsGet(_routes(services)), services)
     if services.server.forwarder is not None:
@@ -126,6 +127,7 @@ def create_api(services: Services) -> ASGIApp:
         max_bytes=services.access.request_limit_bytes,
         count=metrics.gateway_request,
     )
+    app = AccessEndMiddleware(app, services.access.people, services.access.keys)
     app = AuthMiddleware(
         app,
         credentials=Credentials(services.access.token, services.access.keys, services.access.people),

@@ -1,5 +1,5 @@
-"""Serves records as server-sent events over plain ASGI. A stream ends when its client disconnects or loses access, the server
-stops or the database goes away, and blocks none of them."""
+"""Serves records as server-sent events over plain ASGI. A stream ends when its client disconnects, the server stops or the
+database goes away, and blocks none of them. `AccessEndMiddleware` ends it when its reader loses access."""
 
 import asyncio
 import re
@@ -12,14 +12,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anycowork.api.asgi import header
 from anycowork.api.errors import WrongMethod
-from anycowork.api.middleware.auth import PERSON, principal_in
+from anycowork.api.middleware.auth import principal_in
 from anycowork.api.route_template import name_route
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.services import Services
 from anycowork.domain import principals
 from anycowork.domain.errors import Invalid
 from anycowork.domain.events import Record, StreamItem, StreamSignal
-from anycowork.domain.people import Person
 
 _ALL = "/events"
 _ONE = re.compile(r"/context/([^/]+)/events")
@@ -52,13 +51,12 @@ class EventStreams:
         else:
             chat = await require_chat(self._services.store, one.group(1))
             events, event_id = self._services.streams.follow(chat.id, after=after or 0), SEQ
-        await self._pass_on(events, event_id, scope.get(PERSON), receive, send)
+        await self._pass_on(events, event_id, receive, send)
 
     async def _pass_on(
         self,
         events: AsyncGenerator[StreamItem, None],
         event_id: "EventId",
-        reader: Person | None,
         receive: Receive,
         send: Send,
     ) -> None:
@@ -70,10 +68,6 @@ class EventStreams:
                 tasks.create_task(_set(self._services.server.stopping)),
                 tasks.create_task(_set(self._services.server.database_away)),
             ]
-            if (
-                reader is not None
-            ):  # removed, or with another access or token: the reader must sign in or be checked again
-                watchers.append(tasks.create_task(self._services.access.people.changed(reader)))
             await asyncio.wait([pump, *watchers], return_when=asyncio.FIRST_COMPLETED)
             for task in (pump, *watchers):
                 task.cancel()

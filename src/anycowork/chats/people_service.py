@@ -7,13 +7,11 @@ from collections.abc import Sequence
 
 from anycowork.chats.service_ports import Sessions
 from anycowork.domain.errors import Conflict
-from anycowork.domain.people import AccessLevel, Person, read_person_name
+from anycowork.domain.people import PERSON_TOKEN_PREFIX, AccessLevel, Person, read_person_name
 from anycowork.domain.people_changes import PeopleChange
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import OWNER, Principal, Scope
 from anycowork.domain.store_ports import PeoplePort
-
-PERSON_TOKEN_PREFIX = "pt-ac-"
 
 log = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 from anycowork.client.console import stderr
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError, StorageFault
+from anycowork.domain.people import is_person_token
 from anycowork.domain.values import value
 from anycowork.server.data_folder import AlreadyRunning, ServerInfo, is_locked, running_server, stored_token
 
@@ -104,6 +105,8 @@ def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 def _address(running: ServerInfo, settings: Settings, *, lasting: bool) -> ServerAddress:
+    if settings.token is not None and is_person_token(settings.token.get_secret_value()):
+        return ServerAddress(running.url, settings.token, lasting)  # who names a person is that person, never the owner
     token = stored_token(settings.data_dir) or settings.token
     if token is None:
         raise StorageFault(

@@ -10,6 +10,7 @@ from anycowork.domain.values import value
 from anycowork.domain.visible_text import UntrustedText, is_hidden, visible_line
 
 LONGEST_PERSON_NAME = 60
+PERSON_TOKEN_PREFIX = "pt-ac-"
 _SIGNS = frozenset(" -.'’")
 _EAST_ASIAN = frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"})
 # Letters of other scripts, and digits, that look like a Latin letter. Mixed names are refused anyway; this is for names made of them alone.
@@ -18,6 +19,11 @@ _LOOK_ALIKES = str.maketrans(
     "abekmhopctyxljsdqwyrgabenlkvoptuxywcjoles",
 )
 _SAME_SHAPE = str.maketrans("iı", "ll")  # a capital I is an l to the eye
+
+
+def is_person_token(token: str) -> bool:
+    """Whether it has the form of a person's token. The server's own never has it."""
+    return token.startswith(PERSON_TOKEN_PREFIX)
 
 
 class AccessLevel(StrEnum):

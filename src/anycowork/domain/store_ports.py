@@ -102,6 +102,9 @@ class ClientKeysPort(Protocol):
     async def revoke(self, principal_id: str) -> bool:
         """False if there is no such key."""
 
+    async def revoked(self, principal_id: str) -> None:
+        """Return when this key is revoked."""
+
 
 class PeoplePort(Protocol):
     """The people of this server besides its owner. Each change is recorded in a hash chain, `by` the label of who made it."""

@@ -13,6 +13,7 @@ from anycowork.client.protocol_command import run_protocol, serve_linked
 from anycowork.client.server_link import ServerLink
 from anycowork.config.loading import load_settings
 from anycowork.config.settings import Settings
+from anycowork.domain.people import is_person_token
 from anycowork.mcp_server.tools import build_server
 
 PATH = "/mcp"
@@ -44,12 +45,15 @@ async def _serve_http(server: Any, settings: Settings, port: int) -> None:
 
     from anycowork.server.data_folder import load_or_create_token
 
-    token = load_or_create_token(settings.data_dir, settings.token)
+    given = settings.token
+    by_person = given is not None and is_person_token(given.get_secret_value())
+    token = given if given is not None and by_person else load_or_create_token(settings.data_dir, given)
     app = TokenGuard(server.streamable_http_app(streamable_http_path=PATH, host="127.0.0.1"), token.get_secret_value())
     config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", access_log=False)
     with config.bind_socket() as listener:
         listener.listen(config.backlog)  # before the address is named: a host may connect as soon as it reads it
-        stderr().line(f"MCP on http://127.0.0.1:{port}{PATH}, with the server's token as bearer token.")
+        whose = "person" if by_person else "server"
+        stderr().line(f"MCP on http://127.0.0.1:{port}{PATH}, with the {whose}'s token as bearer token.")
         await uvicorn.Server(config).serve(sockets=[listener])
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
 from anycowork.config.secure_files import OWNER_ONLY_FILE, make_private_folder, write_private_file
-from anycowork.domain.errors import Conflict, StorageFault
+from anycowork.domain.errors import Conflict, Invalid, StorageFault
+from anycowork.domain.people import is_person_token
 from anycowork.domain.values import value
 
 LOCK_FILE = "lock"
@@ -99,7 +100,15 @@ def is_locked(data_dir: Path) -> bool:
 
 
 def load_or_create_token(data_dir: Path, given: SecretStr | None) -> SecretStr:
-    """Returns the token of this data folder: the given one, else the stored one, else a new one. Stores it readable by the owner only."""
+    """Returns the token of this data folder: the given one, else the stored one, else a new one. Stores it readable by the owner only.
+
+    Raises: Invalid for the token of a person: whoever has it would be the owner.
+    """
+    if given is not None and is_person_token(given.get_secret_value()):
+        raise Invalid(
+            "The setting 'token' holds the token of a person, which cannot be the server's own. Unset ANYCOWORK_TOKEN to start a server; "
+            "commands with it need a server that runs."
+        )
     if given is None and (stored := stored_token(data_dir)) is not None:
         (data_dir / TOKEN_FILE).chmod(OWNER_ONLY_FILE)
         return stored

@@ -21,7 +21,7 @@ export function QueuedMessages({ queue, idle, onChange, onRemove, onSendNow }: P
   if (queue.length === 0) return null;
   return (
     <section aria-label={t.queuedMessages} className="mb-2 rounded-xl border border-line bg-sunken/50 p-1.5">
-      <p className="px-2 pb-1 text-xs text-ink-3">{idle ? t.waitsForYou : t.sentWhenTheAgentHasFinished}</p>
+      <p className="px-2 pb-1 text-xs text-ink-3">{idle ? t.held : t.sentWhenTheAgentHasFinished}</p>
       <ul className="max-h-40 space-y-0.5 overflow-y-auto">
         {queue.map((queued) => (
           <li key={queued.id} className="flex items-start gap-1 rounded-lg bg-surface px-2 py-1 text-sm">

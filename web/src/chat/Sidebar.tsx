@@ -4,7 +4,7 @@ import { Fragment, useDeferredValue, useMemo, useState } from "react";
 import { setPreference, usePreference } from "../browser/preferences";
 import { lookOf } from "../roles/theme";
 import { grouped } from "../state/chatGroups";
-import { useMe } from "../state/me";
+import { useMe, useWording } from "../state/me";
 import { useRoles } from "../state/queries";
 import { useMessageSearch } from "../state/search";
 import { useChats } from "../state/sidebar";
@@ -126,8 +126,7 @@ function ChatLists({ words, archived, current, onOpen }: Lists) {
   const found = useMessageSearch(words).results;
   const by = usePreference("groups") === "workspace" ? "workspace" : "date";
   const groups = useMemo(() => grouped(others, by, serverNow()), [others, by]);
-  const decides = useMe().may("decide");
-  const title = decides ? t.waitingForYou : people.waiting;
+  const title = useWording()(t.waitingForYou, people.readers.waiting);
   const all = [{ title, chats: waiting }, { title: list.pinned, chats: pinned }, ...groups].filter(
     (group) => group.chats.length > 0,
   );

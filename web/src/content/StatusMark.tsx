@@ -1,6 +1,6 @@
 import clsx from "clsx";
 import { Ban, Check, CircleSlash, Hand, LoaderCircle, X } from "lucide-react";
-import { useMe } from "../state/me";
+import { useWording } from "../state/me";
 import { t } from "../texts/messages";
 import { t as people } from "../texts/people";
 import type { ResultStatus } from "../wire/nouns";
@@ -25,13 +25,13 @@ const OPEN: Record<Exclude<CallStanding, "denied">, { Icon: typeof Check; words:
 
 /** How a call ended; null: it has not yet. */
 export function StatusMark({ status, standing }: { status: ResultStatus | null; standing: CallStanding }) {
-  const decides = useMe().may("decide");
+  const wording = useWording();
   if (!status && standing !== "denied") {
     const { Icon, words, className } = OPEN[standing];
     return (
       <span className={clsx("inline-flex items-center gap-1", className)}>
         <Icon size={14} aria-hidden />
-        {standing === "waiting" && !decides ? people.waits : words}
+        {standing === "waiting" ? wording(words, people.readers.waits) : words}
       </span>
     );
   }

@@ -2,8 +2,9 @@
 import { Check, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { DiffView } from "../content/DiffView";
-import { useMay } from "../state/me";
+import { useMay, useWording } from "../state/me";
 import { t } from "../texts/jobs";
+import { t as people } from "../texts/people";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { ConflictView } from "./ConflictView";
@@ -20,8 +21,11 @@ export function JobChanges({ job, act }: Props) {
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set()); // paths that are not kept
   const [overwrite, setOverwrite] = useState<ReadonlySet<string>>(new Set());
   const keeps = useMay("POST /jobs/{job_id}/commit");
+  const wording = useWording();
   if (!diff) return null;
   const race = diff.candidates.length > 0;
+  const { changesHint, candidatesHint } = people.readers;
+  const hint = race ? wording(t.candidatesHint, candidatesHint) : wording(t.changesHint, changesHint);
   const conflicts = new Set(diff.conflicts.map(({ path }) => path));
   const paths = [...new Set([...diff.files.map(({ path }) => path), ...conflicts])];
   const kept = paths.filter((path) => (conflicts.has(path) ? overwrite.has(path) : !left.has(path)));
@@ -32,7 +36,7 @@ export function JobChanges({ job, act }: Props) {
       <h2 id="job-changes" className="font-semibold">
         {race ? t.candidates : t.changes}
       </h2>
-      <p className="mt-1 text-sm text-ink-2">{race ? t.candidatesHint : t.changesHint}</p>
+      <p className="mt-1 text-sm text-ink-2">{hint}</p>
       {race ? (
         <RaceCandidates
           candidates={diff.candidates}

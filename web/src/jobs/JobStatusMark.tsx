@@ -11,7 +11,7 @@ import {
   type LucideIcon,
   X,
 } from "lucide-react";
-import { useMe } from "../state/me";
+import { useWording } from "../state/me";
 import { t } from "../texts/jobs";
 import { t as people } from "../texts/people";
 
@@ -35,15 +35,15 @@ const LOOKS: Record<string, Look> = {
 
 /** What waits, waits for others. */
 const FOR_READERS: Readonly<Record<string, string>> = {
-  awaiting_approval: people.waits,
-  awaiting_commit: people.waitsForReview,
+  awaiting_approval: people.readers.waits,
+  awaiting_commit: people.readers.waitsForReview,
 };
 
 /** How a job or a task stands: sign, colour and word. `brief` keeps the word for who cannot see the sign. */
 export function JobStatusMark({ status, brief = false }: { status: string; brief?: boolean }) {
   const { Icon, className } = LOOKS[status] ?? { Icon: Circle, className: "text-ink-3" };
-  const decides = useMe().may("decide");
-  const words = (decides ? null : FOR_READERS[status]) ?? t.statuses[status] ?? status;
+  const own = t.statuses[status] ?? status;
+  const words = useWording()(own, FOR_READERS[status] ?? own);
   return (
     <span data-colour="blue" className={clsx("inline-flex shrink-0 items-center gap-1 text-xs font-medium", className)}>
       <Icon size={15} aria-hidden className={status === "running" ? "breathe" : ""} />

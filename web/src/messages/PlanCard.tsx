@@ -7,9 +7,11 @@ import { limited } from "../content/budgets";
 import { Inline } from "../content/Inline";
 import { visible } from "../content/visible";
 import { StepMark } from "../plans/StepMark";
+import { useWording } from "../state/me";
 import type { PlanState } from "../state/planStandings";
 import { t as jobTexts } from "../texts/jobs";
 import { t } from "../texts/messages";
+import { t as people } from "../texts/people";
 import { Button } from "../ui/Button";
 import type { Disclosure, Message, Plan, PlanEdits } from "../wire/nouns";
 import { PlanEditor } from "./PlanEditor";
@@ -132,7 +134,8 @@ const STANDINGS: Record<PlanState, { words: string; className: string }> = {
 };
 
 function Standing({ state }: { state: PlanState }) {
-  const { words, className } = STANDINGS[state];
+  const { words: own, className } = STANDINGS[state];
+  const words = useWording()(own, state === "open" ? people.readers.waits : own);
   return <span className={clsx("ml-auto rounded-full px-2.5 py-0.5 text-xs font-medium", className)}>{words}</span>;
 }
 

@@ -8,19 +8,30 @@ import { PathButton } from "../content/PathLink";
 import { type CallStanding, StatusMark } from "../content/StatusMark";
 import { useToolLook } from "../content/tools";
 import { useDecider } from "../state/author";
-import { useMe } from "../state/me";
+import { useMe, useWording, type Wording } from "../state/me";
 import type { Done } from "../state/rows";
 import { t } from "../texts/messages";
+import { t as people } from "../texts/people";
 import { Fold } from "../ui/Fold";
 import { seconds } from "../ui/times";
 import { ToolResultCard } from "./ToolResultCard";
 
-const SENTENCES: Record<CallStanding, string> = {
-  running: t.noResultYet,
-  waiting: t.waitingForYourDecision,
-  allowed: t.allowedItRunsWhenThe,
-  denied: t.youDeniedIt,
-};
+function sentence(standing: CallStanding, wording: Wording, shared: boolean): string {
+  switch (standing) {
+    case "running":
+      return t.noResultYet;
+    case "waiting":
+      return wording(t.waitingForYourDecision, people.readers.waitingForADecision);
+    case "allowed":
+      return t.allowedItRunsWhenThe;
+    case "denied":
+      return shared ? t.itWasDenied : t.youDeniedIt;
+    default: {
+      const unreachable: never = standing;
+      return unreachable;
+    }
+  }
+}
 
 interface Props {
   done: Done;
@@ -37,6 +48,7 @@ export function ToolCallCard({ done, standing, decidedBy = "" }: Props) {
   const denied = standing === "denied" || result?.status === "denied";
   const decider = useDecider(result ?? (denied ? { status: "denied", facts: { decided_by: decidedBy } } : null));
   const shared = useMe().shared;
+  const wording = useWording();
   const covered = result ? coveredBy(result.facts) : null;
   return (
     <>
@@ -73,11 +85,7 @@ export function ToolCallCard({ done, standing, decidedBy = "" }: Props) {
             {result ? (
               <ToolResultCard result={result} output={output} />
             ) : (
-              !output && (
-                <p className="py-1 text-sm text-ink-3">
-                  {standing === "denied" && shared ? t.itWasDenied : SENTENCES[standing]}
-                </p>
-              )
+              !output && <p className="py-1 text-sm text-ink-3">{sentence(standing, wording, shared)}</p>
             )}
             <Fold name={`parameters ${call.id}`} summary={<span className="text-xs">{t.parametersOf(call.tool)}</span>}>
               {() => <Output text={JSON.stringify(call.parameters, null, 2)} label={t.parameters} />}

@@ -1,18 +1,22 @@
 import { DiffView } from "../content/DiffView";
 import { Output } from "../content/Output";
+import { useMe } from "../state/me";
 import { t } from "../texts/messages";
 import type { ToolResult } from "../wire/nouns";
 import { AgentWork } from "./AgentWork";
 
 /** What came back of a call: its diff if it changed something, its words otherwise. */
 export function ToolResultCard({ result, output }: { result: ToolResult; output: string }) {
+  const shared = useMe().shared;
+  const code = result.error?.code ?? "";
+  const fault = shared && code === "denied_by_user" ? null : t.faults[code]; // where several work, the call's line names who denied it
   return (
     <div className="min-w-0">
       <AgentWork facts={result.facts} />
       <UnkeptNote fact={result.facts["unkept"]} />
       {result.error && (
         <p className="py-1 text-sm text-ink-2">
-          <span className="font-medium text-bad">{t.faults[result.error.code] ?? t.statuses[result.status]}</span> ·{" "}
+          <span className="font-medium text-bad">{fault ?? t.statuses[result.status]}</span> ·{" "}
           <span lang="en">{result.error.message}</span>
         </p>
       )}

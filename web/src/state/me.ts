@@ -40,6 +40,26 @@ export function mayDo(me: Pick<Me, "may">, operation: Operation): boolean {
   return me.may(REQUIRED[operation]);
 }
 
+/** Which of two texts a person reads about something that waits: it waits for them, or for others. */
+export type Wording = <Words>(own: Words, readers: Words) => Words;
+
+/** The one place that tells those who decide from those who only read. */
+export function useWording(): Wording {
+  const me = useMe();
+  return useMemo(() => wordingFor(me), [me]);
+}
+
+/** Pure. */
+export function wordingFor(me: Pick<Me, "may">): Wording {
+  return (own, readers) => (me.may("decide") ? own : readers);
+}
+
+/** The same outside of components, of what the page knows so far. */
+export function knownWording(queries: QueryClient): Wording {
+  const data = queries.getQueryData<SignedIn>(ME);
+  return wordingFor(data?.scopes ? meOf(data) : OWNER);
+}
+
 /** Asks the server once more who this is. */
 export function readMe(queries: QueryClient): void {
   void queries.invalidateQueries({ queryKey: ME });

@@ -1,8 +1,10 @@
 import { beforeEach, expect, it, vi } from "vitest";
 import { setPreference } from "../browser/preferences";
 import { approval, event } from "../testing/render";
+import { wordingFor } from "./me";
 import { notify, wordsFor } from "./notices";
 
+const OWN = wordingFor({ may: () => true });
 const shown = vi.fn();
 
 class FakeNotification {
@@ -23,6 +25,7 @@ beforeEach(() => {
 it("names the tool and nothing of a file", () => {
   const words = wordsFor(
     event("permission-request", 1, { approval: approval({ tool: "update_file", resource: "secret-plans.txt" }) }),
+    OWN,
   );
   expect(words).toBe("An approval is waiting: update_file");
 });
@@ -30,12 +33,12 @@ it("names the tool and nothing of a file", () => {
 it("speaks only to who looks elsewhere and wants it", () => {
   const hidden = vi.spyOn(document, "hidden", "get").mockReturnValue(true);
   const asks = event("question", 1, { question: {} });
-  notify(asks);
+  notify(asks, OWN);
   expect(shown).not.toHaveBeenCalled();
   setPreference("notifications", "on");
-  notify(asks);
+  notify(asks, OWN);
   expect(shown).toHaveBeenCalledWith("AnyCowork", "The agent has a question for you.");
   hidden.mockReturnValue(false);
-  notify(asks);
+  notify(asks, OWN);
   expect(shown).toHaveBeenCalledOnce();
 });

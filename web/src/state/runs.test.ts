@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { event, message } from "../testing/render";
 import { boundary } from "../ui/Announcer";
 import type { OpenChat } from "../wire/nouns";
+import { wordingFor } from "./me";
 import { opened, reduceAll } from "./reduce";
 import { isOrder, readRun, runInHand, runOf, runsOf } from "./runs";
 
@@ -11,6 +12,7 @@ const CHAT = {
   config: { agent_role: "planner" },
   waiting_for: { approvals: [], question: null },
 } as unknown as OpenChat;
+const OWN = wordingFor({ may: () => true });
 const VIEW = opened(CHAT, [], [], 0);
 const told = (step: number, parts: object = {}) => ({
   run_id: "r",
@@ -35,8 +37,8 @@ it("follows a run from step to step, and says so at each", () => {
     event("turn-ended", 5, { reason: "failed" }),
   ]);
   expect(second.runs["r"]).toMatchObject({ step: 2, status: "running" });
-  expect(boundary(first, second)).toBe("release: step 2 of 2, Step 2.");
-  expect(boundary(second, over)).toBe("release ended: failed. No tag.");
+  expect(boundary(first, second, OWN)).toBe("release: step 2 of 2, Step 2.");
+  expect(boundary(second, over, OWN)).toBe("release ended: failed. No tag.");
   expect([runInHand(runsOf(second), second.state)?.step, runInHand(runsOf(over), over.state)]).toEqual([2, null]);
 });
 

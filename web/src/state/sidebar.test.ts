@@ -1,9 +1,11 @@
 import { expect, it } from "vitest";
 import { approval, event } from "../testing/render";
 import type { Chat } from "../wire/nouns";
+import { wordingFor } from "./me";
 import { wordsFor } from "./notices";
 import { waitingFirst, withHeard } from "./sidebar";
 
+const OWN = wordingFor({ may: () => true });
 const CHAT = { id: "chat", state: "idle", last_seq: 3, config: { agent_role: "planner" } } as unknown as Chat;
 
 it("tells waiting from running", () => {
@@ -49,9 +51,10 @@ it("notifies with the tool's name and nothing of the content", () => {
       event("permission-request", 1, {
         approval: approval({ parameters: { path: "secret.txt" }, resource: "secret.txt" }),
       }),
+      OWN,
     ),
   ).toBe("An approval is waiting: create_file");
-  expect(wordsFor(event("turn-ended", 1, { reason: "stopped" }))).toBeNull();
+  expect(wordsFor(event("turn-ended", 1, { reason: "stopped" }), OWN)).toBeNull();
 });
 
 it("a plan and a stopped turn count as waiting until the agent works again", () => {

@@ -12,7 +12,7 @@ import { api, given } from "../wire/client";
 import { ALL } from "../wire/hub";
 import { type Chat, type EndReason, loose, text, type WireEvent } from "../wire/nouns";
 import { link, readHead } from "./live";
-import { readMe } from "./me";
+import { knownWording, readMe } from "./me";
 import { notify } from "./notices";
 
 interface Page {
@@ -133,7 +133,7 @@ function heard(queries: QueryClient, event: WireEvent): void {
   // A new chat, or one that just got its title from its first message.
   // A decision: whether other calls of the same reply still wait is in the record, not in the event.
   if (!known || event.type === "turn-started" || event.type === "permission-decided") hinted(queries);
-  notify(event);
+  notify(event, knownWording(queries));
 }
 
 /** A chat's line in the list after this event. Pure. */

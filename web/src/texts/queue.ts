@@ -4,7 +4,7 @@ import { translated } from "./language";
 export const en = {
   queuedMessages: "Queued messages",
   sentWhenTheAgentHasFinished: "Sent when the agent has finished",
-  waitsForYou: "Held: the last turn did not finish",
+  held: "Held: the last turn did not finish",
   steers: "Given to the agent after this step",
   edit: "Edit",
   remove: "Remove",

@@ -1,19 +1,23 @@
 // What a screen reader hears: the boundaries of the work, never each word as it is streamed.
 
 import { useEffect, useRef, useState } from "react";
+import { useWording, type Wording } from "../state/me";
 import type { ChatView } from "../state/reduce";
+import { t as people } from "../texts/people";
 import { t } from "../texts/ui";
 import type { EndReason } from "../wire/nouns";
 import { retryWords } from "./modelRetry";
 
 export function Announcer({ view }: { view: ChatView | null }) {
   const [words, setWords] = useState("");
+  const wording = useWording();
   const before = useRef<ChatView | null>(null);
   useEffect(() => {
-    const told = view && (before.current?.id === view.id ? boundary(before.current, view) : waiting(view));
+    const told =
+      view && (before.current?.id === view.id ? boundary(before.current, view, wording) : waiting(view, wording));
     before.current = view;
     if (told) setWords(told);
-  }, [view]);
+  }, [view, wording]);
   return (
     <p aria-live="polite" className="sr-only">
       {words}
@@ -30,7 +34,14 @@ const ENDINGS: Partial<Record<EndReason, string>> = {
   blocked: t.thePlanIsBlockedSteps,
 };
 
-export function boundary(before: ChatView, now: ChatView): string | null {
+const ENDINGS_FOR_READERS: typeof ENDINGS = {
+  ...ENDINGS,
+  interrupted: people.readers.theAgentWasInterrupted,
+  limit: people.readers.theTurnStoppedAtALimit,
+  blocked: people.readers.thePlanIsBlocked,
+};
+
+export function boundary(before: ChatView, now: ChatView, wording: Wording): string | null {
   if (now.role !== before.role) return t.theRoleIsNow(now.role);
   if (now.approvals.length > before.approvals.length) return approvalNeeded(now);
   if (now.approvals.length > 0 && now.approvals.length < before.approvals.length)
@@ -43,11 +54,11 @@ export function boundary(before: ChatView, now: ChatView): string | null {
     case "running":
       return t.theAgentIsWorking;
     case "awaiting_approval":
-      return t.waitingForYourApproval;
+      return wording(t.waitingForYourApproval, people.readers.waitingForApproval);
     case "awaiting_answer":
-      return t.theAgentHasAQuestion;
+      return wording(t.theAgentHasAQuestion, people.readers.theAgentHasAQuestion);
     case "idle":
-      return ENDINGS[now.ending ?? "answered"] ?? t.theAgentHasFinished;
+      return wording(ENDINGS, ENDINGS_FOR_READERS)[now.ending ?? "answered"] ?? t.theAgentHasFinished;
     default: {
       const unreachable: never = now.state;
       return unreachable;
@@ -56,9 +67,9 @@ export function boundary(before: ChatView, now: ChatView): string | null {
 }
 
 /** What a chat waits for when it is opened: a quick model asks before its chat is on the page. */
-function waiting(view: ChatView): string | null {
+function waiting(view: ChatView, wording: Wording): string | null {
   if (view.approvals.length > 0) return approvalNeeded(view);
-  return view.state === "awaiting_answer" ? t.theAgentHasAQuestion : null;
+  return view.state === "awaiting_answer" ? wording(t.theAgentHasAQuestion, people.readers.theAgentHasAQuestion) : null;
 }
 
 function approvalNeeded({ approvals }: ChatView): string {

@@ -3,8 +3,10 @@
 import { PanelLeft } from "lucide-react";
 import { createContext, useContext } from "react";
 import { useLive } from "../state/live";
+import { useWording } from "../state/me";
 import { useChats } from "../state/sidebar";
 import { t } from "../texts/chat";
+import { t as people } from "../texts/people";
 import { IconButton } from "../ui/Button";
 
 export const SidebarHidden = createContext(false);
@@ -14,6 +16,7 @@ export function SidebarButton({ onClick }: { onClick: () => void }) {
   const here = useLive(({ chatId }) => chatId);
   const waiting = useChats("").waiting.filter(({ id }) => id !== here).length;
   const label = t.showOrHideTheChats;
+  const wording = useWording();
   if (!hidden || waiting === 0) {
     return (
       <IconButton label={label} onClick={onClick}>
@@ -21,7 +24,10 @@ export function SidebarButton({ onClick }: { onClick: () => void }) {
       </IconButton>
     );
   }
-  const more = waiting === 1 ? t.text1OtherWaitsForYou : t.othersWaitForYou(waiting);
+  const more =
+    waiting === 1
+      ? wording(t.text1OtherWaitsForYou, people.readers.oneOtherWaits)
+      : wording(t.othersWaitForYou, people.readers.othersWait)(waiting);
   return (
     <IconButton label={`${label}: ${more}`} onClick={onClick} className="relative">
       <PanelLeft size={18} aria-hidden />

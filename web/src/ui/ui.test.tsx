@@ -1,7 +1,8 @@
-import { act, fireEvent, render, screen, within } from "@testing-library/react";
+import { act, fireEvent, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useState } from "react";
 import { expect, it, vi } from "vitest";
+import { wordingFor } from "../state/me";
 import { opened, reduceAll } from "../state/reduce";
 import { approval, event, expectAccessible, show } from "../testing/render";
 import { Refusal } from "../wire/client";
@@ -19,6 +20,7 @@ import { Toaster } from "./Toaster";
 import { ago, seconds } from "./times";
 import { attempt, say, useToasts } from "./toasts";
 
+const OWN = wordingFor({ may: () => true });
 const VIEW = opened(
   {
     id: "chat",
@@ -35,10 +37,10 @@ it("announces boundaries and no streamed word", () => {
   const running = reduceAll(VIEW, [event("turn-started", 1)]);
   const speaking = reduceAll(running, [event("text-delta", 2, { message_id: "m", offset: 0, text: "Hi" })]);
   const asking = reduceAll(speaking, [event("permission-request", 3, { approval: approval() })]);
-  expect(boundary(VIEW, running)).toBe("The agent is working.");
-  expect(boundary(running, speaking)).toBeNull();
-  expect(boundary(speaking, asking)).toContain("Approval needed: create file hello.txt");
-  const ended = (reason: string) => boundary(speaking, reduceAll(speaking, [event("turn-ended", 9, { reason })]));
+  expect(boundary(VIEW, running, OWN)).toBe("The agent is working.");
+  expect(boundary(running, speaking, OWN)).toBeNull();
+  expect(boundary(speaking, asking, OWN)).toContain("Approval needed: create file hello.txt");
+  const ended = (reason: string) => boundary(speaking, reduceAll(speaking, [event("turn-ended", 9, { reason })]), OWN);
   expect([ended("answered"), ended("planned"), ended("interrupted")]).toEqual([
     "The agent has finished.",
     "A plan is ready.",
@@ -51,13 +53,13 @@ it("announces the first wait for a model's server, and no later one of the same 
   const running = reduceAll(VIEW, [event("turn-started", 1)]);
   const first = reduceAll(running, [event("model-retry", 2, { retry })]);
   const second = reduceAll(first, [event("model-retry", 3, { retry: { ...retry, attempt: 3 } })]);
-  expect(boundary(running, first)).toBe("The model server is busy (429). Trying again in 12 s (2 of 4).");
-  expect(boundary(first, second)).toBeNull();
+  expect(boundary(running, first, OWN)).toBe("The model server is busy (429). Trying again in 12 s (2 of 4).");
+  expect(boundary(first, second, OWN)).toBeNull();
 });
 
 it("announces what a chat waits for when it is opened, and nothing where it waits for nothing", () => {
   const asking = reduceAll(VIEW, [event("permission-request", 1, { approval: approval() })]);
-  const { container, rerender } = render(<Announcer view={null} />);
+  const { container, rerender } = show(<Announcer view={null} />);
   rerender(<Announcer view={VIEW} />);
   expect(container.textContent).toBe("");
   rerender(<Announcer view={{ ...asking, id: "another" }} />);
@@ -203,5 +205,5 @@ it("announces how many calls still wait when one of several is decided", () => {
     event("permission-request", 5, { approval: approval({ id: "a2" }) }),
   ]);
   const one = reduceAll(two, [event("permission-decided", 6, { approval: { id: "a1", state: "allowed" } })]);
-  expect(boundary(two, one)).toBe("1 more is waiting.");
+  expect(boundary(two, one, OWN)).toBe("1 more is waiting.");
 });

@@ -1,7 +1,9 @@
 // How far a run is, in one line.
 
 import { CircleCheck, CircleSlash, CircleX, Hourglass, Workflow } from "lucide-react";
+import { useWording } from "../state/me";
 import type { Run, RunStatus } from "../state/runs";
+import { t as people } from "../texts/people";
 import { t } from "../texts/workflows";
 
 const LOOKS: Record<RunStatus, { Icon: typeof Workflow; words: string; className: string }> = {
@@ -11,10 +13,11 @@ const LOOKS: Record<RunStatus, { Icon: typeof Workflow; words: string; className
   stopped: { Icon: CircleSlash, words: t.states.stopped, className: "text-ink-2" },
   interrupted: { Icon: CircleSlash, words: t.states.interrupted, className: "text-warn" },
 };
-const WAITS = { Icon: Hourglass, words: t.waitsForYou, className: "text-warn" };
 
 export function RunLine({ run, waits = false }: { run: Run; waits?: boolean }) {
-  const { Icon, words, className } = waits && run.status === "running" ? WAITS : LOOKS[run.status];
+  const waiting = useWording()(t.waitsForYou, people.readers.waitsForOthers);
+  const { Icon, words, className } =
+    waits && run.status === "running" ? { Icon: Hourglass, words: waiting, className: "text-warn" } : LOOKS[run.status];
   const far = run.status === "completed" ? t.ofSteps(run.of, run.of) : t.stepOf(run.step, run.of);
   return (
     <div role="note" aria-label={t.workflow} className="min-w-0 text-sm text-ink-2">

@@ -18,10 +18,10 @@ from starlette.types import Scope as Asked
 from anycowork.api.asgi import header, send_bytes
 from anycowork.api.middleware.allowed_hosts import AllowedHosts
 from anycowork.api.middleware.auth_throttle import AuthThrottle
-from anycowork.chats.people_service import PERSON_TOKEN_PREFIX, person_token_digest
+from anycowork.chats.people_service import person_token_digest
 from anycowork.chats.service_ports import OpenSession, Sessions
 from anycowork.domain.errors import NotAllowed, Unauthenticated
-from anycowork.domain.people import Person
+from anycowork.domain.people import PERSON_TOKEN_PREFIX, Person
 from anycowork.domain.principals import (
     EDITOR_HEADER,
     MCP_HOST_HEADER,

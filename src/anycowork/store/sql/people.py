@@ -1,6 +1,5 @@
 """The people table: who works on this server besides its owner. Stores only the digest of a token; rows of removed people stay."""
 
-import asyncio
 from collections.abc import Callable
 from functools import partial
 
@@ -9,12 +8,11 @@ from anycowork.domain.people import AccessLevel, Person, name_key
 from anycowork.domain.people_changes import PEOPLE_CHAIN, PeopleChange
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import replace
+from anycowork.store.sql.change_signal import ChangeSignal
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.people_log import PERSON_ROWS as _ROWS
 from anycowork.store.sql.people_log import add_change, newest_changes, stored_people
 from anycowork.store.sql.writer import Work, Writer
-
-POLL_SECONDS = 1.0
 
 
 class SqlPeople:
@@ -28,8 +26,7 @@ class SqlPeople:
         `shared`: other servers change people too, so `changed` looks again every second.
         """
         self._reader, self._writer, self._clock, self._note = reader, writer, clock, note
-        self._seconds = POLL_SECONDS if shared else None
-        self._written = asyncio.Event()
+        self._signal = ChangeSignal(shared=shared)
 
     async def find(self, person_id: str) -> Person | None:
         return await self._reader.read(_find, person_id)
@@ -67,15 +64,10 @@ class SqlPeople:
         )
 
     async def changed(self, person: Person) -> None:
-        while True:
-            written = self._written
-            if await self.find(person.id) != person:
-                return
-            try:
-                async with asyncio.timeout(self._seconds):
-                    await written.wait()
-            except TimeoutError:
-                continue
+        async def is_another() -> bool:
+            return await self.find(person.id) != person
+
+        await self._signal.until(is_another)
 
     async def _write(self, work: Work[tuple[Person | None, Person]], by: str) -> Person:
         """Writes the change and its record in one transaction. A change that changes nothing is not recorded."""
@@ -89,8 +81,7 @@ class SqlPeople:
             return after
 
         person = await self._writer.run(recorded)
-        self._written.set()
-        self._written = asyncio.Event()
+        self._signal.notify()
         return person
 
 

@@ -4,6 +4,7 @@ from anycowork.domain.metering import KeyLimits
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.values import value
+from anycowork.store.sql.change_signal import ChangeSignal
 from anycowork.store.sql.columns import to_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.ledger import read_limits, write_limits
@@ -22,6 +23,7 @@ class SqlPrincipals:
     def __init__(self, reader: SqlReader, writer: Writer, clock: Clock, *, shared: bool = False) -> None:
         """`shared`: other servers revoke keys too, so a key is looked up for every request."""
         self._shared = shared
+        self._signal = ChangeSignal(shared=shared)
         self._reader = reader
         self._writer = writer
         self._clock = clock
@@ -74,7 +76,16 @@ class SqlPrincipals:
             )
         )
         self._known.clear()  # entries cached during the write were still valid then
+        self._signal.notify()
         return changed == 1
+
+    async def revoked(self, principal_id: str) -> None:
+        """Returns when this key is revoked, here or on another server."""
+
+        async def is_revoked() -> bool:
+            return not await self._reader.read(_is_valid, principal_id)
+
+        await self._signal.until(is_revoked)
 
 
 def _find(connection: SqlConnection, key_hash: str) -> Principal | None:
@@ -82,6 +93,11 @@ def _find(connection: SqlConnection, key_hash: str) -> Principal | None:
         "SELECT id, kind, name FROM principals WHERE key_hash = ? AND revoked_at IS NULL", (key_hash,)
     ).fetchone()
     return None if row is None else Principal(row[0], PrincipalKind(row[1]), row[2])
+
+
+def _is_valid(connection: SqlConnection, principal_id: str) -> bool:
+    query = "SELECT 1 FROM principals WHERE id = ? AND revoked_at IS NULL"
+    return connection.execute(query, (principal_id,)).fetchone() is not None
 
 
 def _all(connection: SqlConnection) -> list[StoredKeyHolder]:

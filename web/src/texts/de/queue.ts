@@ -4,7 +4,7 @@ import type { Texts } from "../queue";
 export const queue: Texts = {
   queuedMessages: "Wartende Nachrichten",
   sentWhenTheAgentHasFinished: "Wird gesendet, wenn der Agent fertig ist",
-  waitsForYou: "Zurückgehalten: Der letzte Zug wurde nicht fertig",
+  held: "Zurückgehalten: Der letzte Zug wurde nicht fertig",
   steers: "Geht nach diesem Schritt an den Agenten",
   edit: "Bearbeiten",
   remove: "Entfernen",

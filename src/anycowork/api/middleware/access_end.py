@@ -1,0 +1,102 @@
+"""Ends what a person or a client key still receives when their access ends: every stream, download and passthrough answer, in one place.
+
+What a request changes is not cut off half-way: only reads and the passthrough end here.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from anycowork.api.middleware.auth import PASSTHROUGH_PATHS, PERSON
+from anycowork.domain.errors import AnyCoworkError, Unauthenticated
+from anycowork.domain.people import Person
+from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.domain.store_ports import ClientKeysPort, PeoplePort
+
+UNWATCHED = 0.05  # seconds; most answers are complete before a watch would be worth its cost
+RETRY_SECONDS = 1.0
+_READS = frozenset({"GET", "HEAD"})
+_EVENTS = b"text/event-stream"
+
+
+class AccessEnded(Unauthenticated):
+    """The person was removed or has another access or token; or the client key was revoked."""
+
+
+class AccessEndMiddleware:
+    """Stands behind the authentication. An answer that has begun is left unfinished, so that the client notices; our own event
+    streams end properly, because nothing of them is missing."""
+
+    def __init__(self, app: ASGIApp, people: PeoplePort, keys: ClientKeysPort) -> None:
+        self._app = app
+        self._people, self._keys = people, keys
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        ended = self._end_of_access(scope)
+        if ended is None or (scope["method"] not in _READS and scope["path"] not in PASSTHROUGH_PATHS):
+            await self._app(scope, receive, send)
+            return
+        sending = _WatchedSend(send, events=scope["method"] == "GET")
+        try:
+            await _until(ended, self._app(scope, receive, sending))
+        except AccessEnded:
+            if not sending.finishes:
+                raise
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _end_of_access(self, scope: Scope) -> Callable[[], Awaitable[None]] | None:
+        """None for the owner, whose access does not end, and for requests that need none."""
+        person, principal = scope.get(PERSON), scope.get("principal")
+        if isinstance(person, Person):
+            return lambda: self._people.changed(person)
+        if isinstance(principal, Principal) and principal.kind is PrincipalKind.CLIENT_KEY:
+            return lambda: self._keys.revoked(principal.id)
+        return None
+
+
+class _WatchedSend:
+    """Passes messages on, and notes whether an event stream of ours has begun."""
+
+    def __init__(self, send: Send, *, events: bool) -> None:
+        self._send, self._events = send, events
+        self.finishes = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and self._events:
+            self.finishes = dict(message["headers"]).get(b"content-type", b"").startswith(_EVENTS)
+        await self._send(message)
+
+
+async def _until(ended: Callable[[], Awaitable[None]], work: Awaitable[None]) -> None:
+    """Run the work until it is done or the access has ended. Raises: AccessEnded; what the work raises."""
+    fault: AnyCoworkError | None = None
+    watch: list[asyncio.Task[None]] = []
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            later = asyncio.get_running_loop().call_later(
+                UNWATCHED, lambda: watch.append(tasks.create_task(_watch(ended)))
+            )
+            try:
+                await work
+            except AnyCoworkError as error:
+                fault = error  # raised below: in here the group would wrap it
+            finally:
+                later.cancel()
+            for task in watch:
+                task.cancel()
+    except* AccessEnded as ends:
+        fault = ends.exceptions[0] if isinstance(ends.exceptions[0], AccessEnded) else None
+    if fault is not None:
+        raise fault
+
+
+async def _watch(ended: Callable[[], Awaitable[None]]) -> None:
+    """Raises: AccessEnded. A database that does not answer ends nobody's access: it is asked again."""
+    while True:
+        try:
+            await ended()
+        except AnyCoworkError:
+            await asyncio.sleep(RETRY_SECONDS)
+            continue
+        raise AccessEnded("Your access has ended or was changed while this was under way. Sign in again.")

@@ -1,0 +1,165 @@
+"""Answers that are under way when access ends: nothing of the rest arrives, and nobody works on for a client who may not read it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from support.live_server import TIMEOUT, LiveServer, live_server
+from support.people import PersonClient, person
+from support.scripted_model import Hang, Reply
+from support.spec import proves
+
+COMPLETIONS = "/v1/chat/completions"
+ENDS = ["removal", "demotion", "new token", "revocation"]
+ASKED = {"model": "scripted", "messages": [{"role": "user", "content": "Go on."}]}
+CUT = (aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError, ConnectionResetError)
+
+
+class Holder:
+    """Who uses the passthrough, and how their access ends."""
+
+    def __init__(self, owner: LiveServer, end: str, token: str, id_: str) -> None:
+        self.owner, self.end, self.token, self.id = owner, end, token, id_
+        self.headers = {"Authorization": f"Bearer {token}"}
+
+    async def end_access(self) -> None:
+        match self.end:
+            case "removal":
+                await self.owner.ask("DELETE", f"/people/{self.id}", expect=204)
+            case "demotion":
+                await self.owner.ask("PATCH", f"/people/{self.id}", {"access": "viewer"})
+            case "new token":
+                await self.owner.ask("POST", f"/people/{self.id}/token")
+            case _:
+                await self.owner.ask("DELETE", f"/keys/{self.id}", expect=204)
+
+
+@asynccontextmanager
+async def holder(owner: LiveServer, end: str) -> AsyncIterator[Holder]:
+    if end == "revocation":
+        key = await owner.ask("POST", "/keys", {"name": "program"}, expect=201)
+        yield Holder(owner, end, key["key"], key["id"])
+        return
+    async with person(owner, "Ada", "admin") as ada:
+        yield Holder(owner, end, ada.token, ada.id)
+
+
+@proves("OPS-3/1")
+@pytest.mark.parametrize("end", ENDS)
+async def test_nothing_of_a_streamed_answer_arrives_after_access_ended(tmp_path: Path, end: str) -> None:
+    hold = asyncio.Event()
+    replies = [Reply(chunks=["the first words", "and the secret rest"], hold=hold)]
+    async with (
+        live_server(tmp_path, replies=replies) as owner,
+        holder(owner, end) as ada,
+        aiohttp.ClientSession() as web,
+    ):
+        seen = bytearray()
+        async with asyncio.timeout(TIMEOUT):
+            asked = web.post(owner.url + COMPLETIONS, json={**ASKED, "stream": True}, headers=ada.headers)
+            async with asked as answer:
+                assert answer.status == 200
+                while b"the first words" not in seen:
+                    seen += await answer.content.readany()
+                await ada.end_access()
+                with pytest.raises(CUT):  # unfinished, so that no program takes it for the whole answer
+                    while piece := await answer.content.readany():
+                        seen += piece
+        hold.set()
+        assert b"secret rest" not in seen and b"[DONE]" not in seen
+
+
+@proves("OPS-3/1")
+@pytest.mark.parametrize("end", ENDS)
+async def test_an_answer_that_has_not_begun_is_refused_and_the_provider_is_told_to_stop(
+    tmp_path: Path, end: str
+) -> None:
+    async with (
+        live_server(tmp_path, replies=[Hang(headers=False)]) as owner,
+        holder(owner, end) as ada,
+        aiohttp.ClientSession(headers=ada.headers) as web,
+        asyncio.timeout(TIMEOUT),
+    ):
+        async with asyncio.TaskGroup() as tasks:
+            asking = tasks.create_task(_status(web, owner.url + COMPLETIONS))
+            await owner.model.asked(1)
+            await ada.end_access()
+        assert asking.result() == 401
+        await owner.model.deserted(1)
+
+
+@proves("OPS-3/1")
+@pytest.mark.parametrize("what", ["export?format=markdown", "export?format=json", "audit/log"])
+async def test_a_download_stops_when_its_reader_is_removed(tmp_path: Path, what: str) -> None:
+    async with live_server(tmp_path, replies=["Hello."] * 3) as owner, person(owner, "Ada", "viewer") as ada:
+        chat = await owner.chat()
+        for _ in range(3):
+            await chat.send("hello")
+        reader = SlowReader(ada, f"{chat.path}/{what}")
+        async with asyncio.timeout(TIMEOUT), asyncio.TaskGroup() as tasks:
+            reading = tasks.create_task(owner.server.app(reader.scope, reader.receive, reader.send))
+            await reader.holds.wait()
+            await owner.ask("DELETE", f"/people/{ada.id}", expect=204)
+            await reading
+        assert [one["type"] for one in reader.sent] == ["http.response.start"]
+
+
+@proves("OPS-3/1")
+async def test_other_peoples_answers_go_on_when_one_persons_access_ends(tmp_path: Path) -> None:
+    hold = asyncio.Event()
+    replies = [Reply(chunks=["first", "rest"], hold=hold)]
+    async with (
+        live_server(tmp_path, replies=replies) as owner,
+        person(owner, "Ada", "admin") as ada,
+        person(owner, "Bob", "admin") as bob,
+        asyncio.timeout(TIMEOUT),
+        bob.session.post(owner.url + COMPLETIONS, json={**ASKED, "stream": True}) as answer,
+    ):
+        seen = bytearray(await answer.content.readany())
+        await owner.ask("DELETE", f"/people/{ada.id}", expect=204)
+        hold.set()
+        seen += await answer.content.read()
+        assert b"rest" in seen and b"[DONE]" in seen
+
+
+async def _status(web: aiohttp.ClientSession, url: str) -> int:
+    async with web.post(url, json=ASKED) as answer:
+        return answer.status
+
+
+class SlowReader:
+    """A client on the server's ASGI app that takes the head and then not one byte: what is sent to it waits."""
+
+    def __init__(self, who: PersonClient, target: str) -> None:
+        path, _, query = target.partition("?")
+        self.sent: list[Any] = []
+        self.holds = asyncio.Event()
+        self.scope: dict[str, Any] = {
+            "type": "http",
+            "http_version": "1.1",
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "method": "GET",
+            "scheme": "http",
+            "path": path,
+            "raw_path": path.encode(),
+            "root_path": "",
+            "query_string": query.encode(),
+            "headers": [(b"host", b"127.0.0.1"), (b"authorization", f"Bearer {who.token}".encode())],
+            "client": ("127.0.0.1", 1),
+            "server": ("127.0.0.1", 80),
+        }
+
+    async def receive(self) -> dict[str, Any]:
+        await asyncio.Event().wait()
+        raise AssertionError("never set")
+
+    async def send(self, message: Any) -> None:
+        if message["type"] != "http.response.start":
+            self.holds.set()
+            await asyncio.Event().wait()
+        self.sent.append(message)
