@@ -5,13 +5,13 @@ The one exception are keys with a limit of tokens or dollars: what they send is 
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anycowork.api.asgi import header, send_json
+from anycowork.api.cut_off import run_until
 from anycowork.api.errors import WrongMethod
 from anycowork.api.gateway.content_encoding import decompressed
 from anycowork.api.gateway.metering import NOTHING, Meter, ReservedUse, expected_usage, read_metered_request
@@ -23,11 +23,11 @@ from anycowork.api.gateway.proxy_headers import (
 )
 from anycowork.api.gateway.usage_events import UsageEventFilter
 from anycowork.api.middleware.auth import ONE_MODEL, principal_in
-from anycowork.api.middleware.body import ClientGone, read_body
+from anycowork.api.middleware.body import read_body
 from anycowork.api.route_template import name_route
 from anycowork.chats.service_ports import LiveAnswerPort, UpstreamPort, UpstreamsPort
 from anycowork.domain import principals
-from anycowork.domain.errors import AnyCoworkError, NotFound, RequestFault
+from anycowork.domain.errors import NotFound, RequestFault
 from anycowork.domain.limited_requests import LimitedRequest, read_limited, with_bounds
 from anycowork.domain.metering import TokenUsage
 from anycowork.domain.provider_errors import NoAnswerInTime, ProviderFault
@@ -177,39 +177,12 @@ def _no_provider() -> UpstreamPort:
 
 # --- client disconnects
 
-UNWATCHED = 0.05
 
+async def _while_listened_to(receive: Receive, work: Awaitable[None]) -> None:
+    """Ends the work when the client is gone: nobody pays for an answer that no one reads. Raises what the work raises."""
 
-async def _while_listened_to(
-    receive: Receive,
-    work: Coroutine[Any, Any, None],  # Any: what a coroutine yields is asyncio's affair
-) -> None:
-    """Ends the work when the client is gone: nobody pays for an answer that no one reads. Raises what the work raises.
+    async def client_left() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
 
-    Most answers are there before a watch would be worth its cost, so it begins a moment later.
-    """
-    fault: AnyCoworkError | None = None
-    watch: list[asyncio.Task[None]] = []
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            later = asyncio.get_running_loop().call_later(
-                UNWATCHED, lambda: watch.append(tasks.create_task(_until_gone(receive)))
-            )
-            try:
-                await work
-            except AnyCoworkError as error:
-                fault = error  # raised below: in here the group would wrap it
-            finally:
-                later.cancel()
-            for task in watch:
-                task.cancel()
-    except* ClientGone:
-        pass
-    if fault is not None:
-        raise fault
-
-
-async def _until_gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    raise ClientGone("The client left before the answer was complete.")
+    await run_until(client_left, work)

@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from anycowork.api.cut_off import run_until
 from anycowork.api.middleware.auth import PASSTHROUGH_PATHS, PERSON
 from anycowork.domain.errors import AnyCoworkError, Unauthenticated
 from anycowork.domain.people import Person
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.store_ports import ClientKeysPort, PeoplePort
 
-UNWATCHED = 0.05  # seconds; most answers are complete before a watch would be worth its cost
 RETRY_SECONDS = 1.0
 _READS = frozenset({"GET", "HEAD"})
 _EVENTS = b"text/event-stream"
@@ -38,12 +38,11 @@ class AccessEndMiddleware:
             await self._app(scope, receive, send)
             return
         sending = _WatchedSend(send, events=scope["method"] == "GET")
-        try:
-            await _until(ended, self._app(scope, receive, sending))
-        except AccessEnded:
-            if not sending.finishes:
-                raise
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        if not await run_until(lambda: _for_certain(ended), self._app(scope, receive, sending)):
+            return
+        if not sending.finishes:
+            raise AccessEnded("Your access has ended or was changed while this was under way. Sign in again.")
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _end_of_access(self, scope: Scope) -> Callable[[], Awaitable[None]] | None:
         """None for the owner, whose access does not end, and for requests that need none."""
@@ -68,35 +67,11 @@ class _WatchedSend:
         await self._send(message)
 
 
-async def _until(ended: Callable[[], Awaitable[None]], work: Awaitable[None]) -> None:
-    """Run the work until it is done or the access has ended. Raises: AccessEnded; what the work raises."""
-    fault: AnyCoworkError | None = None
-    watch: list[asyncio.Task[None]] = []
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            later = asyncio.get_running_loop().call_later(
-                UNWATCHED, lambda: watch.append(tasks.create_task(_watch(ended)))
-            )
-            try:
-                await work
-            except AnyCoworkError as error:
-                fault = error  # raised below: in here the group would wrap it
-            finally:
-                later.cancel()
-            for task in watch:
-                task.cancel()
-    except* AccessEnded as ends:
-        fault = ends.exceptions[0] if isinstance(ends.exceptions[0], AccessEnded) else None
-    if fault is not None:
-        raise fault
-
-
-async def _watch(ended: Callable[[], Awaitable[None]]) -> None:
-    """Raises: AccessEnded. A database that does not answer ends nobody's access: it is asked again."""
+async def _for_certain(ended: Callable[[], Awaitable[None]]) -> None:
+    """Return when the access has ended. A database that does not answer ends nobody's access: it is asked again."""
     while True:
         try:
             await ended()
+            return
         except AnyCoworkError:
             await asyncio.sleep(RETRY_SECONDS)
-            continue
-        raise AccessEnded("Your access has ended or was changed while this was under way. Sign in again.")
