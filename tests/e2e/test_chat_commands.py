@@ -23,7 +23,7 @@ def test_a_chat_is_found_exported_and_imported_from_the_command_line(
     used = json.loads(cli.type("usage", "--by", "chat", "--json").stdout)["rows"]
     assert result["context_id"] in {row["key"] for row in used}
     assert "actor" in cli.type("usage", "--by", "role").stdout
-    assert cli.type("usage", "--since", "yesterday").returncode == 1
+    assert cli.type("usage", "--since", "yesterday").returncode == 2
     listed = [line for line in cli.type("chats").stdout.splitlines() if line.startswith(result["context_id"])]
     assert len(listed) == 1 and "What does the animal do?" in listed[0] and "  idle " in listed[0]
     assert "No archived chats." in cli.type("chats", "--archived").stderr

@@ -46,11 +46,11 @@ _UPKEEP = "upkeep, by the hour: it must look at every content"
 _FILTER = "a person filters the list of chats: few match, and one scan is faster than the index"
 EXCEPTIONS = {
     ("audit.chat_ids", ""): "a check of the audit log looks at every chat",
-    ("audit_heads._initial_heads", ""): _START,
     ("chats.page", "COALESCE(updated_at, '')"): _FILTER,
     ("chats.skip_numbers", ""): _START,
     ("idempotency.mark_interrupted", ""): _START,
     ("jobs.in_states", "status IN (?, ?) ORDER"): _START,
+    ("people_log.check_people", ""): "a check of the audit log reads every change to people",
     ("message_search.search", ""): "the full-text index: it sorts the rows of one page",
     ("messages.remove_unnamed_image", ""): "only when a chat with images is deleted",
     ("snapshots._freed_by_pruning", ""): _UPKEEP,

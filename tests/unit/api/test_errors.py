@@ -5,6 +5,7 @@ from starlette.exceptions import HTTPException
 from anycowork.api.asgi import send_bytes
 from anycowork.api.errors import ErrorMiddleware, error_response
 from anycowork.domain import errors, provider_errors
+from anycowork.workspace.jail import RefusedBySystem
 from support.asgi import Client
 
 
@@ -38,8 +39,9 @@ def test_every_error_is_mapped_to_a_real_status():
         below = [each for child in base.__subclasses__() for each in kinds(child)]
         return [kind for kind in (base, *below) if not kind.__module__.startswith("anycowork.cli")]  # the other end
 
+    needed = {errors.HeldByWorker: {"chat_id": "x"}, RefusedBySystem: {"error": OSError()}}
     for kind in kinds(errors.AnyCoworkError):
-        more = {"chat_id": "x"} if issubclass(kind, errors.HeldByWorker) else {}
+        more = needed.get(kind, {})
         error = kind("chat", "x") if issubclass(kind, errors.NotFound) else kind("a sentence", **more)
         assert 400 <= error_response(error).status <= 599
 
