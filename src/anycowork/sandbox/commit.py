@@ -22,7 +22,7 @@ from anycowork.sandbox import entries
 from anycowork.sandbox.delta import FILE, FOLDER, LINK, Delta
 from anycowork.sandbox.entry_marks import names_in, state_mark, tree_mark
 from anycowork.sandbox.manifest import TREE, changes_kind, new_folders
-from anycowork.workspace.jail import Jail, RefusedBySystem
+from anycowork.workspace.jail import AccessRefused, Jail, RefusedBySystem
 from anycowork.workspace.last_folder import LastFolder
 from anycowork.workspace.opened_folders import OPENED_FOLDERS
 from anycowork.workspace.paths import WorkspacePath
@@ -42,8 +42,9 @@ _ANOTHER_FOLDER = (
     FileMissing,
     WrongKind,
     StateChanged,
+    AccessRefused,
     OutsideWorkspace,
-)  # it is gone, or a link or a file is there now
+)  # it is gone or closed, or a link or a file is there now
 
 
 class NothingCommitted(OSError):

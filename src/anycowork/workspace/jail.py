@@ -46,8 +46,12 @@ class MountedLayers:
     number: int
 
 
+class AccessRefused(ToolFault):
+    """The user of this process may not do it at this path."""
+
+
 class RefusedBySystem(ToolFault):
-    """The reason says nothing about what is at the path: no descriptor is left, the disk is broken, or access is denied."""
+    """The reason says nothing about what is at the path: no descriptor is left, or the disk is broken or read-only."""
 
     def __init__(self, message: str, error: OSError) -> None:
         super().__init__(message)
@@ -350,7 +354,9 @@ def _kind_error(error: OSError, path: str) -> Exception:
             return WrongKind(f"'{path}' goes through something that is not a folder.")
         case errno.EISDIR:
             return WrongKind(f"'{path}' is a folder, not a file.")
-        case errno.EACCES | errno.EPERM | errno.EROFS:
+        case errno.EACCES | errno.EPERM:
+            return AccessRefused(f"The operating system does not allow this on '{path}' ({error.strerror}).")
+        case errno.EROFS:
             return RefusedBySystem(f"The operating system does not allow this on '{path}' ({error.strerror}).", error)
         case _:
             return RefusedBySystem(f"'{path}' could not be used: {error.strerror or 'input/output error'}.", error)

@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
-from anycowork.workspace.jail import Jail, RefusedBySystem
+from anycowork.workspace.jail import AccessRefused, Jail, RefusedBySystem
 from anycowork.workspace.last_folder import LastFolder
 from anycowork.workspace.opened_folders import OpenedFolders
 
@@ -39,7 +39,7 @@ class WritableFolders(LastFolder):
         for path in sorted(self.closed, key=len, reverse=True):  # a folder before those above it
             try:
                 os.fchmod(super().at(path), self.closed[path])
-            except (RefusedBySystem, OSError):
+            except (AccessRefused, RefusedBySystem, OSError):
                 all_closed = False
             except (ToolFault, OutsideWorkspace):
                 continue  # it was removed or replaced
