@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import asynccontextmanager
 
 import jsonschema_rs
 
@@ -53,26 +54,27 @@ async def test_wait_for_the_models_server_is_told_before_the_answer_and_not_stor
         assert "model-retry" not in {event["type"] for event in await follow(late, until="turn-ended")}
 
 
-async def test_stop_ends_the_turn_at_once_while_it_waits_for_the_models_server(client, model):
+@asynccontextmanager
+async def waiting_turn(client, model):
+    """A turn that waits for its model's server: its chat, the stream of a reader, and what that reader was told."""
     chat_id = (await client.post("/context")).json()["id"]
     model.replies += [HttpError(429, retry_after=WAIT), "Too late."]
     async with client.stream(f"/context/{chat_id}/events") as stream:
         await stream.opened()
         await client.post(f"/context/{chat_id}/messages", {"content": "hello"})
-        waits = (await follow(stream, until="model-retry"))[-1]["retry"]
+        yield chat_id, stream, (await follow(stream, until="model-retry"))[-1]
+
+
+async def test_stop_ends_the_turn_at_once_while_it_waits_for_the_models_server(client, model):
+    async with waiting_turn(client, model) as (chat_id, stream, told):
         async with asyncio.timeout(WAIT / 2):
             assert (await client.post(f"/context/{chat_id}/stop")).json()["stopped"] is True
             ended = (await follow(stream, until="turn-ended"))[-1]
-    assert (waits["seconds"], ended["reason"], len(model.requests)) == (WAIT, "stopped", 1)
+    assert (told["retry"]["seconds"], ended["reason"], len(model.requests)) == (WAIT, "stopped", 1)
 
 
 async def test_who_opens_the_chat_while_it_waits_is_told_so_and_nobody_after_it(client, model):
-    chat_id = (await client.post("/context")).json()["id"]
-    model.replies += [HttpError(429, retry_after=WAIT), "Too late."]
-    async with client.stream(f"/context/{chat_id}/events") as stream:
-        await stream.opened()
-        await client.post(f"/context/{chat_id}/messages", {"content": "hello"})
-        told = (await follow(stream, until="model-retry"))[-1]
+    async with waiting_turn(client, model) as (chat_id, stream, told):
         async with client.stream(f"/context/{chat_id}/events") as late:
             await late.opened()
             joined = (await follow(late, until="model-retry"))[-1]
