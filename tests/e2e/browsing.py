@@ -43,6 +43,8 @@ _OFF_BY_PLAYWRIGHT = (
 _ARGUMENTS = ("--no-sandbox", f"--disable-features={','.join(_OFF_BY_PLAYWRIGHT + _NOT_NEEDED)}")
 DESKTOP, PHONE = {"width": 1280, "height": 820}, {"width": 390, "height": 844}
 
+DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
 expect.set_options(timeout=TIMEOUT_MS)
 
 

@@ -84,7 +84,7 @@ export function Header(props: Props) {
   const [looking, setLooking] = useState(false);
   const used = usage ? usageWords(usage) : "";
   const [picking, setPicking] = useState(false);
-  const { data: providers = [] } = useProviders();
+  const { data: providers = [], isPending } = useProviders();
   const model = props.model ?? defaultModel(providers);
   return (
     <header className="@container flex h-14 shrink-0 items-center gap-1 border-b border-line bg-paper/90 px-2 sm:gap-2 sm:px-4">
@@ -108,6 +108,26 @@ export function Header(props: Props) {
           <WifiOff size={13} aria-hidden /> <span className="hidden sm:inline">{t.reconnecting}</span>
         </span>
       )}
+      {/* From left to right: the wider something may become, the further it is from the edge, and what only is a sign never moves. */}
+      {!narrow && (
+        <span className={isPending || !props.role ? "invisible flex" : "contents"}>
+          {usage && (
+            <span className="contents @max-2xl:hidden">
+              <Meter usage={usage} />
+            </span>
+          )}
+          {changes && <ModelButton model={props.model} onChoose={props.onModel} />}
+        </span>
+      )}
+      {changes && props.autonomy && (!narrow || props.autonomy !== "ask") && (
+        <AutonomySelector autonomy={props.autonomy} onChoose={props.onAutonomy} />
+      )}
+      {props.role &&
+        (mayDo(me, "PUT /context/{chat_id}/role") ? (
+          <RoleSelector role={props.role} onChoose={props.onRole} />
+        ) : (
+          <RoleBadge role={props.role} />
+        ))}
       {!narrow && (
         <>
           {reads && (
@@ -123,23 +143,8 @@ export function Header(props: Props) {
           <IconButton label={t.checkpoints} onClick={props.onCheckpoints} className="@max-2xl:hidden">
             <History size={17} aria-hidden />
           </IconButton>
-          {usage && (
-            <span className="contents @max-2xl:hidden">
-              <Meter usage={usage} />
-            </span>
-          )}
-          {changes && <ModelButton model={props.model} onChoose={props.onModel} />}
         </>
       )}
-      {changes && props.autonomy && (!narrow || props.autonomy !== "ask") && (
-        <AutonomySelector autonomy={props.autonomy} onChoose={props.onAutonomy} />
-      )}
-      {props.role &&
-        (mayDo(me, "PUT /context/{chat_id}/role") ? (
-          <RoleSelector role={props.role} onChoose={props.onRole} />
-        ) : (
-          <RoleBadge role={props.role} />
-        ))}
       <Menu
         label={t.chat}
         align="end"

@@ -11,7 +11,7 @@ import { lookOf } from "../roles/theme";
 import { Welcome } from "../setup/Welcome";
 import * as acts from "../state/acts";
 import { mayDo, useMe } from "../state/me";
-import { useProviders, useRoles } from "../state/queries";
+import { useProviders, useRoles, useSettings, useWorkspaces } from "../state/queries";
 import { CHATS } from "../state/sidebar";
 import { t } from "../texts/chat";
 import { radioKeys } from "../ui/radios";
@@ -33,7 +33,10 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
   const [words, setWords] = useState(() => draftOf(NEW));
   const [busy, setBusy] = useState(false);
   const queries = useQueryClient();
-  const { data: providers = [] } = useProviders();
+  const { data: providers = [], isPending: asksWhoAnswers } = useProviders();
+  const asksWhere = [useWorkspaces().isPending, useSettings().isPending].includes(true);
+  // Their names decide how wide and how high the row is: until they are known, it and what is below it only keep their place.
+  const untilKnown = (asksWhoAnswers || asksWhere) && "invisible";
   const onlyGuide = providers.length > 0 && providers.every(({ kind }) => kind === "guide");
   const look = lookOf(useRoles(), role);
   const write = (next: string) => {
@@ -113,7 +116,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
                 }}
                 className="max-h-60 min-h-20 w-full resize-none bg-transparent px-2.5 py-2 outline-none placeholder:text-ink-3"
               />
-              <div className="flex items-center justify-between gap-2">
+              <div className={clsx("flex items-center justify-between gap-2", untilKnown)}>
                 <div className="flex min-w-0 flex-wrap items-center">
                   <WorkspaceMenu workspace={workspace} onChoose={setWorkspace} />
                   <ModelButton model={model} onChoose={setModel} named />
@@ -130,8 +133,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
             </form>
             <ul
               aria-label={t.thingsToTry}
-              // Who answers decides what can be tried: until that is known, they only keep their place.
-              className={clsx("mt-4 flex flex-wrap justify-center gap-2", providers.length === 0 && "invisible")}
+              className={clsx("mt-4 flex flex-wrap justify-center gap-2", untilKnown)} // who answers decides what can be tried
             >
               {examplesFor(role, onlyGuide).map((example) => (
                 <li key={example}>
@@ -154,7 +156,11 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
             <ReadOnlyNote />
           </div>
         )}
-        {me.may("manage") && <Welcome providers={providers} />}
+        {me.may("manage") && (
+          <div className={clsx(untilKnown)}>
+            <Welcome providers={providers} />
+          </div>
+        )}
       </div>
     </main>
   );

@@ -1,32 +1,49 @@
 // The chat's job above the composer: how far it is, live, with the way to its page. The chat itself shows only what concerns the person.
+import clsx from "clsx";
 import { Network } from "lucide-react";
 import { Inline } from "../content/Inline";
 import type { ChatView } from "../state/reduce";
 import { t } from "../texts/jobs";
 import { Fold } from "../ui/Fold";
+import type { Message } from "../wire/nouns";
 import { JobStatusMark } from "./JobStatusMark";
 import { doneTasks, howItRuns, isOver, type Job, useChatJob } from "./jobs";
 
 export function JobDock({ view }: { view: ChatView }) {
-  const { data: job } = useChatJob(view.id, view.news);
+  const { data: job, isPending } = useChatJob(view.id, view.news);
+  if (isPending && endsWithJob(view)) return <Place />;
   return job && isCurrent(job, view) ? <JobProgress job={job} /> : null;
 }
+
+function endsWithJob({ messages }: ChatView): boolean {
+  return messages.findLastIndex(({ job_id }) => job_id) > messages.findLastIndex(isAsked);
+}
+
+/** Kept for a job that is on its way: when it comes, nothing above it moves. */
+function Place() {
+  return (
+    <div aria-hidden className={clsx(FRAME, "invisible")}>
+      <Fold summary="" disabled>
+        {() => null}
+      </Fold>
+    </div>
+  );
+}
+
+const FRAME = "mb-2 rounded-2xl border border-line bg-surface px-2 py-1";
+const isAsked = ({ role, job_id }: Message) => role === "user" && !job_id;
 
 /** A finished job is shown until the person writes something new. */
 function isCurrent(job: Job, view: ChatView): boolean {
   if (!isOver(job.status)) return true;
-  const asked = view.messages.findLast(({ role, job_id }) => role === "user" && !job_id);
+  const asked = view.messages.findLast(isAsked);
   return !asked || !job.completed_at || asked.created_at < job.completed_at;
 }
 
 export function JobProgress({ job }: { job: Job }) {
   const current = job.tasks.find(({ status }) => status === "running");
   return (
-    <section
-      aria-label={t.jobs}
-      data-colour="blue"
-      className="mb-2 rounded-2xl border border-line bg-surface px-2 py-1"
-    >
+    <section aria-label={t.jobs} data-colour="blue" className={FRAME}>
       {job.status === "awaiting_approval" && <p className="px-2 pt-1 text-sm text-ink-2">{howItRuns(job)}</p>}
       <Fold
         summary={

@@ -1,5 +1,6 @@
 // One job, live: its request, its tasks as a list and as a picture, one task in full, and the buttons that steer it.
 import { useQueryClient } from "@tanstack/react-query";
+import clsx from "clsx";
 import { MessageSquare, Pause, Play, Square } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Inline } from "../content/Inline";
@@ -85,6 +86,7 @@ function JobDetails({ job, taskId }: { job: Job; taskId: string | null }) {
     void attempt(done).then(() => queries.invalidateQueries({ queryKey: [...JOBS, job.id] }));
   const href = (id: string) => `#/jobs/${job.id}/${encodeURIComponent(id)}`;
   const task = job.tasks.find(({ id }) => id === taskId) ?? null;
+  const arrives = task !== null && view === null && live.problem === null; // how long its details are is not known yet
   const canRetry = task?.status === "failed" && (job.status === "failed" || job.status === "paused");
   return (
     <div className="mx-auto w-full max-w-5xl space-y-6 px-4 pt-5 pb-16 sm:px-6">
@@ -124,17 +126,19 @@ function JobDetails({ job, taskId }: { job: Job; taskId: string | null }) {
           job.tasks.length > 0 && <p className="text-sm text-ink-3 max-lg:hidden">{t.chooseTask}</p>
         )}
       </div>
-      {job.final_response && (
-        <section aria-labelledby="job-answer">
-          <h2 id="job-answer" className="mb-2 font-semibold">
-            {t.answer}
-          </h2>
-          <Markdown text={job.final_response} />
-        </section>
-      )}
-      {job.tasks.length > 0 && (isOver(job.status) || job.status === "awaiting_commit") && (
-        <JobAudit jobId={job.id} moment={live.view?.news ?? 0} href={href} />
-      )}
+      <div className={clsx("space-y-6", arrives && "invisible")}>
+        {job.final_response && (
+          <section aria-labelledby="job-answer">
+            <h2 id="job-answer" className="mb-2 font-semibold">
+              {t.answer}
+            </h2>
+            <Markdown text={job.final_response} />
+          </section>
+        )}
+        {job.tasks.length > 0 && (isOver(job.status) || job.status === "awaiting_commit") && (
+          <JobAudit jobId={job.id} moment={live.view?.news ?? 0} href={href} />
+        )}
+      </div>
     </div>
   );
 }

@@ -1,10 +1,11 @@
 // The settings: one page each, with its own address. pages.tsx says which there are.
 import clsx from "clsx";
-import { useEffect, useRef } from "react";
+import { useEffect, useLayoutEffect, useRef } from "react";
 import { useMe } from "../state/me";
 import { t as people } from "../texts/people";
 import { t } from "../texts/settings";
 import { SidebarButton } from "../ui/SidebarButton";
+import { WhenLoaded } from "../ui/WhenLoaded";
 import { pageAt, pagesFor } from "./pages";
 
 export default function SettingsPage({ part, onSidebar }: { part: string | null; onSidebar: () => void }) {
@@ -30,13 +31,15 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
                 {people.youAre(me.name, people.levels[me.access])}. {!me.may("manage") && people.settingsForAdmins}
               </p>
             )}
-            {page.sections.map(({ title, about, Content }) => (
-              <section key={title} aria-label={title}>
-                <h2 className="font-semibold">{title}</h2>
-                <p className="mb-4 text-sm text-ink-2">{about}</p>
-                <Content />
-              </section>
-            ))}
+            <WhenLoaded key={page.id} className="space-y-10">
+              {page.sections.map(({ title, about, Content }) => (
+                <section key={title} aria-label={title}>
+                  <h2 className="font-semibold">{title}</h2>
+                  <p className="mb-4 text-sm text-ink-2">{about}</p>
+                  <Content />
+                </section>
+              ))}
+            </WhenLoaded>
           </div>
         </div>
       </div>
@@ -47,7 +50,7 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
 /** Beside the page, or above it at phone width. */
 function Pages({ pages, current }: { pages: ReturnType<typeof pagesFor>; current: string }) {
   const nav = useRef<HTMLElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const link = nav.current?.querySelector("[aria-current]");
     link?.scrollIntoView?.({ block: "nearest", inline: "center" }); // at phone width most of them are out of sight
   }, [current]);

@@ -10,6 +10,7 @@ export const en = {
   thisPartOfThePage: "This part of the page could not be shown",
   theServerDoesNotAnswer: "The server does not answer, or it was updated. Nothing is lost: your work is stored there.",
   loadThePageAgain: "Reload the page",
+  loading: "Loading…",
   newChat: "New chat",
   stopTheAgent: "Stop the agent",
   workflows: "Workflows",

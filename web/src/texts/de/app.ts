@@ -11,6 +11,7 @@ export const app: Texts = {
   theServerDoesNotAnswer:
     "Der Server antwortet nicht, oder er wurde aktualisiert. Nichts ist verloren: Ihre Arbeit ist dort gespeichert.",
   loadThePageAgain: "Seite neu laden",
+  loading: "Wird geladen…",
   newChat: "Neuer Chat",
   stopTheAgent: "Agent anhalten",
   workflows: "Workflows",
