@@ -157,7 +157,7 @@ export const en = {
   tokensOut: (tokens: number) => `${number(tokens)} out`,
   estimated: "estimated",
   filesChanged: (count: number, more: boolean) =>
-    `${more ? "More than " : ""}${count === 1 ? "1 file" : `${count} files`} changed`,
+    `${more ? "More than " : ""}${count === 1 ? "1 file" : `${number(count)} files`} changed`,
   removeImage: (name: string) => `Remove ${name || "the pasted image"}`,
   isWorking: (title: string) => `${title} is working`,
   tokensUnreported: (tokens: number) => `about ${number(tokens)} of stopped requests`,

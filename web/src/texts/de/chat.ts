@@ -159,7 +159,7 @@ export const chat: Texts = {
   tokensOut: (tokens: number) => `${number(tokens)} aus`,
   estimated: "geschätzt",
   filesChanged: (count: number, more: boolean) =>
-    `${more ? "Mehr als " : ""}${count === 1 ? "1 Datei" : `${count} Dateien`} geändert`,
+    `${more ? "Mehr als " : ""}${count === 1 ? "1 Datei" : `${number(count)} Dateien`} geändert`,
   removeImage: (name: string) => `${name || "Das eingefügte Bild"} entfernen`,
   isWorking: (title: string) => `${title} arbeitet`,
   tokensUnreported: (tokens: number) => `etwa ${number(tokens)} aus angehaltenen Anfragen`,
