@@ -135,7 +135,8 @@ export const chat: Texts = {
   hasMoreThan5Mb: (name: string | number) => `${name} ist größer als 5 MB.`,
   aMessageTakesImages: (value: string | number) => `Eine Nachricht fasst ${value} Bilder.`,
   togetherTheseImagesAreToo: "Diese Bilder sind zusammen zu groß. Eine Nachricht fasst 7 MB.",
-  theModelThatAnswersHere: "Das Modell dieses Chats kann keine Bilder lesen.",
+  theModelThatAnswersHere:
+    "Vom Modell dieses Chats ist nicht bekannt, dass es Bilder liest. Wählen Sie oben ein anderes, oder nennen Sie es unter images seines Servers in config.toml.",
   planCreateHelloTxtWith: 'Plan: create hello.txt with "Hello!" then run `cat hello.txt`',
   listTheFiles: "List the files",
   createHelloTxtWithHello: 'Create hello.txt with "Hello!"',
