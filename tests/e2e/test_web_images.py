@@ -58,7 +58,7 @@ async def test_a_text_file_is_taken_by_every_model_and_an_image_only_where_it_ca
         await expect(page.get_by_text("Hello.")).to_be_visible()
         await expect(page.get_by_role("button", name="Workflows")).to_be_visible()
         await choose(page, "chosen.png")
-        await expect(page.get_by_text("The model of this chat cannot read images.")).to_be_visible()
+        await expect(page.get_by_text("This chat's model is not known to read images.")).to_be_visible()
         await expect(page.get_by_role("list", name="Images to send")).to_be_hidden()
         await choose(page, "towns.csv", "text/csv", b"city,people\nBonn,330000\n")
         await expect(page.get_by_role("button", name="Remove towns.csv")).to_be_visible()

@@ -152,7 +152,7 @@ async def _test(client: ServerClient, name: str) -> int:
 def _print_result(name: str, verdict: Json) -> None:
     message = strip_controls(str(verdict.get("message")))
     if verdict.get("ok") is not True:
-        stderr().line(f"{name} did not answer: {message}")
+        stderr().line(f"{name} is not ready: {message}")
         return
     stdout().line(f"{name} is ready: {message}")
     models = verdict.get("models")

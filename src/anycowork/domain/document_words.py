@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from anycowork.domain.messages import Json, Message, Speaker
 
+_FENCE = "```json"
 _LARGEST = 2_000_000  # characters: a larger text is shown as it is
 # In the order in which people read them. Marks, ids and numbers are no words.
 _FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -30,13 +31,23 @@ def _document_words(message: Message) -> str:
     if document is None:
         return ""
     named = (document.get(field) for field in _FIELDS[str(document["type"])])
-    return "\n".join(line for found in named for line in _lines(found))
+    return "\n".join((*_introduction(message), *(line for found in named for line in _lines(found))))
+
+
+def _introduction(message: Message) -> tuple[str, ...]:
+    """Return what an approved plan is handed over with: it stands before the plan."""
+    return (message.content.partition(_FENCE)[0].strip(),) if _is_approval(message) else ()
+
+
+def _is_approval(message: Message) -> bool:
+    return message.role is Speaker.USER and "plan_id" in (message.payload or {})
 
 
 def _document(message: Message) -> Json | None:
     if message.role is Speaker.ASSISTANT and message.payload and _is_document(message.payload):
         return message.payload
-    text = message.content.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+    content = message.content.partition(_FENCE)[2] if _is_approval(message) else message.content
+    text = content.strip().removeprefix(_FENCE).removeprefix("```").removesuffix("```").strip()
     if not text.startswith("{") or len(text) > _LARGEST:
         return None
     try:

@@ -65,6 +65,16 @@ async def test_the_snippet_of_a_plan_has_its_words_and_no_json(tmp_path: Path, c
         assert [part.text for part in result.parts if part.match] == ["caches"]
 
 
+async def test_the_snippet_of_an_approved_plan_has_its_words_and_no_json(tmp_path: Path) -> None:
+    content = f"Execute the approved plan.\n\n```json\n{json.dumps(PLAN, indent=2)}\n```"
+    approved = Message("m1", "c1", Speaker.USER, content, MessageType.TEXT, {"plan_id": "p1"})
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat("c1", approved))
+        [result], _ = await database.store.search_messages("caches", limit=1)
+        words = "Free the disk List the caches They are large Delete the oldest ones"
+        assert result.to_json()["snippet"] == f"Execute the approved plan. {words}"
+
+
 @pytest.mark.parametrize("depth", [500, 2_000, 200_000])
 async def test_a_plan_that_nests_its_lists_breaks_no_search(tmp_path: Path, depth: int) -> None:
     nested = f'{{"type": "plan", "goal": "Free the disk", "steps": {"[" * depth}{"]" * depth}}}'

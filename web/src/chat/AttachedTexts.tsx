@@ -3,6 +3,7 @@
 import { FileText, Paperclip, X } from "lucide-react";
 import { useRef } from "react";
 import { t } from "../texts/composer";
+import { bytesText } from "../texts/language";
 import type { AttachedText } from "./attachedText";
 
 interface Props {
@@ -21,7 +22,7 @@ export function AttachedTexts({ texts, onRemove }: Props) {
         >
           <FileText size={14} aria-hidden className="shrink-0 text-ink-3" />
           <span className="truncate">{name}</span>
-          <span className="shrink-0 text-ink-2">{t.fileSize(Math.ceil(size / 1024))}</span>
+          <span className="shrink-0 text-ink-2">{bytesText(size)}</span>
           <button
             type="button"
             aria-label={t.removeFile(name)}

@@ -32,7 +32,7 @@ export function InstructionsLine({ chatId, workspace, idle, moment }: Props) {
       className="mb-2 flex flex-wrap items-center gap-x-2 gap-y-1 rounded-xl border border-dashed border-line-strong px-4 py-1.5 text-sm text-ink-2"
     >
       <ScrollText size={15} aria-hidden className="shrink-0 text-ink-3" />
-      <span className="min-w-0 flex-1 break-words">{words(found)}</span>
+      <span className="min-w-0 flex-1 basis-52 break-words">{words(found)}</span>
       {found.sha256 && (
         <Button needs="POST /workspaces" onClick={() => setRead(found.sha256)}>
           {t.readAndTrust}

@@ -99,3 +99,28 @@ it("names no file that was put back, and names it again once that is undone", ()
   expect(pathsOf(did("a.txt"), back, wentBack("s2", "s3", { restored: ["a.txt"] }))).toEqual(["a.txt"]);
   expect(pathsOf(did("a.txt"), back, did("a.txt"))).toEqual(["a.txt"]);
 });
+
+const folder = (path: string) => `--- /dev/null\n+++ b/${path}\nnothing → folder\n`;
+const created = (path: string) => `--- /dev/null\n+++ b/${path}\n@@ -0,0 +1,1 @@\n+{}\n`;
+const ran = (diff: string) =>
+  message({
+    id: "ran",
+    message_type: "tool_result",
+    payload: { tool_call_id: "ran", tool: "execute_command", status: "ok", diff } as never,
+  });
+
+it("counts files, not the folders that came with them; an empty folder stands for itself", () => {
+  const diff = folder("made") + folder("made/deep") + created("made/deep/a.json") + folder("empty");
+  expect(changedSince([said, ran(diff)]).files.map(({ path }) => path)).toEqual(["made/deep/a.json", "empty"]);
+});
+
+it("says that lines were left out of the count", () => {
+  const left = "--- /dev/null\n+++ b/b.json\nnot drawn line by line: nothing → file of 12 bytes, sha256 0\n";
+  const { container, unmount } = show(
+    <TurnChanges messages={[said, ran(created("a.json") + left)]} onBack={() => {}} />,
+  );
+  expect(container.textContent).toContain("at least +1 −0");
+  unmount();
+  show(<TurnChanges messages={[said, ran(created("a.json"))]} onBack={() => {}} />);
+  expect(screen.getByRole("note").textContent).not.toContain("at least");
+});

@@ -3,9 +3,10 @@
 import { FileDiff, FilePen, Undo2 } from "lucide-react";
 import { lazy, Suspense, useMemo, useState } from "react";
 import { DiffCount } from "../content/DiffView";
-import { type Diff, readDiff, together } from "../content/diffs";
+import { type Diff, isPartial, readDiff, together, withoutFolders } from "../content/diffs";
 import { PathLink } from "../content/PathLink";
 import { t } from "../texts/chat";
+import { number } from "../texts/language";
 import { Button } from "../ui/Button";
 import { loose, type Message, readToolResult, text } from "../wire/nouns";
 
@@ -27,7 +28,7 @@ export function TurnChanges({ messages, onBack }: { messages: readonly Message[]
       <FilePen size={15} aria-hidden className="shrink-0 text-ink-3" />
       <span className="shrink-0 font-medium">{t.filesChanged(paths.length, Boolean(diff.rest))}</span>
       <span className="text-xs">
-        <DiffCount added={diff.added} removed={diff.removed} />
+        <DiffCount added={diff.added} removed={diff.removed} partial={isPartial(diff)} />
       </span>
       <span title={paths.join("\n")} className="min-w-0 flex-1 basis-40 truncate font-mono text-xs text-ink-3">
         {paths.slice(0, NAMED).map((path, at) => (
@@ -38,7 +39,7 @@ export function TurnChanges({ messages, onBack }: { messages: readonly Message[]
             </PathLink>
           </span>
         ))}
-        {more > 0 && t.andMore(more)}
+        {more > 0 && t.andMore(number(more))}
       </span>
       <span className="ml-auto flex gap-1">
         <Button look="quiet" icon={<FileDiff size={15} aria-hidden />} onClick={() => setReading(true)}>
@@ -70,7 +71,7 @@ export function changedSince(messages: readonly Message[]): Diff {
     const files = diff.files.filter(({ path }) => !back.some((one) => one.at > at && one.paths.has(path)));
     return [{ ...diff, files }];
   });
-  const diff = together(results);
+  const diff = withoutFolders(together(results));
   return asked < 0 && !diff.rest ? { ...diff, rest: t.andWhatWasDoneBefore } : diff;
 }
 

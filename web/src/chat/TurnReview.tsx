@@ -8,6 +8,7 @@ import { Virtualizer, type VirtualizerHandle } from "virtua";
 import { DiffCount, Lines, Path } from "../content/DiffView";
 import type { Diff, FileDiff } from "../content/diffs";
 import { t } from "../texts/chat";
+import { number } from "../texts/language";
 import { Button } from "../ui/Button";
 import { Dialog, wantsFocus } from "../ui/Dialog";
 
@@ -92,7 +93,9 @@ export default function TurnReview({ diff, onClose }: { diff: Diff; onClose: () 
       </div>
       <footer className="flex flex-wrap items-center gap-2 pt-3 text-sm text-ink-2">
         <span role="status" className="mr-auto">
-          {seen.size === files.length ? t.allLookedAt(files.length) : t.ofLookedAt(seen.size, files.length)}
+          {seen.size === files.length
+            ? t.allLookedAt(number(files.length))
+            : t.ofLookedAt(number(seen.size), number(files.length))}
           {diff.rest && ` · ${diff.rest}`}
         </span>
         {at < files.length - 1 ? (

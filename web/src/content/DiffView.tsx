@@ -2,10 +2,11 @@
 
 import clsx from "clsx";
 import { type ReactNode, useMemo, useState } from "react";
+import { number } from "../texts/language";
 import { t } from "../texts/messages";
 import { Copy } from "../ui/Copy";
 import { Fold } from "../ui/Fold";
-import { type DiffLine, type FileDiff, readDiff } from "./diffs";
+import { type DiffLine, type FileDiff, isPartial, readDiff } from "./diffs";
 import { PathButton, PathLink } from "./PathLink";
 import { visible } from "./visible";
 
@@ -28,13 +29,15 @@ export function DiffView({ text, label = t.changes, whole = false }: Props) {
       <header className="flex min-h-8 items-center gap-3 border-b border-line pr-0.5 pl-3.5 text-xs text-ink-2">
         <span className="shrink-0 font-medium">{label}</span>
         {others.length > 0 ? (
-          <span className="shrink-0">{t.files(diff.files.length)}</span>
+          <span className="shrink-0">
+            {diff.rest ? t.firstFiles(number(diff.files.length)) : t.files(number(diff.files.length))}
+          </span>
         ) : (
           <PathLink path={only?.path ?? ""} className="flex thumb:!my-0 thumb:!py-2.5">
             <Path path={only?.path ?? ""} className="text-ink-3" />
           </PathLink>
         )}
-        <DiffCount added={diff.added} removed={diff.removed} />
+        <DiffCount added={diff.added} removed={diff.removed} partial={isPartial(diff)} />
         <Copy text={text} label={t.copyDiff} className="ml-auto !size-8 thumb:!size-10" />
       </header>
       {whole ? (
@@ -58,13 +61,16 @@ export function DiffView({ text, label = t.changes, whole = false }: Props) {
   );
 }
 
-export function DiffCount({ added, removed }: { added: number; removed: number }) {
+/** `partial`: there are more changed lines than were counted. */
+export function DiffCount({ added, removed, partial = false }: { added: number; removed: number; partial?: boolean }) {
+  const lines = t.linesAddedRemoved(added, removed);
   return (
     <span
       className="shrink-0 font-mono whitespace-nowrap tabular-nums"
-      aria-label={t.linesAddedRemoved(added, removed)}
+      aria-label={partial ? `${t.atLeast} ${lines}` : lines}
     >
-      <span className="text-good">+{added}</span> <span className="text-bad">−{removed}</span>
+      {partial && <span className="font-sans text-ink-3">{t.atLeast} </span>}
+      <span className="text-good">+{number(added)}</span> <span className="text-bad">−{number(removed)}</span>
     </span>
   );
 }
@@ -109,7 +115,7 @@ function Files({ files }: { files: readonly FileDiff[] }) {
           )}
         </Fold>
       ))}
-      {!all && files.length > MANY && <More onClick={() => setAll(true)}>{t.showAllFiles(files.length)}</More>}
+      {!all && files.length > MANY && <More onClick={() => setAll(true)}>{t.showAllFiles(number(files.length))}</More>}
     </>
   );
 }
@@ -124,7 +130,9 @@ export function Lines({ lines, whole: wrapped = false }: { lines: readonly DiffL
           <Line key={at} line={line} wrapped={wrapped} />
         ))}
       </div>
-      {shown.length < lines.length && <More onClick={() => setWhole(true)}>{t.showAllLines(lines.length)}</More>}
+      {shown.length < lines.length && (
+        <More onClick={() => setWhole(true)}>{t.showAllLines(number(lines.length))}</More>
+      )}
     </>
   );
 }

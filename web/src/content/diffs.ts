@@ -65,6 +65,33 @@ export function together(diffs: readonly Diff[]): Diff {
   };
 }
 
+const NOT_DRAWN = "not drawn line by line"; // what the server says of a file whose lines it left out
+const FOLDER_ONLY = /^(nothing → folder|folder → nothing)$/;
+
+/** Whether lines were added or removed that this diff does not show. */
+export function isPartial({ files, rest }: Diff): boolean {
+  return rest !== "" || files.some(({ lines }) => lines.some((line) => isNote(line, NOT_DRAWN)));
+}
+
+/** The same without folders that came or went with files in them: those files stand for them. */
+export function withoutFolders(diff: Diff): Diff {
+  const parents = new Set<string>();
+  for (const { path } of diff.files) {
+    for (let cut = path.lastIndexOf("/"); cut > 0; cut = path.lastIndexOf("/", cut - 1)) {
+      const parent = path.slice(0, cut);
+      if (parents.has(parent)) break;
+      parents.add(parent);
+    }
+  }
+  const isFolder = ({ path, lines }: FileDiff) =>
+    parents.has(path) && lines.length > 0 && lines.every(({ kind, text }) => kind === "note" && FOLDER_ONLY.test(text));
+  return { ...diff, files: diff.files.filter((file) => !isFolder(file)) };
+}
+
+function isNote(line: DiffLine, beginning: string): boolean {
+  return line.kind === "note" && line.text.startsWith(beginning);
+}
+
 function readLine(file: FileDiff, line: string, place: Place): void {
   const text = line.slice(1);
   if (line.startsWith("+")) {

@@ -56,5 +56,23 @@ it("leaves an untracked folder out until it is chosen, and counts the files in i
   await user.click(screen.getByRole("checkbox", { name: /logs\// }));
   expect(commits()).toBe("Commit 4 files");
   await user.click(screen.getByRole("checkbox", { name: /big\// }));
-  expect(commits()).toBe("Commit 1004+ files");
+  expect(commits()).toBe("Commit 1,004+ files");
+});
+
+it("keeps message and button in reach below many files, and chooses all or none at once, never secrets", async () => {
+  const user = userEvent.setup();
+  const names = Array.from({ length: 40 }, (_, at): [string, null] => [`item${at}.json`, null]);
+  const { container } = show(<CommitForm chatId="c" state={state("Add", [[".env", "may hold secrets"], ...names])} />);
+  const lines = () => container.querySelectorAll("li").length;
+  const commit = container.querySelector<HTMLButtonElement>("button[type=submit]")!;
+  expect([lines(), commit.textContent]).toEqual([30, "Commit 40 files"]);
+  const all = screen.getByLabelText<HTMLInputElement>("All 41 files");
+  await user.click(all);
+  expect([commit.textContent, commit.disabled]).toEqual(["Commit 0 files", true]);
+  await user.click(screen.getByLabelText("Include item3.json in the commit"));
+  expect([commit.textContent, all.indeterminate]).toEqual(["Commit 1 file", true]);
+  await user.click(all);
+  expect(commit.textContent).toBe("Commit 40 files");
+  await user.click(screen.getByText("Show 11 more of 41 files"));
+  expect(lines()).toBe(41);
 });

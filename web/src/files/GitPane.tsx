@@ -8,6 +8,7 @@ import { PathButton } from "../content/PathLink";
 import { newChat } from "../state/acts";
 import { CHATS } from "../state/sidebar";
 import { t } from "../texts/git";
+import { number } from "../texts/language";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Fold } from "../ui/Fold";
@@ -16,6 +17,10 @@ import { useReadAgain } from "./acts";
 import { commit, createBranch, type GitFile, type GitState, useGit, useGitDifference } from "./gitActs";
 import { PushDialog } from "./PushDialog";
 import { WorktreeForm } from "./WorktreeForm";
+
+const FEW = 5; // files that are chosen one by one
+const SHOWN = 30; // files before the message and the button, and as many more as are asked for at once: 200
+const MORE = 200;
 
 export function GitPane({ chatId }: { chatId: string }) {
   const { data: state, error } = useGit(chatId);
@@ -128,11 +133,13 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
   const [turned, setTurned] = useState<Readonly<Record<string, boolean>>>({}); // what the person chose, by path
   const [words, setWords] = useState<string | null>(null); // what the person typed: a newer proposal does not replace it
   const [sending, setSending] = useState(false);
+  const [shown, setShown] = useState(SHOWN);
   const readAgain = useReadAgain();
   const message = words ?? state.proposed_message;
   const isChosen = ({ path, preselected }: GitFile) => turned[path] ?? preselected;
   const chosen = state.files.filter(isChosen);
   const files = countFiles(chosen);
+  const hidden = state.files.length - shown;
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     setSending(true);
@@ -147,8 +154,9 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
   };
   return (
     <form onSubmit={(event) => void submit(event)} className="space-y-3">
+      {state.files.length > FEW && <ChooseAll files={state.files} isChosen={isChosen} onTurn={setTurned} />}
       <ul aria-label={t.changedFiles} className="space-y-0.5">
-        {state.files.map((file) => (
+        {state.files.slice(0, shown).map((file) => (
           <FileLine
             key={file.path}
             chatId={chatId}
@@ -158,6 +166,11 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
           />
         ))}
       </ul>
+      {hidden > 0 && (
+        <Button look="quiet" onClick={() => setShown(shown + MORE)}>
+          {t.showMore(number(Math.min(hidden, MORE)), number(state.files.length))}
+        </Button>
+      )}
       {!state.complete && <p className="text-xs text-ink-3">{t.notAllListed}</p>}
       <textarea
         aria-label={t.message}
@@ -182,11 +195,40 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
   );
 }
 
+/** What may hold secrets is chosen one by one only. */
+function ChooseAll({
+  files,
+  isChosen,
+  onTurn,
+}: {
+  files: readonly GitFile[];
+  isChosen: (file: GitFile) => boolean;
+  onTurn: (chosen: Readonly<Record<string, boolean>>) => void;
+}) {
+  const some = files.some(isChosen);
+  const all = files.every((file) => file.protected || isChosen(file));
+  const turn = () => onTurn(Object.fromEntries(files.map((file) => [file.path, !all && !file.protected])));
+  return (
+    <label className="flex min-h-8 items-center gap-2 text-sm text-ink-2 thumb:min-h-11">
+      <input
+        type="checkbox"
+        checked={all}
+        ref={(node) => {
+          if (node) node.indeterminate = some && !all;
+        }}
+        onChange={turn}
+        className="size-4 shrink-0"
+      />
+      {t.allFiles(number(files.length))}
+    </label>
+  );
+}
+
 /** How many files these lines are: an untracked folder is one line. */
 function countFiles(lines: readonly GitFile[]): { text: string; one: boolean } {
   const count = lines.reduce((sum, { file_count }) => sum + (file_count ?? 1), 0);
   const complete = lines.every(({ file_count_complete }) => file_count_complete);
-  return { text: complete ? String(count) : t.atLeast(count), one: complete && count === 1 };
+  return { text: complete ? number(count) : t.atLeast(number(count)), one: complete && count === 1 };
 }
 
 function FileLine({

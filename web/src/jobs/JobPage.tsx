@@ -97,11 +97,7 @@ function JobDetails({ job, taskId }: { job: Job; taskId: string | null }) {
         {!isOver(job.status) && <p className="mt-2 text-sm text-ink-2">{howItRuns(job)}</p>}
         <Controls job={job} act={act} />
       </section>
-      {job.error && (
-        <p role="note" lang="en" className="rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
-          {job.error.message}
-        </p>
-      )}
+      {job.error && <JobFailure job={job} href={href} />}
       {job.status === "awaiting_commit" && <JobChanges job={job} act={act} />}
       {job.tasks.length > 0 && (
         <section aria-labelledby="job-tasks">
@@ -119,6 +115,7 @@ function JobDetails({ job, taskId }: { job: Job; taskId: string | null }) {
             task={task}
             view={view}
             href={href}
+            nameOf={(id) => job.tasks.find((one) => one.id === id)?.description ?? id}
             onRetry={canRetry ? () => act(retryTask(job.id, task.id)) : null}
             onClose={() => (location.hash = `#/jobs/${job.id}`)}
           />
@@ -139,6 +136,31 @@ function JobDetails({ job, taskId }: { job: Job; taskId: string | null }) {
           <JobAudit jobId={job.id} moment={live.view?.news ?? 0} href={href} />
         )}
       </div>
+    </div>
+  );
+}
+
+/** Failed tasks by their words, each a link to its Retry: an id stands nowhere else on this page. */
+export function JobFailure({ job, href }: { job: Job; href: (id: string) => string }) {
+  const failed = job.error?.code === "tasks_failed" ? job.tasks.filter(({ status }) => status === "failed") : [];
+  if (failed.length === 0)
+    return (
+      <p role="note" lang="en" className="rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
+        {job.error?.message}
+      </p>
+    );
+  return (
+    <div role="note" className="rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
+      <p>{t.tasksFailed(failed.length)}</p>
+      <ul className="mt-1 list-disc space-y-1 pl-5">
+        {failed.map((task) => (
+          <li key={task.id}>
+            <a href={href(task.id)} dir="auto" className="break-words underline underline-offset-2">
+              <Inline text={task.description} />
+            </a>
+          </li>
+        ))}
+      </ul>
     </div>
   );
 }

@@ -20,13 +20,14 @@ import { costOf, type Task } from "./jobs";
 interface Props {
   task: Task;
   view: ChatView | null;
-  /** What a task is called that this one waits for. */
   href: (taskId: string) => string;
+  /** What a task is called that this one waits for. */
+  nameOf: (taskId: string) => string;
   onRetry: (() => void) | null;
   onClose: () => void;
 }
 
-export function TaskDetails({ task, view, href, onRetry, onClose }: Props) {
+export function TaskDetails({ task, view, href, nameOf, onRetry, onClose }: Props) {
   return (
     <section aria-labelledby="task-title" className="min-w-0 rounded-2xl border border-line bg-surface">
       <header className="flex items-start gap-3 border-b border-line px-4 py-3">
@@ -38,7 +39,7 @@ export function TaskDetails({ task, view, href, onRetry, onClose }: Props) {
         </IconButton>
       </header>
       <div className="space-y-4 px-4 py-3 text-sm">
-        <Facts task={task} href={href} />
+        <Facts task={task} href={href} nameOf={nameOf} />
         {onRetry && (
           <Button needs="POST /jobs/{job_id}/retry" icon={<RotateCcw size={14} aria-hidden />} onClick={onRetry}>
             {t.retry}
@@ -63,7 +64,7 @@ export function TaskDetails({ task, view, href, onRetry, onClose }: Props) {
   );
 }
 
-function Facts({ task, href }: { task: Task; href: (taskId: string) => string }) {
+function Facts({ task, href, nameOf }: Pick<Props, "task" | "href" | "nameOf">) {
   const { usage } = task;
   return (
     <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
@@ -80,10 +81,10 @@ function Facts({ task, href }: { task: Task; href: (taskId: string) => string })
       {task.dependencies.length > 0 && (
         <>
           <dt className="text-ink-3">{t.waitsFor}</dt>
-          <dd className="flex flex-wrap gap-x-2">
+          <dd className="flex flex-wrap gap-x-3">
             {task.dependencies.map((id) => (
-              <a key={id} href={href(id)} className="underline underline-offset-2">
-                {id}
+              <a key={id} href={href(id)} dir="auto" className="break-words underline underline-offset-2">
+                <Inline text={nameOf(id)} />
               </a>
             ))}
           </dd>

@@ -8,6 +8,7 @@ import { concernsThePerson } from "../state/rows";
 import { expectAccessible, message, show } from "../testing/render";
 import { type OpenChat, readPlan } from "../wire/nouns";
 import { JobProgress } from "./JobDock";
+import { JobFailure } from "./JobPage";
 import type { Job, Task } from "./jobs";
 import { layout } from "./layout";
 import { RaceCandidates } from "./RaceCandidates";
@@ -121,14 +122,28 @@ it("tells how far the chat's job is and leads to each task", async () => {
 it("shows what a task cost, what went wrong, and lets it be tried again", async () => {
   const retry = vi.fn();
   const { container, rerender } = show(
-    <TaskDetails task={TASKS[2]!} view={null} href={(id) => `#${id}`} onRetry={retry} onClose={() => undefined} />,
+    <TaskDetails
+      task={TASKS[2]!}
+      view={null}
+      href={(id) => `#${id}`}
+      nameOf={(id) => `Task ${id}`}
+      onRetry={retry}
+      onClose={() => undefined}
+    />,
   );
   expect(container.textContent).toContain("No such file.");
   await userEvent.click(screen.getByRole("button", { name: "Try again" }));
   expect(retry).toHaveBeenCalledOnce();
   await expectAccessible(container);
   rerender(
-    <TaskDetails task={TASKS[0]!} view={null} href={(id) => `#${id}`} onRetry={null} onClose={() => undefined} />,
+    <TaskDetails
+      task={TASKS[0]!}
+      view={null}
+      href={(id) => `#${id}`}
+      nameOf={(id) => `Task ${id}`}
+      onRetry={null}
+      onClose={() => undefined}
+    />,
   );
   expect(container.textContent).toContain("1 min 1 s");
   expect(container.textContent).toContain("$0.0123");
@@ -160,7 +175,14 @@ it("shows a task's own messages and tool calls in its log, and no other task's",
   ];
   const view = opened(chat as unknown as OpenChat, messages, [], 1);
   const { container } = show(
-    <TaskDetails task={TASKS[0]!} view={view} href={(id) => `#${id}`} onRetry={null} onClose={() => undefined} />,
+    <TaskDetails
+      task={TASKS[0]!}
+      view={view}
+      href={(id) => `#${id}`}
+      nameOf={(id) => `Task ${id}`}
+      onRetry={null}
+      onClose={() => undefined}
+    />,
   );
   expect(container.textContent).toContain("Reading first");
   expect(screen.getByRole("button", { name: /Created mine.txt/ })).toBeTruthy();
@@ -173,7 +195,7 @@ it("writes out marks that would mislead in a task's description", () => {
   const noHref = (id: string) => `#${id}`;
   const { container } = show(<TaskGraph tasks={[odd]} chosen={null} href={noHref} />);
   expect(container.textContent).toContain("delete ⟨U+202E⟩gnp.exe");
-  show(<TaskDetails task={odd} view={null} href={noHref} onRetry={null} onClose={() => undefined} />);
+  show(<TaskDetails task={odd} view={null} href={noHref} nameOf={noHref} onRetry={null} onClose={() => undefined} />);
   expect(screen.getByRole("heading", { name: "delete ⟨U+202E⟩gnp.exe" })).toBeTruthy();
 });
 
@@ -254,4 +276,12 @@ it.each([
     if (button) await userEvent.click(button);
   }
   expect(execute.mock.calls.map(([, run]) => run)).toEqual(ways);
+});
+
+it("names the tasks that failed by their words, and leads to them", async () => {
+  const error = { code: "tasks_failed", message: "These tasks did not complete: 3.", retryable: true };
+  const { container } = show(<JobFailure job={{ ...JOB, status: "failed", error } as Job} href={(id) => `#${id}`} />);
+  expect(screen.getByRole("link", { name: "Task 3" }).getAttribute("href")).toBe("#3");
+  expect(container.textContent).not.toContain("complete: 3");
+  await expectAccessible(container);
 });

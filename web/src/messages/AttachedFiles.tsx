@@ -4,6 +4,7 @@ import { FileText } from "lucide-react";
 import { Output } from "../content/Output";
 import { visible } from "../content/visible";
 import { t } from "../texts/composer";
+import { bytesText } from "../texts/language";
 import { Fold } from "../ui/Fold";
 
 interface Props {
@@ -23,9 +24,7 @@ export function AttachedFiles({ messageId, files }: Props) {
               <span className="inline-flex min-w-0 items-center gap-1.5">
                 <FileText size={14} aria-hidden className="shrink-0" />
                 <span className="truncate">{visible(name)}</span>{" "}
-                <span className="shrink-0 text-ink-2">
-                  {t.fileSize(Math.ceil(new TextEncoder().encode(content).length / 1024))}
-                </span>
+                <span className="shrink-0 text-ink-2">{bytesText(new TextEncoder().encode(content).length)}</span>
               </span>
             }
           >

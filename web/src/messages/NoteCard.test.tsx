@@ -27,3 +27,8 @@ it("shows the words of a restore that was recorded without counts", () => {
   show(<NoteCard message={message({ role: "system", content: "Went back.", payload: { restore: { left: 0 } } })} />);
   expect(screen.getByText("Went back.")).toBeTruthy();
 });
+
+it("says that the agent was stopped, and speaks of no person", () => {
+  show(<NoteCard message={message({ role: "system", content: "Stopped by the person." })} />);
+  expect(screen.getByText("The agent was stopped.")).toBeTruthy();
+});

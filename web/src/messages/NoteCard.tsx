@@ -1,6 +1,7 @@
 import { Info } from "lucide-react";
 import { t } from "../texts/chat";
 import { t as checkpoints } from "../texts/checkpoints";
+import { t as server } from "../texts/server";
 import { clock } from "../ui/times";
 import { loose, type Message, text } from "../wire/nouns";
 
@@ -18,7 +19,7 @@ export function NoteCard({ message }: { message: Message }) {
 function wordsOf({ payload, content }: Message): string {
   const { not_found: missed, restore } = loose(payload);
   if (Array.isArray(missed)) return t.notRead(missed.join(", "));
-  return restore ? (restoredWords(loose(restore)) ?? content) : content;
+  return (restore ? restoredWords(loose(restore)) : null) ?? server.sentence(content);
 }
 
 /** null where it was recorded without counts, as by an earlier version. */

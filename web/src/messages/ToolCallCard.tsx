@@ -2,7 +2,7 @@
 
 import { coveredBy } from "../autonomy/levels";
 import { DiffCount } from "../content/DiffView";
-import { readDiff } from "../content/diffs";
+import { isPartial, readDiff } from "../content/diffs";
 import { Output } from "../content/Output";
 import { PathButton } from "../content/PathLink";
 import { type CallStanding, StatusMark } from "../content/StatusMark";
@@ -62,7 +62,7 @@ export function ToolCallCard({ done, standing, decidedBy = "" }: Props) {
               {result?.status === "ok" ? did : does}{" "}
               <code className="font-mono text-[13px] text-ink">{subjectOf(call.parameters) || call.tool}</code>
             </span>
-            {diff && <DiffCount added={diff.added} removed={diff.removed} />}
+            {diff && <DiffCount added={diff.added} removed={diff.removed} partial={isPartial(diff)} />}
             <span className="ml-auto flex shrink-0 items-center gap-2 pl-2 text-xs text-ink-3 tabular-nums">
               {covered && (
                 <span className="rounded-full bg-warn-soft px-2 py-0.5 font-medium text-warn">

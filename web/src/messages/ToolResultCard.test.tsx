@@ -81,3 +81,36 @@ it("says nothing of agents where none was at work", () => {
   show(<ToolResultCard result={readToolResult({ tool_call_id: "c", status: "ok" })!} output="Fine." />);
   expect(screen.queryByText(/Done by the agent/)).toBeNull();
 });
+
+it("shows a person who denied a call their own words, not what the model was told", () => {
+  const told = (said: string) =>
+    `The person denied this call (update_file on /a.py).${said} Do not try it again; find another way or ask.`;
+  const denied = (said: string) => (
+    <ToolResultCard
+      result={
+        readToolResult({
+          tool_call_id: "c",
+          status: "denied",
+          error: { code: "denied_by_user", message: told(said) },
+        })!
+      }
+      output={told(said)}
+    />
+  );
+  const { container, rerender } = show(denied(" They said: “Use Decimal”"));
+  expect(container.textContent).toBe("denied by you · “Use Decimal”");
+  rerender(denied(""));
+  expect(container.textContent).toBe("denied by you");
+});
+
+it("says once why a command that was stopped has ended", () => {
+  const message = "It was stopped; none of its changes was kept.";
+  const { container } = show(
+    <ToolResultCard
+      result={readToolResult({ tool_call_id: "c", status: "cancelled", error: { code: "interrupted", message } })!}
+      output={`test 1 ... ok\n${message}`}
+    />,
+  );
+  expect(container.textContent).toContain("test 1 ... ok");
+  expect(container.textContent!.split(message)).toHaveLength(2);
+});

@@ -16,17 +16,47 @@ export function ToolResultCard({ result, output }: { result: ToolResult; output:
       <UnkeptNote fact={result.facts["unkept"]} />
       {result.error && (
         <p className="py-1 text-sm text-ink-2">
-          <span className="font-medium text-bad">{fault ?? t.statuses[result.status]}</span> ·{" "}
-          <span lang="en">{result.error.message}</span>
+          <span className="font-medium text-bad">{fault ?? t.statuses[result.status]}</span>
+          {code === "denied_by_user" ? (
+            <DenialReason message={result.error.message} />
+          ) : (
+            <>
+              {" · "}
+              <span lang="en">{result.error.message}</span>
+            </>
+          )}
         </p>
       )}
       {result.diff ? (
         <DiffView text={result.diff} />
-      ) : result.error?.message === output ? null : (
-        <Output text={output} label={t.result} ending={result.status === "error"} />
+      ) : result.error?.message === output || code === "denied_by_user" ? null : (
+        <Output
+          text={withoutRepeat(output, result.error?.message)}
+          label={t.result}
+          ending={result.status === "error"}
+        />
       )}
     </div>
   );
+}
+
+/** A denial tells the model what to do next. The person who denied reads their own words only. */
+function DenialReason({ message }: { message: string }) {
+  const [, reason] = /They said: (“[\s\S]*”) Do not try it again/.exec(message) ?? [];
+  if (!reason) return null;
+  return (
+    <>
+      {" · "}
+      <span dir="auto" className="break-words">
+        {reason}
+      </span>
+    </>
+  );
+}
+
+/** Output ends with the reason why it ends, for the model; here the reason stands above it. Pure. */
+function withoutRepeat(output: string, reason: string | undefined): string {
+  return reason && output.endsWith(`\n${reason}`) ? output.slice(0, -reason.length - 1) : output;
 }
 
 /** Says what an undo cannot bring back: older files in folders that git ignores. */

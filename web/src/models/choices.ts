@@ -37,6 +37,11 @@ export function defaultModel(providers: readonly Provider[]): string {
   return model && model !== AUTO && standard.kind !== "guide" ? `${standard.name}/${model}` : standard.name;
 }
 
+/** A model as people read it: `acme/auto` is whichever model the server `acme` offers first. */
+export function shownModel(model: string): string {
+  return model.endsWith(`/${AUTO}`) ? model.slice(0, -AUTO.length - 1) : model;
+}
+
 const AUTO = "auto"; // a provider that names no models is asked what it has
 
 /** Context size and price, each said to be unknown where it is. */

@@ -4,7 +4,7 @@ import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { show } from "../testing/render";
 import type { Provider } from "../wire/nouns";
-import { choicesOf, defaultModel, factsText, foundBy } from "./choices";
+import { choicesOf, defaultModel, factsText, foundBy, shownModel } from "./choices";
 import ModelPicker from "./ModelPicker";
 
 const providers = [
@@ -54,4 +54,8 @@ it("keeps the marked model when a list that stands before it arrives", async () 
   await screen.findByRole("option", { name: /first\/d/ });
   await userEvent.type(screen.getByRole("combobox"), "{Enter}");
   expect(onChoose).toHaveBeenLastCalledWith("second/b");
+});
+
+it("shows a server that chooses its model by its own name", () => {
+  expect(["acme/auto", "acme/automatic", "auto"].map(shownModel)).toEqual(["acme", "acme/automatic", "auto"]);
 });

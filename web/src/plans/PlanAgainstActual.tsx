@@ -38,6 +38,7 @@ const STATES: Record<string, string> = {
   asked: t.waitsForAnAnswer,
   limit: t.endedAtALimit,
   blocked: t.blockedTheAgentStoppedWhile,
+  planned: t.anotherPlanWasProposed,
   failed: t.states.failed,
   stopped: t.states.stopped,
   interrupted: t.states.interrupted,

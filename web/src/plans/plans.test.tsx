@@ -149,3 +149,9 @@ it("says every status in plain words, and why a plan is blocked", () => {
     expect(container.textContent).toContain(words);
   }
 });
+
+it("does not call a plan at work whose turn ended with another plan", () => {
+  const { container } = show(<Compared plan={{ ...PLAN, state: "planned" }} />);
+  expect(container.textContent).toContain("ended: the agent proposed another plan");
+  expect(container.textContent).not.toContain("at work");
+});

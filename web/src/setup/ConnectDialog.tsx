@@ -31,14 +31,10 @@ export default function ConnectDialog({ onClose }: { onClose: () => void }) {
         <ProviderForm
           presets={presets}
           busy={busy}
+          problem={problem}
           onConnect={(provider) => void connect(provider)}
           onCancel={onClose}
         />
-      )}
-      {problem && (
-        <p role="alert" className="mt-3 text-sm text-bad">
-          {problem}
-        </p>
       )}
     </Dialog>
   );

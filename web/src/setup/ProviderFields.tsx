@@ -13,9 +13,11 @@ export function AddressField(props: Props) {
       label={t.address}
       hint={t.ofAnOpenaiCompatibleServer}
       required
-      type="url"
+      inputMode="url"
+      autoComplete="off"
       placeholder="http://127.0.0.1:8000/v1"
       {...props}
+      onBlur={() => props.onChange(addressIn(props.value))}
     />
   );
 }
@@ -35,4 +37,22 @@ export function namesIn(text: string): string[] {
     .split(",")
     .map((name) => name.trim())
     .filter(Boolean);
+}
+
+const THIS_MACHINE = /^(localhost|127\.|\[::1\]|10\.|192\.168\.)/i;
+
+/** An address as it was typed or pasted, with the scheme that it left out. Pure. */
+export function addressIn(text: string): string {
+  const address = text.trim();
+  if (!address || /^[a-z][a-z0-9+.-]*:\/\//i.test(address)) return address;
+  return `${THIS_MACHINE.test(address) ? "http" : "https"}://${address}`;
+}
+
+/** A name as the server takes it: "Acme AI" is `acme-ai`. Pure. */
+export function nameIn(text: string): string {
+  return text
+    .trim()
+    .toLowerCase()
+    .replace(/[^a-z0-9_.-]+/g, "-")
+    .replace(/^[^a-z0-9]+|-+$/g, "");
 }

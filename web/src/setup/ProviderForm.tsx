@@ -3,7 +3,7 @@ import { t } from "../texts/settings";
 import { Field, INPUT } from "../ui/Field";
 import { Form, FormButtons, TextField } from "../ui/Form";
 import type { Preset } from "../wire/nouns";
-import { AddressField, KeyField, ModelsField, namesIn } from "./ProviderFields";
+import { AddressField, addressIn, KeyField, ModelsField, nameIn, namesIn } from "./ProviderFields";
 
 export interface NewProvider {
   name: string;
@@ -26,11 +26,14 @@ const CUSTOM: Preset = {
 export function ProviderForm({
   presets,
   busy,
+  problem = "",
   onConnect,
   onCancel,
 }: {
   presets: readonly Preset[];
   busy: boolean;
+  /** Why the last attempt failed: beside the button that was pressed, where it is seen in a low window too. */
+  problem?: string;
   onConnect: (provider: NewProvider) => void;
   onCancel: () => void;
 }) {
@@ -48,9 +51,9 @@ export function ProviderForm({
   const submit = () => {
     const named = namesIn(models);
     onConnect({
-      name: name.trim(),
+      name: nameIn(name),
       kind: preset.kind,
-      base_url: url.trim(),
+      base_url: addressIn(url),
       ...(key.trim() ? { api_key: key.trim() } : {}),
       ...(named.length > 0 ? { models: named } : {}),
     });
@@ -92,11 +95,16 @@ export function ProviderForm({
         label={t.name}
         hint={t.oneWordSuchAsOffice}
         required
-        pattern="[a-z0-9][a-z0-9_.\-]*"
         value={name}
         onChange={setName}
+        onBlur={() => setName(nameIn(name))}
       />
       <ModelsField value={models} onChange={setModels} />
+      {problem && (
+        <p role="alert" ref={(node) => node?.scrollIntoView?.({ block: "nearest" })} className="text-sm text-bad">
+          {problem}
+        </p>
+      )}
       <FormButtons submit={busy ? t.testing : t.connectAndTest} disabled={busy} cancel={t.cancel} onCancel={onCancel} />
     </Form>
   );

@@ -4,6 +4,8 @@ import { expect, it, vi } from "vitest";
 import { expectAccessible, show } from "../testing/render";
 import { limitWords, readLimits } from "./KeyLimits";
 import { KeyForm, type NewKey, Secret } from "./Keys";
+import { addressIn, nameIn } from "./ProviderFields";
+import { ProviderForm } from "./ProviderForm";
 
 it("shows a new key once, with the word that it is stored nowhere", async () => {
   const onDone = vi.fn();
@@ -43,4 +45,34 @@ it("reads limits strictly, and says them shortly", () => {
     "60 per minute",
     "$2.50 per day",
   ]);
+});
+
+it("takes an address and a name as people type them", () => {
+  expect(["127.0.0.1:9911/v1", " localhost:1234/v1 ", "api.acme.dev/v1", "http://a/v1", ""].map(addressIn)).toEqual([
+    "http://127.0.0.1:9911/v1",
+    "http://localhost:1234/v1",
+    "https://api.acme.dev/v1",
+    "http://a/v1",
+    "",
+  ]);
+  expect(["Acme AI", " office ", "(Büro) 2", "a_b.c-d"].map(nameIn)).toEqual([
+    "acme-ai",
+    "office",
+    "b-ro-2",
+    "a_b.c-d",
+  ]);
+});
+
+it("connects what was typed, and says above its buttons why that failed", async () => {
+  const onConnect = vi.fn();
+  const form = (problem: string) => (
+    <ProviderForm presets={[]} busy={false} problem={problem} onConnect={onConnect} onCancel={() => {}} />
+  );
+  const { rerender } = show(form(""));
+  await userEvent.type(screen.getByLabelText(/^Address/), "127.0.0.1:9911/v1");
+  await userEvent.type(screen.getByLabelText(/^Name/), "Acme AI{Enter}");
+  expect(onConnect).toHaveBeenCalledWith({ name: "acme-ai", kind: "openai", base_url: "http://127.0.0.1:9911/v1" });
+  rerender(form("acme-ai refused the key."));
+  const button = screen.getByRole("button", { name: "Connect and test" });
+  expect(screen.getByRole("alert").compareDocumentPosition(button)).toBe(Node.DOCUMENT_POSITION_FOLLOWING);
 });

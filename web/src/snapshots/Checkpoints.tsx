@@ -17,7 +17,7 @@ import { type Change, changesOf, type Snapshot, type Stretch, stretchesOf } from
 import { RestorePreview } from "./RestorePreview";
 import { RestoreProgress } from "./RestoreProgress";
 
-const MANY = 4; // changes of a turn that stand in one line
+const MANY = 2; // changes of a turn that stand in one line, with one button for all of them
 
 /** The only path, with what lies below it, that a restore concerns; without it, all of them. */
 type Narrowed = { paths?: [string] };

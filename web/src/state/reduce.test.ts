@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { approval, event, message } from "../testing/render";
 import type { OpenChat, WireEvent } from "../wire/nouns";
-import { type ChatView, opened, prepend, reduceAll, thinkingTimes } from "./reduce";
+import { type ChatView, continuable, opened, prepend, reduceAll, thinkingTimes } from "./reduce";
 import { callStanding } from "./standing";
 
 const CHAT = {
@@ -243,4 +243,11 @@ describe("replay and live", () => {
 
 it("has the meter read again when a turn ends: a stopped request tells of no usage", () => {
   expect(after(event("turn-started", 4), event("turn-ended", 7, { reason: "stopped" })).spent).toBe(7);
+});
+
+it("offers to continue a blocked turn, but not one of a job's task", () => {
+  const ended = (more: object) =>
+    after(event("turn-started", 1), event("turn-ended", 2, { reason: "blocked", ...more }));
+  expect(continuable(ended({}))).toMatchObject({ reason: "blocked" });
+  expect(continuable(ended({ task_id: "index" }))).toBeNull();
 });

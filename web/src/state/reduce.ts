@@ -277,7 +277,12 @@ export function autonomyIn(message: Message): Autonomy | null {
 
 const CONTEXT_FULL = "context_full";
 
-function stoppedBy({ reason, turn }: { reason: EndReason; turn?: unknown }, role: string): Stopped | null {
+/** A task of a job is not continued but retried, on the job's page. */
+function stoppedBy(
+  { reason, turn, task_id }: { reason: EndReason; turn?: unknown; task_id?: string | null },
+  role: string,
+): Stopped | null {
+  if (task_id) return null;
   const full = text(loose(loose(turn)["error"])["code"]) === CONTEXT_FULL;
   return reason === "limit" || reason === "interrupted" || reason === "blocked" ? { reason, role, full } : null;
 }

@@ -79,3 +79,9 @@ it("counts a chat as waiting until the last of several calls is decided and runs
   expect(withHeard(CHAT, [asked, decided])).toMatchObject({ state: "awaiting_approval", waiting: "approval" });
   expect(withHeard(CHAT, [asked, decided, event("tool-result", 6)])).toMatchObject({ state: "running", waiting: null });
 });
+
+it("does not wait to be continued where a task of a job is blocked", () => {
+  const ended = { reason: "blocked", state: "idle" } as const;
+  expect(withHeard(CHAT, [event("turn-ended", 4, { ...ended, task_id: "index" })]).waiting).toBeNull();
+  expect(withHeard(CHAT, [event("turn-ended", 4, ended)]).waiting).toBe("continue");
+});

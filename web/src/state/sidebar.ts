@@ -142,7 +142,12 @@ export function updated(chat: Chat, event: WireEvent): Chat {
     case "turn-started":
       return { ...chat, state: event.state, waiting: null, updated_at: event.at };
     case "turn-ended":
-      return { ...chat, state: event.state, waiting: leftBy(event.reason), updated_at: event.at };
+      return {
+        ...chat,
+        state: event.state,
+        waiting: event.task_id ? null : leftBy(event.reason),
+        updated_at: event.at,
+      };
     case "permission-request":
       return { ...chat, state: event.state, waiting: "approval", updated_at: event.at };
     case "question":

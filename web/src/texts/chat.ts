@@ -133,7 +133,8 @@ export const en = {
   hasMoreThan5Mb: (name: string | number) => `${name} is larger than 5 MB.`,
   aMessageTakesImages: (value: string | number) => `A message can hold ${value} images.`,
   togetherTheseImagesAreToo: "These images are too large together. A message can hold 7 MB.",
-  theModelThatAnswersHere: "The model of this chat cannot read images.",
+  theModelThatAnswersHere:
+    "This chat's model is not known to read images. Choose another one above, or list it under images of its server in config.toml.",
   planCreateHelloTxtWith: 'Plan: create hello.txt with "Hello!" then run `cat hello.txt`',
   listTheFiles: "List the files",
   createHelloTxtWithHello: 'Create hello.txt with "Hello!"',
@@ -157,7 +158,7 @@ export const en = {
   tokensOut: (tokens: number) => `${number(tokens)} out`,
   estimated: "estimated",
   filesChanged: (count: number, more: boolean) =>
-    `${more ? "More than " : ""}${count === 1 ? "1 file" : `${count} files`} changed`,
+    `${more ? "More than " : ""}${count === 1 ? "1 file" : `${number(count)} files`} changed`,
   removeImage: (name: string) => `Remove ${name || "the pasted image"}`,
   isWorking: (title: string) => `${title} is working`,
   tokensUnreported: (tokens: number) => `about ${number(tokens)} of stopped requests`,

@@ -1,5 +1,5 @@
 // Texts of what can be typed besides words: commands, mentions, attached files. And of compacting.
-import { number, translated } from "./language";
+import { translated } from "./language";
 
 export const en = {
   contextFull: "The context is full",
@@ -37,7 +37,6 @@ export const en = {
   removeFile: (name: string) => `Remove ${name}`,
   attachedFiles: "Attached files",
   attachedFile: (name: string) => `Attached file ${name}`,
-  fileSize: (kilobytes: number) => `${number(kilobytes)} KB`,
   isNoText: (name: string) =>
     `${name} is not plain text in UTF-8. Put other files into the workspace: agents read them there.`,
   isEmpty: (name: string) => `${name} is empty.`,

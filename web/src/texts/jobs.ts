@@ -103,6 +103,10 @@ export const en = {
   templateFault: (path: string, line: number | null, reason: string) =>
     `${path}${line ? `, line ${line}` : ""}: ${reason}`,
   start: "Start",
+  tasksFailed: (count: number) =>
+    count === 1
+      ? "A task did not complete. Open it to read why, and to try it again:"
+      : `${count} tasks did not complete. Open them to read why, and to try them again:`,
   stepStatuses: {
     open: "not done",
     running: "running",

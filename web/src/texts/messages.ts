@@ -22,6 +22,8 @@ export const en = {
   drawing: "Drawing…",
   changes: "Changes",
   files: (count: string | number) => `${count} files`,
+  firstFiles: (count: string) => `the first ${count} files`,
+  atLeast: "at least",
   copyDiff: "Copy diff",
   files2: (label: string | number) => `${label}, files`,
   lines: (label: string | number) => `${label}, lines`,

@@ -12,6 +12,7 @@ export const en = {
   plan: (goal: string | number) => `Plan: ${goal}`,
   aPlan: "A plan",
   atWork: "at work",
+  anotherPlanWasProposed: "ended: the agent proposed another plan",
   budget: (budget: string | number) => `Budget: ${budget}`,
   whatWasMeant: "Planned",
   whatWasDone: "Done",

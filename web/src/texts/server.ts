@@ -1,8 +1,11 @@
 // Fixed sentences that the server writes in English. Another language has a text for each, or shows the server's own.
 import { translated } from "./language";
 
+/** Sentences that the model reads too, and that people read in other words. */
+const FOR_PEOPLE: Record<string, string> = { "Stopped by the person.": "The agent was stopped." };
+
 export const en = {
-  sentence: (english: string): string => english,
+  sentence: (english: string): string => FOR_PEOPLE[english] ?? english,
 };
 
 export type Texts = typeof en;

@@ -135,7 +135,8 @@ export const chat: Texts = {
   hasMoreThan5Mb: (name: string | number) => `${name} ist größer als 5 MB.`,
   aMessageTakesImages: (value: string | number) => `Eine Nachricht fasst ${value} Bilder.`,
   togetherTheseImagesAreToo: "Diese Bilder sind zusammen zu groß. Eine Nachricht fasst 7 MB.",
-  theModelThatAnswersHere: "Das Modell dieses Chats kann keine Bilder lesen.",
+  theModelThatAnswersHere:
+    "Vom Modell dieses Chats ist nicht bekannt, dass es Bilder liest. Wählen Sie oben ein anderes, oder nennen Sie es unter images seines Servers in config.toml.",
   planCreateHelloTxtWith: 'Plan: create hello.txt with "Hello!" then run `cat hello.txt`',
   listTheFiles: "List the files",
   createHelloTxtWithHello: 'Create hello.txt with "Hello!"',
@@ -159,7 +160,7 @@ export const chat: Texts = {
   tokensOut: (tokens: number) => `${number(tokens)} aus`,
   estimated: "geschätzt",
   filesChanged: (count: number, more: boolean) =>
-    `${more ? "Mehr als " : ""}${count === 1 ? "1 Datei" : `${count} Dateien`} geändert`,
+    `${more ? "Mehr als " : ""}${count === 1 ? "1 Datei" : `${number(count)} Dateien`} geändert`,
   removeImage: (name: string) => `${name || "Das eingefügte Bild"} entfernen`,
   isWorking: (title: string) => `${title} arbeitet`,
   tokensUnreported: (tokens: number) => `etwa ${number(tokens)} aus angehaltenen Anfragen`,

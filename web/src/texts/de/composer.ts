@@ -1,6 +1,5 @@
 // German texts of composer.
 import type { Texts } from "../composer";
-import { number } from "./format";
 
 export const composer: Texts = {
   contextFull: "Der Kontext ist voll",
@@ -38,7 +37,6 @@ export const composer: Texts = {
   removeFile: (name: string) => `${name} entfernen`,
   attachedFiles: "Angehängte Dateien",
   attachedFile: (name: string) => `Angehängte Datei ${name}`,
-  fileSize: (kilobytes: number) => `${number(kilobytes)} KB`,
   isNoText: (name: string) =>
     `${name} ist kein reiner Text in UTF-8. Andere Dateien gehören in den Arbeitsbereich: Agenten lesen sie dort.`,
   isEmpty: (name: string) => `${name} ist leer.`,

@@ -109,6 +109,10 @@ export const jobs: Texts = {
   templatesFailed: "Die Vorlagen konnten nicht gelesen werden.",
   templateFault: (path, line, reason) => `${path}${line ? `, Zeile ${line}` : ""}: ${reason}`,
   start: "Starten",
+  tasksFailed: (count) =>
+    count === 1
+      ? "Eine Aufgabe wurde nicht erledigt. Öffnen Sie sie, um den Grund zu lesen und sie zu wiederholen:"
+      : `${count} Aufgaben wurden nicht erledigt. Öffnen Sie sie, um den Grund zu lesen und sie zu wiederholen:`,
   stepStatuses: {
     open: "nicht erledigt",
     running: "läuft",

@@ -23,6 +23,8 @@ export const messages: Texts = {
   drawing: "Wird gezeichnet…",
   changes: "Änderungen",
   files: (count: string | number) => `${count} Dateien`,
+  firstFiles: (count: string) => `die ersten ${count} Dateien`,
+  atLeast: "mindestens",
   copyDiff: "Diff kopieren",
   files2: (label: string | number) => `${label}, Dateien`,
   lines: (label: string | number) => `${label}, Zeilen`,

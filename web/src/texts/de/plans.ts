@@ -12,6 +12,7 @@ export const plans: Texts = {
   plan: (goal: string | number) => `Plan: ${goal}`,
   aPlan: "Ein Plan",
   atWork: "in Arbeit",
+  anotherPlanWasProposed: "beendet: Der Agent hat einen anderen Plan vorgeschlagen",
   budget: (budget: string | number) => `Budget: ${budget}`,
   whatWasMeant: "Geplant",
   whatWasDone: "Erledigt",

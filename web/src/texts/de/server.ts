@@ -29,6 +29,15 @@ const SENTENCES: Record<string, string> = {
     "Ein kleines Modell: Es erledigt kurze Aufgaben mit Dateien und Befehlen, eine nach der anderen. Schlussfolgern kann es kaum: Lassen Sie es zum Zählen und Rechnen Befehle ausführen, sehen Sie jede Freigabe an, und nehmen Sie für lange Arbeit ein größeres Modell.",
   "The smallest: quicker, and wrong more often than right. It finds and shows files; give it single steps only.":
     "Das kleinste: schneller, aber öfter falsch als richtig. Es findet und zeigt Dateien; geben Sie ihm nur einzelne Schritte.",
+  "Stopped by the person.": "Der Agent wurde angehalten.",
+  "The server was stopped during this turn. The job continues automatically.":
+    "Der Server wurde während dieses Zuges beendet. Der Job läuft von selbst weiter.",
+  "The server was stopped during this turn. Continue it, or send a message.":
+    "Der Server wurde während dieses Zuges beendet. Setzen Sie ihn fort, oder senden Sie eine Nachricht.",
+  "The server ended during this turn. The job continues automatically.":
+    "Der Server endete während dieses Zuges. Der Job läuft von selbst weiter.",
+  "The server ended during this turn. Continue it, or send a message.":
+    "Der Server endete während dieses Zuges. Setzen Sie ihn fort, oder senden Sie eine Nachricht.",
   "Your own file: what it can do is for you to find out.":
     "Ihre eigene Datei: Was sie kann, müssen Sie selbst ausprobieren.",
 };
