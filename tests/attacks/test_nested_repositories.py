@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.tools import CallStatus, ToolResult
+from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.stage import Layer
+from support.live_server import live_server
 from support.nested_repositories import GIT_FOLDERS, PLACES, WHO, copy_repositories, make_repositories, shell
+from support.scripted_model import call
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree
 
@@ -351,3 +354,29 @@ async def test_a_submodule_among_the_refs_of_another_is_no_ref(nested: ToolWorks
     before = git_files(nested.root)
     result = await run(nested, f"git config -f {inside}/config core.fsmonitor /tmp/x")
     assert outcome(result) == "left out" and git_files(nested.root) == before, result.content
+
+
+# --- what waits for a person, and what is refused beside it
+
+
+@proves("SNAP-4", "APR-8")
+@pytest.mark.parametrize("layer", list(Layer), ids=[layer.value for layer in Layer])
+async def test_what_waits_is_made_without_what_was_left_out(
+    tmp_path: Path, made: Path, layer: Layer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Sandbox, "layer_for", lambda self, root: layer)
+    hook = f"{GIT_FOLDERS['sub']}/hooks/pre-commit"
+    words = f"echo obey > AGENTS.md; echo 9 > sub/b.txt; echo evil > {hook}"
+    async with live_server(tmp_path, replies=[call("execute_command", command=words), "I see."]) as client:
+        copy_repositories(made, client.workspace)
+        before = git_files(client.workspace)
+        chat = await client.chat()
+        await chat.send("do it")
+        await chat.decide()
+        [waits] = await chat.approvals()
+        assert waits["held"] is True and f"'{hook}' may not be changed" in str(waits)
+        await chat.decide()
+        result = (await chat.results())[-1]
+        assert result["error"]["code"] == "left_out", result  # type: ignore[index]  # an error has a code
+        assert (client.workspace / "AGENTS.md").read_text() == "obey\n"
+        assert (client.workspace / "sub/b.txt").read_text() == "9\n" and git_files(client.workspace) == before
