@@ -384,8 +384,6 @@ SMUGGLED = [
     Attempt("a setting for this work tree", "echo '[core]' > .git/config.worktree", dropped=NEVER),
     Attempt("attributes", "mkdir -p .git/info; echo '* filter=x' > .git/info/attributes", dropped=NEVER),
     Attempt("ignores of git's own", "echo x >> .git/info/exclude", dropped=NEVER),
-    Attempt("a submodule's settings", "mkdir -p .git/modules/m; echo x > .git/modules/m/config", dropped=NEVER),
-    Attempt("a work tree", "mkdir -p .git/worktrees/w; echo x > .git/worktrees/w/gitdir", dropped=NEVER),
     Attempt("another common folder", "echo ../evil > .git/commondir", dropped=NEVER),
     Attempt("another store of objects", "mkdir -p .git/objects/info; echo /x > .git/objects/info/alternates", dropped=NEVER),
     Attempt("a link in git's folder", "rm -r .git/logs; ln -s /tmp .git/logs", dropped=NEVER),
@@ -394,7 +392,6 @@ SMUGGLED = [
     Attempt("a repository deep down", "mkdir -p x/y/z/.git/hooks; echo x > x/y/z/.git/hooks/post-checkout", dropped=NEVER),
     Attempt("a bare repository", "git init -q --bare bare", dropped=NEVER),
     Attempt("a bare repository by hand", "mkdir -p b/objects b/refs; echo 'ref: refs/heads/main' > b/HEAD; echo x > b/config", dropped=NEVER),
-    Attempt("a file that points to a repository", "mkdir w; echo 'gitdir: ../evil' > w/.git", dropped=NEVER),
     Attempt("a link that is a repository", "mkdir w; ln -s ../.git w/.git", dropped=NEVER),
     Attempt("another spelling of .git", "mkdir -p w/.GIT; echo x > w/.GIT/config", dropped=NEVER),
     Attempt("git's short name", "mkdir -p 'w/GIT~1'; echo x > 'w/GIT~1/config'", dropped=NEVER),
@@ -437,6 +434,24 @@ async def test_nothing_is_smuggled_into_the_workspace(prey: ToolWorkspace, tried
     result = await attempt(prey, f"echo plain > plain.txt; {tried.command}")
     assert result is not None and result.facts["dropped"] == tried.dropped, result.content
     assert everything(prey) == workspace and tree(prey.outside) == outside and prey.intended == []
+
+
+LEFT_OUT = [
+    Attempt("a submodule's settings", "mkdir -p .git/modules/m; echo x > .git/modules/m/config"),
+    Attempt("a work tree", "mkdir -p .git/worktrees/w; echo x > .git/worktrees/w/gitdir"),
+    Attempt("a file that points to a repository", "mkdir w; echo 'gitdir: ../evil' > w/.git"),
+]
+
+
+@proves("SNAP-4", "PER-4")
+@pytest.mark.parametrize("tried", LEFT_OUT, ids=str)
+@in_both_layers
+async def test_a_new_submodule_or_worktree_is_left_out(prey: ToolWorkspace, tried: Attempt) -> None:
+    outside, workspace = tree(prey.outside), everything(prey)
+    result = await attempt(prey, f"echo plain > plain.txt; {tried.command}")
+    assert result is not None and result.facts["left_out"] and "dropped" not in result.facts, result.content
+    (prey.root / "plain.txt").unlink()
+    assert everything(prey) == workspace and tree(prey.outside) == outside
 
 
 @proves("ROL-5/6", "SNAP-4")

@@ -320,7 +320,7 @@ LOOKS = ["git status", "git -C sub status", "git -C tree status", "git submodule
 @proves("SNAP-4")
 @pytest.mark.parametrize("words", LOOKS)
 async def test_looking_at_a_repository_changes_nothing_in_it(project: ToolWorkspace, trap: Path, words: str) -> None:
-    """Git would note in an index that it has looked: in those of submodules and worktrees nothing is ever committed."""
+    """Git would note in an index that it has looked; `GIT_OPTIONAL_LOCKS` keeps it from that."""
     home = trap.parent
     git(project.root, home, "worktree", "add", "-q", "tree")
     git(project.root, home, "-c", "protocol.file.allow=always", "submodule", "add", "-q", "./.git", "sub")

@@ -2,7 +2,6 @@
 
 import re
 from enum import Enum, auto
-from itertools import pairwise
 
 from anycowork.domain.control_files import fold_name, is_control_name
 from anycowork.workspace.paths import folds_to_git
@@ -42,6 +41,7 @@ _GIT_PLAIN_FILES = frozenset(
         *("HEAD.lock", "index.lock", "packed-refs.lock", "gc.pid.lock"),
     }
 )
+_OF_THE_REPOSITORY = frozenset({"objects", "packed-refs", "packed-refs.lock"})
 # State of operations in progress. It may be removed without asking: only existing files have an effect.
 _GIT_UNDER_WAY = frozenset({"rebase-merge", "rebase-apply", "sequencer"})
 
@@ -57,8 +57,11 @@ def class_of(parts: tuple[str, ...]) -> PathClass:
     return PathClass.ASKED if is_control_name(parts) else PathClass.PLAIN
 
 
-def git_class(inner: tuple[str, ...]) -> PathClass:
-    """Classifies a path inside a git folder: an allow-list, because new releases of git read new files."""
+def git_class(inner: tuple[str, ...], *, linked: bool = False) -> PathClass:
+    """Classifies a path inside a git folder: an allow-list, because new releases of git read new files.
+
+    `linked`: the folder of a linked worktree, which uses the objects and packed refs of its repository.
+    """
     folded = tuple(map(fold_name, inner))
     if not inner:
         return PathClass.PLAIN
@@ -67,6 +70,8 @@ def git_class(inner: tuple[str, ...]) -> PathClass:
     if folded[:2] == ("objects", "info") and len(folded) > 2 and folded[2] in _OBJECTS_NEVER:
         return PathClass.NEVER
     plain = inner[0] in _GIT_PLAIN_FOLDERS or (len(inner) == 1 and inner[0] in _GIT_PLAIN_FILES)
+    if linked and inner[0] in _OF_THE_REPOSITORY:
+        return PathClass.ASKED
     return PathClass.PLAIN if plain else PathClass.ASKED
 
 
@@ -75,15 +80,12 @@ def may_vanish(inner: tuple[str, ...]) -> bool:
     return inner[0] in _GIT_UNDER_WAY
 
 
-def is_stored_by_git(parts: tuple[str, ...]) -> bool:
-    """Tells whether the path is part of stored commits, or a folder of them.
+def is_stored_by_git(inner: tuple[str, ...]) -> bool:
+    """Tells whether a path inside a git folder is part of stored commits, or a folder of them.
 
     Git never changes such a file, and removes one only in `gc`.
     """
-    for at, (part, inner) in enumerate(pairwise(parts)):
-        if folds_to_git(part) and fold_name(inner) == "objects":
-            return not _is_git_index("/".join(parts[at + 2 :]))
-    return False
+    return bool(inner) and fold_name(inner[0]) == "objects" and not _is_git_index("/".join(inner[1:]))
 
 
 def _is_git_index(path: str) -> bool:

@@ -22,6 +22,7 @@ from anycowork.sandbox.entries import lies_elsewhere
 from anycowork.sandbox.hidden_path_index import HiddenPathIndex
 from anycowork.sandbox.key_file_index import KeyFileIndex
 from anycowork.sandbox.layer_sync import seal
+from anycowork.sandbox.left_out_changes import LeftOutChanges, leave_out
 from anycowork.sandbox.manifest import manifest
 from anycowork.sandbox.masks import HiddenPaths, KeyFiles, Mask, MaskedPaths, cover
 from anycowork.sandbox.private_copy import CopyManifest, as_layer, scan_copy
@@ -91,6 +92,13 @@ class Transaction:
         self.delta = scan(upper, root) if not self.copied else scan_copy(upper, root, self.copied)
         _require_untouched(self)
         return self.delta
+
+    def leave_out(self) -> LeftOutChanges | None:
+        """Takes out of the delta what no command may change in submodules and linked worktrees, and returns what that was."""
+        found = leave_out(self.delta, self.stage.upper, self.jail.process_path)
+        if found is not None:
+            self.delta.changes = found.rest
+        return found
 
     def find_blocker(
         self, permissions: frozenset[Permission], named: Callable[[str], bool], whose: str = "This role"
@@ -220,6 +228,7 @@ def resume_transaction(staging: Staging, jail: Jail, held: Intent) -> Transactio
     transaction = Transaction(Stage(folder, runner_for(jail.root), _NEVER, etc=folder), jail, staging)
     try:
         transaction.look()
+        transaction.leave_out()  # it was not shown either
         found = transaction.manifest()
     except (UnusableDelta, OSError):  # it cannot even be scanned any more
         found = ()

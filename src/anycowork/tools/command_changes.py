@@ -15,7 +15,7 @@ from anycowork.sandbox.delta_check import CommitBlocker, CommitBlockerKind, may_
 from anycowork.sandbox.delta_diff import content, delta_diff, is_file
 from anycowork.sandbox.stage import Staging
 from anycowork.sandbox.transaction import CannotHold, Transaction, resume_transaction
-from anycowork.tools.command_summary import CommandSummary, committed, dropped, joined, left_alone
+from anycowork.tools.command_summary import CommandSummary, committed, dropped, joined, left_alone, partly_kept
 from anycowork.tools.syntax_check import check_syntax, is_checked
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
@@ -52,6 +52,7 @@ async def settle_changes(
         delta.changes = [change for change in delta.changes if not is_git_control(change.place.parts)]
     if not delta:
         return joined(result, committed(delta, None, ()))
+    result, left_out = await _leave_out(transaction, result)
     if beyond := _beyond(delta, within):
         says = f"It was to work on '{shown(within.path) if within else ''}' and changed '{shown(beyond)}' too. None of its changes was kept."
         return joined(result, dropped(says, code="beyond_its_path", paths=(beyond,)))
@@ -69,7 +70,7 @@ async def settle_changes(
         return joined(
             result, dropped(f"{decision.why} None of the command's changes was kept.", code=DeniedByRule.code)
         )
-    why = _reasons(blocker, decision, tool_context)
+    why = _reasons(blocker, decision, tool_context, left_out)
     if not why:
         return joined(result, await _commit(transaction, command, tool_context))
     if tool_context.hold is None:
@@ -97,6 +98,14 @@ async def commit_now(staging: Staging, jail: Jail, held: Intent, tool_context: T
         return joined(held.held.result, await _commit(transaction, held.command or "", tool_context))
     finally:
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, transaction.end))
+
+
+async def _leave_out(transaction: Transaction, result: ToolResult) -> tuple[ToolResult, tuple[str, ...]]:
+    """Takes refused changes out of the delta where the rest can do without; returns the result that tells it, and the sentence."""
+    found = await asyncio.to_thread(transaction.leave_out)
+    if found is None:
+        return result, ()
+    return joined(result, partly_kept(found.message, found.paths)), (found.message,)
 
 
 async def _hold(
@@ -142,7 +151,9 @@ def _unparsable(delta: Delta, upper: Path) -> dict[str, str]:
     return found
 
 
-def _reasons(blocker: CommitBlocker | None, decision: ChangesDecision, tool_context: ToolContext) -> tuple[str, ...]:
+def _reasons(
+    blocker: CommitBlocker | None, decision: ChangesDecision, tool_context: ToolContext, left_out: tuple[str, ...]
+) -> tuple[str, ...]:
     """Returns why a person must approve existing changes; empty if nobody must."""
     found = []
     if blocker is not None:
@@ -151,7 +162,7 @@ def _reasons(blocker: CommitBlocker | None, decision: ChangesDecision, tool_cont
         found.append(decision.why)
     if tool_context.asks_at_commit:
         found.append("No rule covers it.")
-    return ("It has run, and its changes wait for your word.", *found) if found else ()
+    return ("It has run, and its changes wait for your word.", *found, *left_out) if found else ()
 
 
 def _beyond(delta: Delta, within: WorkspacePath | None) -> str | None:

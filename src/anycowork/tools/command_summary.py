@@ -161,6 +161,12 @@ def dropped(message: str, *, code: str | None = None, paths: tuple[str, ...] = (
     return CommandSummary(message, facts=facts, error=error)
 
 
+def partly_kept(message: str, paths: tuple[str, ...]) -> CommandSummary:
+    """Changes in submodules and linked worktrees were refused and left out; what happened to the others is told after this."""
+    error = CallError(code="left_out", message=message, retryable=True)
+    return CommandSummary(message, facts={"left_out": list(paths[:_MOST_FACTS])}, error=error)
+
+
 def committed(
     delta: Delta, drawn: DeltaDiff | None, conflicts: tuple[str, ...], spoilt: Mapping[str, str] = MappingProxyType({})
 ) -> CommandSummary:

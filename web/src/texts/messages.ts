@@ -184,6 +184,7 @@ export const en = {
     plugin_failed: "plugin failed",
     changes_dropped: "changes discarded",
     commit_failed: "changes not kept",
+    left_out: "partly kept",
     interrupted: "interrupted",
   } as Record<string, string>,
   stepName: (number: number) => `step ${number}`,

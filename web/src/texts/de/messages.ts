@@ -187,6 +187,7 @@ export const messages: Texts = {
     plugin_failed: "Plugin fehlgeschlagen",
     changes_dropped: "Änderungen verworfen",
     commit_failed: "Änderungen nicht übernommen",
+    left_out: "teilweise übernommen",
     interrupted: "unterbrochen",
   },
   stepName: (number: number) => `Schritt ${number}`,

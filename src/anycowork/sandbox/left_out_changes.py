@@ -1,0 +1,138 @@
+"""Decides what of a delta is left out because no command may change it, where the rest can be committed without it. Changes nothing.
+
+Only submodules and linked worktrees are left out by themselves: they are repositories of their own. A refused change in the workspace's own
+`.git`, or a new repository, drops the whole delta as before.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from anycowork.domain.errors import OutsideWorkspace, ToolFault
+from anycowork.domain.values import value
+from anycowork.sandbox.delta import FILE, Delta, PathChange
+from anycowork.sandbox.git_changes import GitChanges, GitFinding, PlaceInGit
+from anycowork.sandbox.nested_git_folders import NESTING
+from anycowork.workspace.jail import Jail
+from anycowork.workspace.paths import WorkspacePath, folds_to_git, is_git_control, shown
+from anycowork.workspace.repositories import Parts
+
+_MOST_NAMED = 5
+
+
+@value
+class LeftOutChanges:
+    """`rest` can be checked and committed; `message` names what cannot, and why."""
+
+    rest: list[PathChange]
+    paths: tuple[str, ...]
+    message: str
+
+
+def leave_out(delta: Delta, upper: Path, root: str) -> LeftOutChanges | None:
+    """Returns None if nothing has to be left out, or if not everything that is refused can be: then the whole delta is refused."""
+    in_git = GitChanges(delta, upper, root)
+    refused = list(in_git.refused())
+    made = in_git.made()
+    if not refused or (made is not None and not is_git_control(made.parts)):
+        return None
+    parts_out = _PartsLeftOut(Jail(root))
+    for found, _ in refused:
+        if not parts_out.add(found):
+            return None
+    left = [change for change in delta.changes if parts_out.has(change)]
+    if not parts_out.add_files_kept_in(left):
+        return None
+    rest = [change for change in delta.changes if not parts_out.has(change)]
+    if not rest or (parts_out.is_new_worktree and any(change.after is None for change in rest)):
+        return None  # of something that was moved, the removal alone would be made
+    return LeftOutChanges(
+        rest,
+        tuple(found.place.path for found, _ in refused),
+        _message([GitFinding(found.place, reason) for found, reason in refused], sorted(parts_out.scopes)),
+    )
+
+
+class _PartsLeftOut:
+    """Collects the places below which nothing is committed."""
+
+    def __init__(self, root: Jail) -> None:
+        self.scopes: set[Parts] = set()
+        self.is_new_worktree = False
+        self._files: dict[Parts, WorkspacePath | None] = {}
+        self._root = root
+
+    def add(self, found: PlaceInGit) -> bool:
+        """Returns False if the change cannot be left out by itself."""
+        if found.place.parts in self.scopes or self.has(found.change):
+            return True
+        if folds_to_git(found.place.name):
+            return self._add_link(found)
+        if found.folder.nested:
+            folder = found.place.parts[: found.folder.at]
+            self._add(found, folder)
+            if not found.folder.linked:
+                self._files[folder] = found.folder.worktree
+            return True
+        if found.inner[0] in NESTING:
+            self._add(found, found.place.parts)
+            self._files[found.change.place.parts] = None
+            return True
+        return False
+
+    def _add_link(self, found: PlaceInGit) -> bool:
+        """A `.git` file leads to the git folder of a submodule or worktree. A new one makes a worktree of its folder."""
+        place, after = found.place, found.change.after
+        if len(place.parts) == 1:
+            return False
+        if not found.gone and found.change.before is None:
+            self.is_new_worktree = True
+            self.scopes.add(place.parts[:-1])
+            return after is not None and after.kind == FILE
+        self._add(found, place.parts)
+        return self._was_file(place)
+
+    def _add(self, found: PlaceInGit, scope: Parts) -> None:
+        """A folder that was removed with a part that stays, stays whole."""
+        inside = found.change.place.parts[: len(scope)] == scope
+        self.scopes.add(scope if inside else found.change.place.parts)
+
+    def _was_file(self, place: WorkspacePath) -> bool:
+        try:
+            with self._root.regular_file(place):
+                return True
+        except (OSError, ToolFault, OutsideWorkspace):
+            return False
+
+    def add_files_kept_in(self, left: list[PathChange]) -> bool:
+        """Leaves out the files of a submodule too if git has stored something: a stash may be the only place of what was in them.
+
+        Returns False if it is not known where these files lie.
+        """
+        for change in left:
+            if change.before is not None or "objects" not in change.place.parts:
+                continue
+            for scope, files in self._files.items():
+                if change.place.parts[: len(scope)] != scope:
+                    continue
+                if files is None:
+                    return False
+                self.scopes.add(files.parts)
+        return True
+
+    def has(self, change: PathChange) -> bool:
+        parts = change.place.parts
+        return any(parts[:depth] in self.scopes for depth in range(1, len(parts) + 1))
+
+
+def _message(findings: list[GitFinding], scopes: list[Parts]) -> str:
+    return " ".join(_sentences(findings, scopes))
+
+
+def _sentences(findings: list[GitFinding], scopes: list[Parts]) -> Iterator[str]:
+    for finding in findings[:_MOST_NAMED]:
+        yield f"'{shown(finding.place.path)}' may not be changed by a command: {finding.reason}."
+    if len(findings) > _MOST_NAMED:
+        yield f"The same holds for {len(findings) - _MOST_NAMED} more."
+    listed = ", ".join(f"'{shown('/'.join(scope))}'" for scope in scopes[:_MOST_NAMED])
+    more = f" and {len(scopes) - _MOST_NAMED} more" if len(scopes) > _MOST_NAMED else ""
+    yield f"So what the command changed there was left out: {listed}{more}. Its other changes do not depend on that."

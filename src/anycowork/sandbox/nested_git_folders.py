@@ -1,0 +1,140 @@
+"""Recognises the git folders of submodules and linked worktrees, which lie inside another git folder. Reads only, and runs no git.
+
+One counts only if it and its worktree named each other before the command, both in the workspace and with no link on the way. Everything
+else below `modules` or `worktrees` is left to a person.
+"""
+
+import os
+from functools import cache
+from itertools import takewhile
+from pathlib import Path
+
+from anycowork.domain.errors import OutsideWorkspace, ToolFault
+from anycowork.domain.values import value
+from anycowork.workspace.jail import Jail
+from anycowork.workspace.paths import WorkspacePath, folds_to_git
+from anycowork.workspace.repositories import Parts, is_repository
+
+MODULES, WORKTREES = "modules", "worktrees"
+NESTING = frozenset({MODULES, WORKTREES})
+_LARGEST_READ = 1 << 20
+_ODD_CHARACTERS = frozenset('"\\#;')
+
+
+@value
+class GitFolder:
+    """`at` parts of a path lead to it, and `worktree` has the files of its index; None if it is bare.
+
+    `nested` if it belongs to a submodule or a linked worktree; `linked` for the latter, whose commits its repository keeps.
+    """
+
+    at: int
+    worktree: WorkspacePath | None
+    nested: bool = False
+    linked: bool = False
+
+
+class NestedGitFolders:
+    """Looks into the workspace at `root` as it was before the command; a command's own changes are elsewhere."""
+
+    def __init__(self, root: str) -> None:
+        self._jail = Jail(root)
+        self._roots = {root, str(Path(root).resolve())}  # git writes the second into a worktree's files
+        self._in_folder = cache(self._find_innermost)
+        self._is_repository = cache(lambda folder: is_repository(self._names(folder)))
+
+    def innermost(self, parts: Parts, at: int) -> GitFolder:
+        """Returns the innermost git folder around the path; `at` parts lead to the outermost one."""
+        if len(parts) > at + 2 and parts[at] in NESTING:
+            return self._in_folder(parts[:-1], at)
+        return _outermost(parts, at)
+
+    def is_below_another(self, parts: Parts, at: int) -> bool:
+        """Tells whether the path lies in a repository among the refs or logs of the git folder: there its name means something else."""
+        if parts[at] not in ("refs", "logs"):
+            return False
+        return any(self._is_repository(parts[:end]) for end in range(at + 1, len(parts)))
+
+    def _find_innermost(self, folder: Parts, at: int) -> GitFolder:
+        found = _outermost(folder, at)
+        while (inner := self._next(folder, found.at)) is not None:
+            found = inner
+        return found
+
+    def _next(self, folder: Parts, at: int) -> GitFolder | None:
+        """A submodule's name may have several parts, a worktree's has one. The first repository counts, even if it is not recognised."""
+        if folder[at : at + 1] not in ((MODULES,), (WORKTREES,)):
+            return None
+        linked = folder[at] == WORKTREES
+        last = min(at + 2, len(folder)) if linked else len(folder)
+        for end in range(at + 2, last + 1):
+            if self._is_repository(folder[:end]):
+                worktree = self._worktree(folder[:end], linked=linked)
+                return GitFolder(end, worktree, nested=True, linked=linked) if worktree else None
+        return None
+
+    def _worktree(self, folder: Parts, *, linked: bool) -> WorkspacePath | None:
+        """Returns where the files of a nested git folder lie, if they and the folder name each other."""
+        names = self._names(folder)
+        if linked:
+            is_whole = self._text((*folder, "commondir")) == "../.."
+            link = self._resolve(self._text((*folder, "gitdir")), folder)
+            place = link[:-1] if link and link[-1] == ".git" else None
+        else:
+            is_whole = {"HEAD", "objects", "refs"} <= set(names) and "commondir" not in names
+            place = self._resolve(_configured_worktree(self._text((*folder, "config"))), folder)
+        if not is_whole or not place:
+            return None
+        kind, _, target = (self._text((*place, ".git")) or "").partition(": ")
+        knows = kind == "gitdir" and self._resolve(target, place) == folder
+        return WorkspacePath(place) if knows else None
+
+    def _resolve(self, text: str | None, base: Parts) -> Parts | None:
+        """Returns the place that a path in one of git's files names, seen from the folder `base`; None if it is unusual or outside."""
+        if not text:
+            return None
+        path = Path(text)
+        if path.is_absolute():
+            root = next((root for root in self._roots if path.is_relative_to(root)), None)
+            parts = path.relative_to(root).parts if root else None
+            return None if parts is None or ".." in parts else parts
+        up = len(list(takewhile("..".__eq__, path.parts)))
+        down = path.parts[up:]
+        return None if ".." in down or up > len(base) else (*base[: len(base) - up], *down)
+
+    def _names(self, folder: Parts) -> list[str]:
+        try:
+            return self._jail.names(WorkspacePath(folder))
+        except (OSError, ToolFault, OutsideWorkspace):
+            return []
+
+    def _text(self, parts: Parts) -> str | None:
+        try:
+            with self._jail.regular_file(WorkspacePath(parts)) as (fd, _):
+                return os.read(fd, _LARGEST_READ).decode().rstrip("\n")
+        except (OSError, ToolFault, OutsideWorkspace, UnicodeDecodeError):
+            return None
+
+
+def _outermost(parts: Parts, at: int) -> GitFolder:
+    return GitFolder(at, WorkspacePath(parts[: at - 1]) if at and folds_to_git(parts[at - 1]) else None)
+
+
+def _configured_worktree(config: str | None) -> str | None:
+    """Returns `core.worktree`; None too if the text is written in a way that git reads otherwise than this, or leads to other files."""
+    section, found = "", None
+    for line in map(str.strip, (config or "").splitlines()):
+        if not line or line[0] in "#;":
+            continue
+        if line.startswith("["):
+            name, _, rest = line[1:].partition("]")
+            section = name.strip().lower()
+            if rest or section.startswith("include"):
+                return None
+            continue
+        key, _, text = (part.strip() for part in line.partition("="))
+        if line.endswith("\\") or (section, key.lower()) == ("extensions", "worktreeconfig"):
+            return None
+        if (section, key.lower()) == ("core", "worktree"):
+            found = text
+    return found if found and not _ODD_CHARACTERS.intersection(found) else None
