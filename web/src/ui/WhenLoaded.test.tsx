@@ -9,9 +9,16 @@ function Answer({ name, comes }: { name: string; comes: Promise<string> }) {
   return <button type="button">{`${name} ${data ?? "?"}`}</button>;
 }
 
+function held() {
+  let resolve!: (text: string) => void;
+  let reject!: (error: Error) => void;
+  const promise = new Promise<string>((good, bad) => ([resolve, reject] = [good, bad]));
+  return { promise, resolve, reject };
+}
+
 it("shows its parts together, when the last of them has its answer or will get none", async () => {
-  const first = Promise.withResolvers<string>();
-  const second = Promise.withResolvers<string>();
+  const first = held();
+  const second = held();
   const { container } = show(
     <WhenLoaded>
       <Answer name="first" comes={first.promise} />
