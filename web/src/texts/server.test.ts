@@ -7,7 +7,7 @@ const COPIED =
 
 it("words a sentence of the server in German, with the part that differs", () => {
   expect(german.server.sentence("no process of it is left running")).toBe("Keiner seiner Prozesse läuft danach weiter");
-  expect(german.server.sentence(COPIED)).toContain("von mehr als 2.0 GB (command_copy_bytes)");
+  expect(german.server.sentence(COPIED)).toContain("von mehr als 2,0 GB (command_copy_bytes)");
   expect(german.server.sentence(COPIED)).not.toContain("workspace");
 });
 
