@@ -3,6 +3,8 @@ import { translated } from "./language";
 
 export const en = {
   sentence: (english: string): string => english,
+  /** Why a request was refused, by the code of the error. */
+  refusal: (_code: string, english: string): string => english,
 };
 
 export type Texts = typeof en;

@@ -1,5 +1,6 @@
 // German texts for fixed sentences of the server, by their English words. `tests/unit/server/test_german_sentences.py` compares both.
 import type { Texts } from "../server";
+import { refusal } from "./refusals";
 
 const SENTENCES: Record<string, string> = {
   "a command sees the system and the listed tools read-only, its workspace, and a private home and tmp; nothing else of the machine":
@@ -49,6 +50,7 @@ const PATTERNS: readonly [RegExp, (...parts: string[]) => string][] = [
 
 export const server: Texts = {
   sentence: (english) => SENTENCES[english] ?? matched(english) ?? english,
+  refusal,
 };
 
 /** The server writes 2.0 GB; a German page writes 2,0 GB. */
