@@ -154,6 +154,8 @@ async def people(page: Page, client: LiveServer) -> None:
         await client.ask("POST", "/people", {"name": name, "access": access}, expect=201)
     await page.goto(f"{client.url}/#/settings/people")
     await expect(page.get_by_text("Bob", exact=True).first).to_be_visible()
+    await page.get_by_text("Changes", exact=True).click()
+    await expect(page.get_by_text("added").first).to_be_visible()
 
 
 SERVER_WALKS: dict[str, ServerWalk] = {

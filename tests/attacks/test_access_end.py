@@ -127,18 +127,91 @@ async def test_other_peoples_answers_go_on_when_one_persons_access_ends(tmp_path
         assert b"rest" in seen and b"[DONE]" in seen
 
 
+@pytest.mark.parametrize("change", [{"name": "Ada Byron"}, {"access": "admin"}], ids=["rename", "more rights"])
+async def test_a_change_that_takes_nothing_away_cuts_nothing_off(tmp_path: Path, change: dict[str, str]) -> None:
+    async with (
+        live_server(tmp_path, replies=["Hello."] * 3) as owner,
+        person(owner, "Ada", "member") as ada,
+        person(owner, "Bob", "member") as bob,
+    ):
+        chat = await owner.chat()
+        for _ in range(3):
+            await chat.send("hello")
+        readers = [SlowReader(who, f"{chat.path}/export?format=markdown") for who in (ada, bob)]
+        async with asyncio.timeout(TIMEOUT), asyncio.TaskGroup() as tasks:
+            adas, bobs = [tasks.create_task(owner.server.app(one.scope, one.receive, one.send)) for one in readers]
+            for one in readers:
+                await one.holds.wait()
+            await owner.ask("PATCH", f"/people/{ada.id}", change)
+            await owner.ask("DELETE", f"/people/{bob.id}", expect=204)
+            await bobs  # whose end was seen later than Ada's change
+            assert not adas.done()
+            readers[0].takes.set()
+            await adas
+        assert readers[0].sent[-1].get("more_body", False) is False and len(readers[0].sent) > 1
+
+
+async def test_a_renamed_person_reads_a_passthrough_answer_to_its_end(tmp_path: Path) -> None:
+    hold = asyncio.Event()
+    replies = [Reply(chunks=["first", "rest"], hold=hold), Hang(headers=False)]
+    async with (
+        live_server(tmp_path, replies=replies) as owner,
+        person(owner, "Ada", "admin") as ada,
+        person(owner, "Bob", "admin") as bob,
+        asyncio.timeout(TIMEOUT),
+    ):
+        async with asyncio.TaskGroup() as tasks:
+            adas = tasks.create_task(_answer(ada.session, owner.url + COMPLETIONS, {**ASKED, "stream": True}))
+            await owner.model.asked(1)
+            bobs = tasks.create_task(_status(bob.session, owner.url + COMPLETIONS))
+            await owner.model.asked(2)
+            await owner.ask("PATCH", f"/people/{ada.id}", {"name": "Ada Byron"})
+            await owner.ask("DELETE", f"/people/{bob.id}", expect=204)
+            assert await bobs == 401  # whose end was seen later than Ada's new name
+            hold.set()
+        status, body = adas.result()
+        assert status == 200 and b"rest" in body
+
+
+async def test_the_event_stream_of_a_renamed_person_goes_on(tmp_path: Path) -> None:
+    async with (
+        live_server(tmp_path, replies=["The words after the new name."]) as owner,
+        person(owner, "Ada", "member") as ada,
+        person(owner, "Bob", "member") as bob,
+        asyncio.timeout(TIMEOUT),
+    ):
+        chat = await owner.chat()
+        events = f"{owner.url}{chat.path}/events"
+        async with ada.session.get(events) as adas, bob.session.get(events) as bobs:
+            assert (adas.status, bobs.status) == (200, 200)
+            await owner.ask("PATCH", f"/people/{ada.id}", {"name": "Ada Byron"})
+            await owner.ask("DELETE", f"/people/{bob.id}", expect=204)
+            await bobs.content.read()  # ends, later than Ada's new name was seen
+            await chat.send("hello")
+            seen = bytearray()
+            while b"after the new name" not in seen:
+                piece = await adas.content.readany()
+                assert piece, "the stream has ended"
+                seen += piece
+
+
+async def _answer(web: aiohttp.ClientSession, url: str, body: dict[str, Any]) -> tuple[int, bytes]:
+    async with web.post(url, json=body) as answer:
+        return answer.status, await answer.read()
+
+
 async def _status(web: aiohttp.ClientSession, url: str) -> int:
     async with web.post(url, json=ASKED) as answer:
         return answer.status
 
 
 class SlowReader:
-    """A client on the server's ASGI app that takes the head and then not one byte: what is sent to it waits."""
+    """A client on the server's ASGI app that takes the head and then, until `takes` is set, not one byte: what is sent to it waits."""
 
     def __init__(self, who: PersonClient, target: str) -> None:
         path, _, query = target.partition("?")
         self.sent: list[Any] = []
-        self.holds = asyncio.Event()
+        self.holds, self.takes = asyncio.Event(), asyncio.Event()
         self.scope: dict[str, Any] = {
             "type": "http",
             "http_version": "1.1",
@@ -161,5 +234,5 @@ class SlowReader:
     async def send(self, message: Any) -> None:
         if message["type"] != "http.response.start":
             self.holds.set()
-            await asyncio.Event().wait()
+            await self.takes.wait()
         self.sent.append(message)

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any  # answers that tests look into freely
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -117,6 +119,35 @@ def test_mcp_over_http_keeps_the_servers_own_token(tmp_path: Path) -> None:
         assert process.stderr is not None
         assert "the person's token" in process.stderr.readline()
         assert (line.data / "token").read_text() == OWNERS
+
+
+@proves("OPS-3/1")
+@pytest.mark.parametrize("end", ["removal", "new token"])
+async def test_mcp_over_http_refuses_the_token_of_a_person_who_has_lost_it(tmp_path: Path, end: str) -> None:
+    async with a_viewers_place(tmp_path) as place:
+        with ending(place.line.start("mcp", "--http", "0", HOME=str(tmp_path))) as process:
+            assert process.stderr is not None
+            named = await asyncio.to_thread(process.stderr.readline)
+            url = named.removeprefix("MCP on ").partition(",")[0]
+            assert await asyncio.to_thread(_initialized, url, place.line.token) == 200
+            vic = next(one for one in place.server.get("/people")["people"] if one["name"] == "Vic")
+            if end == "removal":
+                place.server.delete(f"/people/{vic['id']}")
+            else:
+                place.server.post(f"/people/{vic['id']}/token", {})
+            assert await asyncio.to_thread(_initialized, url, place.line.token) == 401
+
+
+def _initialized(url: str, token: str) -> int:
+    """The status of the answer to a host that introduces itself."""
+    host = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "host", "version": "1"}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": host}).encode()
+    more = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    try:
+        with urlopen(Request(url, body, {**more, "Authorization": f"Bearer {token}"}), timeout=TIMEOUT) as answer:
+            return int(answer.status)
+    except HTTPError as error:
+        return error.code
 
 
 def with_an_owners_token(home: Path) -> ViewerLine:

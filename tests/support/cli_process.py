@@ -92,6 +92,10 @@ class ServeProcess:
     def post(self, path: str, body: object) -> Any:
         return self._ask(Request(self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}))
 
+    def delete(self, path: str) -> None:
+        request = Request(self.url + path, headers={"Authorization": f"Bearer {self.token}"}, method="DELETE")
+        urlopen(request, timeout=TIMEOUT).close()
+
     def wait_for(self, chat_id: str, event_type: str, *, after: int = 0) -> Any:
         """The chat's first event of this type, after a number; each single wait is bounded."""
         headers = {"Authorization": f"Bearer {self.token}", "Last-Event-ID": str(after)}

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from anycowork.cli.command_errors import print_error
+from anycowork.cli.named_paths import require_readable_file
 from anycowork.cli.options import Invocation
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.domain.audit import BrokenChain, ChainLink
@@ -39,6 +40,9 @@ def verify(invocation: Invocation, what: Sequence[str], *, every: bool, full: bo
     try:
         files = [Path(cwd, name) for name in what if Path(cwd, name).is_file()]
         chats = [name for name in what if not Path(cwd, name).is_file()]
+        for name in chats:
+            if _names_a_file(name):
+                require_readable_file(Path(cwd, name))
         settings = invocation.settings()
         heads = AuditHeadsFile(heads_path(settings.database_path))  # before the database, which may grow meanwhile
         findings = [_in_file(path, heads) for path in files]
@@ -79,6 +83,11 @@ def _summary(report: AuditReport) -> str:
         f"Read {report.checked:,} new records. {report.earlier:,} older ones were read by earlier checks and not again;"
         f" all of them were last read at {report.full_at}. Read everything with --full (happens by itself every {FULL_DAYS} days)."
     )
+
+
+def _names_a_file(name: str) -> bool:
+    """The id of a chat has no slash, and a downloaded log ends in .jsonl."""
+    return "/" in name or name.endswith(".jsonl")
 
 
 def _in_file(path: Path, heads: AuditHeadsFile) -> AuditFinding:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from anycowork.cli.options import DataDir, invoked
+from anycowork.cli.plain_help import CommandGroup
 
 VERIFY_HELP = """Check that no record of a chat was changed or removed.
 
@@ -24,7 +25,7 @@ Examples:
     anycowork audit verify 0197f3f0-… log.jsonl
 """
 
-app = typer.Typer(help="The log of every decision and effect, chained by hashes.", no_args_is_help=True)
+app = CommandGroup(help="The log of every decision and effect, chained by hashes.", no_args_is_help=True)
 
 
 @app.command("verify", help=VERIFY_HELP)

@@ -7,6 +7,7 @@ from anycowork.cli.options import Invocation
 from anycowork.client.console import stderr, stdout
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.server.backup import back_up
+from anycowork.server.disk_usage import human_size
 
 _FILES_IN_A_LINE = 1_000
 
@@ -19,7 +20,7 @@ def back_up_data_folder(invocation: Invocation, to: Path) -> int:
         made = back_up(settings, target, _print_progress)
     except AnyCoworkError as error:
         return print_error("database backup", error)
-    stdout().line(f"Copied to {target}: {made.size / 1e6:,.1f} MB, {made.files:,} files besides the database.")
+    stdout().line(f"Copied to {target}: {human_size(made.size)}, {made.files:,} files besides the database.")
     if not made.with_database:
         stdout().line("The chats are in PostgreSQL and not in this copy. If you ran pg_dump before, you have both.")
     stdout().line("It holds your keys: keep it as private as the data folder itself.")

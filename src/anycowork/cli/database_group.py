@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from anycowork.cli.options import DataDir, folder, invoked
+from anycowork.cli.plain_help import CommandGroup
 
 MOVE_HELP = """Move a data folder's chats from SQLite to PostgreSQL.
 
@@ -38,7 +39,7 @@ Examples:
     anycowork serve --data-dir ~/backups/anycowork-monday
 """
 
-app = typer.Typer(help="The database that keeps the chats.", no_args_is_help=True)
+app = CommandGroup(help="The database that keeps the chats.", no_args_is_help=True)
 
 
 @app.command("move", help=MOVE_HELP)

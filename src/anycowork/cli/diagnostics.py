@@ -18,7 +18,7 @@ from anycowork.providers.local.folder import ModelFolder
 from anycowork.providers.local.supervisor import engine_installed, install_command
 from anycowork.sandbox.stage import Staging
 from anycowork.server.data_folder import is_locked, running_server
-from anycowork.server.disk_usage import disk_shares
+from anycowork.server.disk_usage import disk_shares, human_size
 from anycowork.server.keyring_client import SystemKeyring
 from anycowork.server.machine import find_bubblewrap, find_program, inspect_kernel, version_of
 from anycowork.server.provider_keys import KEYS_FILE, service_of
@@ -127,7 +127,7 @@ def _data_folder(data_dir: Path) -> Diagnosis:
 def _disk_space(data_dir: Path) -> Diagnosis:
     free = shutil.disk_usage(_nearest_existing(data_dir)).free
     way_out = "Free some space: records and snapshots need it."
-    return Diagnosis("disk space", free >= ENOUGH_BYTES, False, f"{free / 1024**3:.1f} GB free", way_out)
+    return Diagnosis("disk space", free >= ENOUGH_BYTES, False, f"{human_size(free)} free", way_out)
 
 
 def _storage(settings: Settings) -> Diagnosis:

@@ -12,6 +12,7 @@ from tempfile import TemporaryFile
 from typing import BinaryIO
 
 from anycowork.cli.command_errors import print_error
+from anycowork.cli.named_paths import require_folder, require_readable_file
 from anycowork.cli.options import Invocation
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.config.settings import Settings
@@ -27,11 +28,18 @@ from anycowork.store.sql.json_spans import JsonText
 
 
 def import_files(invocation: Invocation, files: Sequence[Path]) -> int:
-    """Imports every file; returns 0 if all could be read, 1 if something could not, 2 for wrong arguments."""
+    """Imports every file; returns 0 if all could be read, 1 if something in them could not, 2 for wrong arguments.
+
+    If one of the files cannot be opened, nothing is imported: the names are checked first.
+    """
     try:
         settings = invocation.settings()
+        workspace = settings.workspace or invocation.cwd
+        require_folder(workspace)
+        for path in files:
+            require_readable_file(path)
         with lock_data_folder(settings.data_dir):
-            reports = asyncio.run(_import(settings, files, workspace=(settings.workspace or invocation.cwd).resolve()))
+            reports = asyncio.run(_import(settings, files, workspace=workspace.resolve()))
     except AnyCoworkError as error:
         return print_error("import", error)
     for path, report in zip(files, reports, strict=True):

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import typer
 
 from anycowork.cli.options import DataDir, Json, invoked
+from anycowork.cli.plain_help import CommandGroup
 
 if TYPE_CHECKING:  # importing it would slow every --help
     from pydantic import JsonValue
@@ -26,7 +27,7 @@ Examples:
     anycowork jobs retry JOB --task TASK
 """
 
-app = typer.Typer(
+app = CommandGroup(
     help=JOBS_HELP,
     short_help="List, approve, follow, stop and review jobs.",
     no_args_is_help=True,
@@ -128,9 +129,12 @@ def commit_job(
     agent: Annotated[
         str | None, typer.Option("--agent", help="Of a race: whose work to keep.", metavar="AGENT")
     ] = None,
-    path: Annotated[list[str] | None, typer.Option("--path", help="Keep only this path. Repeatable.")] = None,
+    path: Annotated[
+        list[str] | None, typer.Option("--path", help="Keep only this path. Repeatable.", metavar="PATH")
+    ] = None,
     overwrite: Annotated[
-        list[str] | None, typer.Option("--overwrite", help="A path that may be overwritten. Repeatable.")
+        list[str] | None,
+        typer.Option("--overwrite", help="A path that may be overwritten. Repeatable.", metavar="PATH"),
     ] = None,
     as_json: Json = False,
     data_dir: DataDir = None,

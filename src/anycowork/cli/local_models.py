@@ -12,8 +12,8 @@ from anycowork.providers.local.catalogue import DEFAULT, LocalModel
 from anycowork.providers.local.download import ModelDownload
 from anycowork.providers.local.folder import DownloadedModel, ModelFolder
 from anycowork.providers.local.supervisor import engine_installed, install_command
+from anycowork.server.disk_usage import human_size
 
-MB = 1_000_000
 STEP = 5  # percent between two lines if there is no terminal to rewrite one
 
 
@@ -70,7 +70,7 @@ def remove(invocation: Invocation, *, name: str) -> int:
 
 async def _fetched(folder: ModelFolder, model: LocalModel) -> DownloadedModel:
     pool, printer = HttpPool(), _ProgressPrinter(model)
-    stderr().line(f"Fetching {model.title}: {model.size_bytes // MB} MB ({model.licence}), checked by its SHA-256.")
+    stderr().line(f"Fetching {model.title}: {human_size(model.size_bytes)} ({model.licence}), checked by its SHA-256.")
     try:
         return await ModelDownload(folder, pool).pull(model, printer.progress)
     finally:
@@ -88,7 +88,7 @@ class _ProgressPrinter:
         percent = fetched * 100 // self._model.size_bytes
         if percent >= self._printed + STEP:
             self._printed = percent
-            stderr().line(f"{percent:>3} %  {fetched // MB} of {self._model.size_bytes // MB} MB")
+            stderr().line(f"{percent:>3} %  {human_size(fetched)} of {human_size(self._model.size_bytes)}")
 
 
 def _state(folder: ModelFolder, model: LocalModel, ready: set[str]) -> str:
@@ -99,7 +99,7 @@ def _state(folder: ModelFolder, model: LocalModel, ready: set[str]) -> str:
 
 
 def _needs(model: LocalModel) -> str:
-    return f"{model.size_bytes // MB} MB on disk, {model.memory_bytes // MB} MB of memory, {model.licence}"
+    return f"{human_size(model.size_bytes)} on disk, {human_size(model.memory_bytes)} of memory, {model.licence}"
 
 
 def _print_error(command: str, error: AnyCoworkError) -> int:

@@ -56,10 +56,11 @@ from anycowork.cli.options import (
     folder,
     invoked,
 )
+from anycowork.cli.plain_help import CommandGroup
 from anycowork.cli.run_options import JsonErrorCommand, RunOptions, run_headless
 from anycowork.client.stdio import OutputLost, abandon_stdout, make_stdio_usable
 
-app = typer.Typer(
+app = CommandGroup(
     cls=OrderedCommands,
     no_args_is_help=False,
     pretty_exceptions_enable=False,
@@ -326,7 +327,7 @@ def show_usage(
     by: Annotated[UsageChoice, typer.Option("--by", help="What it is summed up by.")] = UsageChoice.model,
     since: Annotated[str | None, typer.Option(help="The first day, as 2026-11-01.", metavar="DAY")] = None,
     until: Annotated[str | None, typer.Option(help="The last day.", metavar="DAY")] = None,
-    limit: Annotated[int, typer.Option(help="How many lines at most.", min=1, max=1000)] = 100,
+    limit: Annotated[int, typer.Option(help="How many lines at most.", min=1, max=1000, metavar="N")] = 100,
     as_json: Json = False,
     data_dir: DataDir = None,
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from anycowork.cli.options import DataDir, Model, Workspace, invoked
+from anycowork.cli.plain_help import CommandGroup
 
 ADD_HELP = """Add an MCP server: a program with its arguments, or the address of a remote one. It is tested at once.
 
@@ -49,7 +50,7 @@ Examples:
     anycowork mcp add git uvx mcp-server-git
 """
 
-app = typer.Typer(help=SERVE_HELP, invoke_without_command=True)
+app = CommandGroup(help=SERVE_HELP, invoke_without_command=True)
 Many = list[str] | None
 
 
@@ -83,7 +84,9 @@ def add_server(
         Many, typer.Argument(help="The program and its arguments.", show_default=False, metavar="COMMAND")
     ] = None,
     url: Annotated[str | None, typer.Option("--url", help="The address of a remote server.", metavar="URL")] = None,
-    transport: Annotated[str | None, typer.Option("--transport", help="stdio, sse or http.", metavar="KIND")] = None,
+    transport: Annotated[
+        str | None, typer.Option("--transport", help="How to reach it: stdio, sse or http.", metavar="KIND")
+    ] = None,
     env: Annotated[
         Many, typer.Option("--env", help="A variable that it gets, taken from yours; may be repeated.", metavar="NAME")
     ] = None,
@@ -124,7 +127,9 @@ def add_server(
 @app.command("import", help=IMPORT_HELP, short_help="Add the MCP servers that a file of an editor or project names.")
 def import_servers(
     context: typer.Context,
-    file: Annotated[Path | None, typer.Argument(help="Such as .mcp.json.", show_default=False, metavar="FILE")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="The file, such as .mcp.json.", show_default=False, metavar="FILE")
+    ] = None,
     source: Annotated[
         str | None, typer.Option("--from", help="The program whose file to read.", metavar="NAME")
     ] = None,

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from anycowork.cli.options import DataDir, invoked
+from anycowork.cli.plain_help import CommandGroup
 
 PULL_HELP = """Download a model that runs on this machine, about 1 GB; verified by its hash, and resumable.
 
@@ -33,7 +34,7 @@ Examples:
     anycowork model connect openrouter --key-stdin < key.txt
 """
 
-app = typer.Typer(help="Connect models, or download one for this machine.", no_args_is_help=True)
+app = CommandGroup(help="Connect models, or download one for this machine.", no_args_is_help=True)
 
 
 @app.command("connect", help=CONNECT_HELP, short_help="Connect a model server, with its key.")

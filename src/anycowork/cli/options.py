@@ -76,14 +76,16 @@ Model = Annotated[
     str | None, typer.Option("--model", "-m", help="The model to use, as provider/model.", metavar="MODEL")
 ]
 NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the browser.")]
-Json = Annotated[bool, typer.Option("--json", help="For programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Role = Annotated[
     str | None,
-    typer.Option("--role", "-r", help="planner, actor, reviewer, … [actor]", metavar="ROLE", autocompletion=role_names),
+    typer.Option(
+        "--role", "-r", help="The role: planner, actor, reviewer, … [actor]", metavar="ROLE", autocompletion=role_names
+    ),
 ]
 Events = Annotated[bool, typer.Option("--json", help="One event per line on stdout, the result last.")]
 MaxCost = Annotated[
-    float | None, typer.Option("--max-cost", help="Stop when it has cost more than this, in $.", min=0.0, metavar="USD")
+    float | None, typer.Option("--max-cost", help="Stop when it has cost more than this, in $.", min=0, metavar="USD")
 ]
 Allow = Annotated[
     str | None,

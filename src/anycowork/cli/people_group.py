@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from anycowork.cli.options import DataDir, Json, invoked
+from anycowork.cli.plain_help import CommandGroup
 
 PEOPLE_HELP = """List, add and remove the people of the server.
 
@@ -23,9 +24,9 @@ Examples:
     anycowork people log
 """
 
-app = typer.Typer(help=PEOPLE_HELP, short_help="List, add and remove people.", invoke_without_command=True)
+app = CommandGroup(help=PEOPLE_HELP, short_help="List, add and remove people.", invoke_without_command=True)
 Name = Annotated[str, typer.Argument(help="Who; upper and lower case do not matter.", metavar="NAME")]
-Level = Annotated[str, typer.Argument(help="admin, member or viewer.", metavar="LEVEL")]
+Level = Annotated[str, typer.Argument(help="What they may do: admin, member or viewer.", metavar="LEVEL")]
 
 
 @app.callback()
@@ -41,7 +42,9 @@ def list_people(context: typer.Context, as_json: Json = False, data_dir: DataDir
 def add_person(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Their name.", metavar="NAME")],
-    access: Annotated[str, typer.Option("--access", help="admin, member or viewer.", metavar="LEVEL")] = "member",
+    access: Annotated[
+        str, typer.Option("--access", help="What they may do: admin, member or viewer.", metavar="LEVEL")
+    ] = "member",
     data_dir: DataDir = None,
 ) -> None:
     from anycowork.cli.people import add_person as command

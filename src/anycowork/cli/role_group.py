@@ -7,6 +7,7 @@ import typer
 
 from anycowork.cli.completion import role_names
 from anycowork.cli.options import DataDir, Json, invoked
+from anycowork.cli.plain_help import CommandGroup
 
 LIST_HELP = """List the roles, and what each may do.
 
@@ -38,7 +39,7 @@ Examples:
     anycowork role check translator.toml
 """
 
-app = typer.Typer(help="List, show and check roles.", no_args_is_help=True)
+app = CommandGroup(help="List, show and check roles.", no_args_is_help=True)
 
 
 @app.command("list", help=LIST_HELP, short_help="List the roles.")

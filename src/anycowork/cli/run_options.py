@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 import typer
-from typer.core import TyperCommand
 
 from anycowork.cli.options import invoked
+from anycowork.cli.plain_help import PlainHelpCommand
 
 # The base of all usage errors; typer exports only this child of it.
 _Unreadable: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
 
-class JsonErrorCommand(TyperCommand):
+class JsonErrorCommand(PlainHelpCommand):
     """A command whose `--json` also applies to usage errors: they are reported as a result."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # Any: typer does not export what it passes on

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from anycowork.cli.headless_run import RunRequest
+from anycowork.cli.named_paths import require_folder
 from anycowork.cli.options import Invocation
 from anycowork.cli.run import read_plan_file, run
 from anycowork.cli.run_outcome import RunEnding, RunOutcome
@@ -39,7 +40,7 @@ def read_run_request(
         settings = invocation.settings()
         _check_arguments(words, role, plan_file)
         workspace = settings.workspace or invocation.cwd
-        _require_folder(workspace)
+        require_folder(workspace)
         order = RunRequest(
             request=_request(words),
             workspace=workspace,
@@ -85,16 +86,6 @@ def _autonomy(allow: str | None) -> Autonomy:
     if allow is not None and found is None:
         raise Invalid(f"--allow does not know '{allow}'. Choose one of: {', '.join(Autonomy)}.")
     return found or Autonomy.ASK
-
-
-def _require_folder(workspace: Path) -> None:
-    """The server checks the rest."""
-    try:
-        if workspace.is_dir():
-            return
-    except PermissionError:
-        raise Invalid(f"You cannot read {workspace}. Name another folder with --workspace.") from None
-    raise Invalid(f"The workspace {workspace} is not a folder. Create it, or name another with --workspace.")
 
 
 def _request(words: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ import typer
 
 from anycowork.cli.completion import workflow_names, workflow_parameters
 from anycowork.cli.options import Allow, DataDir, Events, Json, MaxCost, Model, Role, Timeout, WorkspaceOrHere, invoked
+from anycowork.cli.plain_help import CommandGroup
 from anycowork.cli.run_options import JsonErrorCommand, RunOptions, run_headless
 
 LIST_HELP = """List the workflows by category, and the files that could not be read and why.
@@ -46,7 +47,7 @@ Example:
     anycowork workflow new release_notes
 """
 
-app = typer.Typer(help="Run, list and create workflows.", no_args_is_help=True)
+app = CommandGroup(help="Run, list and create workflows.", no_args_is_help=True)
 
 
 @app.command("list", help=LIST_HELP, short_help="List the workflows.")

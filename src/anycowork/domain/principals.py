@@ -38,6 +38,15 @@ ACCESS_SCOPES: dict[AccessLevel, frozenset[Scope]] = {
     AccessLevel.MEMBER: frozenset({Scope.READ, Scope.SEND, Scope.DECIDE}),
     AccessLevel.VIEWER: frozenset({Scope.READ}),
 }
+
+
+def ends_access(before: Person, now: Person | None) -> bool:
+    """Whether what the person was let in with no longer holds: removed, another token, or fewer rights. A new name is none of them."""
+    if now is None or now.token_digest != before.token_digest:
+        return True
+    return not ACCESS_SCOPES[before.access] <= ACCESS_SCOPES[now.access]
+
+
 _OF_PEOPLE = frozenset({PrincipalKind.PERSON, PrincipalKind.MCP_HOST, PrincipalKind.ACP_CLIENT})
 """Kinds that act with a person's token: they never have more scopes than the person."""
 

@@ -138,8 +138,8 @@ class PeoplePort(Protocol):
     async def remove(self, person_id: str, *, by: str) -> Person:
         """Raises: NotFound."""
 
-    async def changed(self, person: Person) -> None:
-        """Return when the stored person is not this one any more: removed, with another access, name or token."""
+    async def changed(self, person: Person) -> Person | None:
+        """Return when the stored person is not this one any more: with another access, name or token; None when removed."""
 
 
 class KeyLedger(Protocol):

@@ -1,5 +1,6 @@
 """Reports what uses disk space, by name: for `anycowork doctor` and `GET /storage`. Changes nothing."""
 
+import math
 from pathlib import Path
 
 from anycowork.config.settings import Settings
@@ -50,13 +51,16 @@ def disk_usage(settings: Settings, staging: Staging) -> list[Json]:
 
 
 def human_size(bytes_: int | None) -> str:
+    """Writes a size as the page does (`web/src/texts/sizes.ts`): in units of 1024, as all limits are; bytes and KB whole, MB and GB
+    with one decimal, halves rounded up. tests/support/sizes.json holds examples that both must meet."""
     if bytes_ is None:
         return "?"
     size, units = float(bytes_), iter(("bytes", "KB", "MB", "GB"))
     unit = next(units)
     while size >= 1024 and (larger := next(units, None)):
         size, unit = size / 1024, larger
-    return f"{size:.0f} {unit}" if unit in ("bytes", "KB") else f"{size:.1f} {unit}"
+    decimals = 0 if unit in ("bytes", "KB") else 1
+    return f"{math.floor(size * 10**decimals + 0.5) / 10**decimals:,.{decimals}f} {unit}"
 
 
 def _of_files(database: Path) -> int:

@@ -88,6 +88,15 @@ def test_the_version_is_said_in_one_line(tmp_path: Path, words: tuple[str, ...])
         (("run", "--approved-plan", "broken.json"), "not JSON"),
         (("run", "--approved-plan", "other.json"), "no valid plan"),
         (("run", "--approved-plan", "plan.json", "--role", "planner"), "The actor executes an approved plan"),
+        (("import", "missing.json"), "missing.json cannot be read (No such file or directory)."),
+        (("import", "."), "cannot be read (Is a directory)."),
+        (("import", "plan.json", "--workspace", "missing"), "missing is not a folder"),
+        (("audit", "verify", "missing.jsonl"), "missing.jsonl cannot be read (No such file or directory)."),
+        (("model", "pull", "mine", "--file", "missing.gguf"), "missing.gguf cannot be read"),
+        (("mcp", "import", "missing.json"), "cannot be read"),
+        (("serve", "--workspace", "missing"), "There is no folder"),
+        (("workflow", "list", "--workspace", "missing"), "There is no folder"),
+        (("instructions", "--workspace", "missing"), "There is no folder"),
         (("serve", "--data-dir", ""), "Was a variable not set?"),
         (("run", "x", "--workspace", " "), "Was a variable not set?"),
         (("serve", "--port", "99999"), "'port' (from --port)"),
@@ -180,11 +189,11 @@ def test_what_belongs_to_somebody_else_is_named_in_one_sentence(tmp_path: Path) 
     """Asked in a child that has given up its rights, with what it needs loaded before."""
     (tmp_path / "closed").mkdir(mode=0o700)
     code = (
-        "import os, sys\nimport anycowork.cli.doctor, anycowork.cli.run_request, anycowork.sandbox.workspaces as w\n"
+        "import os, sys\nimport anycowork.cli.doctor, anycowork.cli.named_paths, anycowork.sandbox.workspaces as w\n"
         "from pathlib import Path\nfrom anycowork.domain.errors import AnyCoworkError\n"
         "os.setgroups([]); os.setgid(12345); os.setuid(12345)\n"
         "closed = Path(sys.argv[1])\n"
-        "looks = [lambda: anycowork.cli.doctor._require_readable(closed), lambda: anycowork.cli.run_request._require_folder(closed / 'x'),\n"
+        "looks = [lambda: anycowork.cli.doctor._require_readable(closed), lambda: anycowork.cli.named_paths.require_folder(closed / 'x'),\n"
         "         lambda: w.check_root(closed, home=Path('/h'), data_dir=Path('/d'))]\n"
         "for look in looks:\n"
         "    try: look()\n"
@@ -306,11 +315,18 @@ OLD_CHATS = """{"title": "One", "config": {"agent_mode": "plan"}, "messages": [{
 @proves("MIG-1/7")
 def test_importing_says_what_came_in_and_what_could_not_be_read(tmp_path: Path) -> None:
     (tmp_path / "old.jsonl").write_text(OLD_CHATS + "{broken\n")
-    done = anycowork_cli("import", "old.jsonl", "missing.json", cwd=tmp_path)
+    done = anycowork_cli("import", "old.jsonl", cwd=tmp_path)
     assert done.returncode == 1
     assert "old.jsonl: 2 chats with 2 messages\n" in done.stdout
     assert "old.jsonl, line 3: not JSON" in done.stderr
-    assert "missing.json, file: cannot be read" in done.stderr
+
+
+def test_importing_a_missing_file_beside_a_good_one_imports_nothing(tmp_path: Path) -> None:
+    (tmp_path / "old.jsonl").write_text(OLD_CHATS)
+    done = anycowork_cli("import", "old.jsonl", "missing.json", cwd=tmp_path)
+    said = "anycowork import: missing.json cannot be read (No such file or directory).\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+    assert not (tmp_path / "data").exists()
 
 
 @proves("MIG-1")
@@ -335,6 +351,7 @@ def test_importing_the_same_file_twice_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_importing_beside_a_running_server_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "old.jsonl").write_text(OLD_CHATS)
     with lock_data_folder(tmp_path / "data"):
         done = anycowork_cli("import", "old.jsonl", cwd=tmp_path)
     assert done.returncode == 1

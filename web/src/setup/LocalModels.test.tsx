@@ -36,7 +36,7 @@ it("says what a model costs and cannot do before it is fetched", async () => {
   const { on, container } = line({});
   await expectAccessible(container);
   expect(container.textContent).toContain("It is no reasoner.");
-  expect(container.textContent).toContain("1,117 MB on disk");
+  expect(container.textContent).toContain("1.0 GB on disk");
   await userEvent.click(screen.getByRole("button", { name: "Download" }));
   expect(on.onPull).toHaveBeenCalledOnce();
 });

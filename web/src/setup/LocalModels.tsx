@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Download, Trash2, X } from "lucide-react";
 import { ServerText } from "../content/ServerText";
-import { number } from "../texts/language";
+import { bytesText } from "../texts/language";
 import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
 import { attempt } from "../ui/toasts";
@@ -98,7 +98,7 @@ export function ModelLine({
         <ServerText english={model.limits} />
       </p>
       <p className="mt-1 text-xs text-ink-3">
-        {t.onDiskOfMemoryWhile(megabytes(model.size_bytes), megabytes(model.memory_bytes), model.licence)}
+        {t.onDiskOfMemoryWhile(bytesText(model.size_bytes), bytesText(model.memory_bytes), model.licence)}
       </p>
     </li>
   );
@@ -115,8 +115,4 @@ function inWords(model: Model): string {
     case "failed":
       return t.couldNotBeFetched;
   }
-}
-
-function megabytes(bytes: number): string {
-  return `${number(Math.round(bytes / 1_000_000))} MB`;
 }

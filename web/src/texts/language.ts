@@ -1,5 +1,6 @@
 // The language of the page. It is chosen once, when the page is loaded: another choice loads the page again.
 import { preference } from "../browser/preferences";
+import { sizeText } from "./sizes";
 
 export type Language = "en" | "de";
 
@@ -64,7 +65,5 @@ export function timeOfDay(date: Date): string {
 
 /** A size on the disk as people of this language write it. */
 export function bytesText(bytes: number): string {
-  const [unit, divisor] =
-    bytes >= 1e9 ? ["GB", 1e9] : bytes >= 1e6 ? ["MB", 1e6] : bytes >= 1e3 ? ["kB", 1e3] : ["B", 1];
-  return `${(bytes / Number(divisor)).toLocaleString(language, { maximumFractionDigits: 1 })} ${unit}`;
+  return sizeText(bytes, language, language === "de" ? "Byte" : "bytes");
 }

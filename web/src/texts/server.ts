@@ -6,6 +6,8 @@ const FOR_PEOPLE: Record<string, string> = { "Stopped by the person.": "The agen
 
 export const en = {
   sentence: (english: string): string => FOR_PEOPLE[english] ?? english,
+  /** Why a request was refused, by the code of the error. */
+  refusal: (_code: string, english: string): string => english,
 };
 
 export type Texts = typeof en;

@@ -83,8 +83,12 @@ function parsed(file: string): ts.SourceFile {
   return ts.createSourceFile(file, readFileSync(file, "utf8"), ts.ScriptTarget.Latest, true, ts.ScriptKind.TSX);
 }
 
-it("says the size of a small file in bytes", () => {
-  expect([0, 25, 1_500, 2_000_000].map(bytesText)).toEqual(["0 B", "25 B", "1.5 kB", "2 MB"]);
+it("says sizes as the terminal says them", () => {
+  const told = JSON.parse(readFileSync("../tests/support/sizes.json", "utf8")) as [number, string][];
+  expect(told.map(([bytes]) => bytesText(bytes))).toEqual(told.map(([, text]) => text));
+  const inGerman = (text: string) =>
+    text.replace(/[.,]/g, (sign) => (sign === "." ? "," : ".")).replace("bytes", "Byte");
+  expect(told.map(([bytes]) => german.settings.size(bytes))).toEqual(told.map(([, text]) => inGerman(text)));
 });
 
 it("says in German what to run for local models", () => {

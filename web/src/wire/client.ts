@@ -1,6 +1,7 @@
 // One typed client for the JSON routes. A refusal becomes a Refusal with the server's own words; nothing is retried here.
 
 import createClient from "openapi-fetch";
+import { t as server } from "../texts/server";
 import { t } from "../texts/ui";
 import type { paths } from "./api.gen";
 import { forbidden } from "./forbidden";
@@ -41,11 +42,12 @@ export async function given<T>(asked: Answer<T>): Promise<T> {
 
 function refusalOf(status: number, body: unknown): Refusal {
   const error = loose(loose(body)["error"]);
-  const message = text(error["message"]) || t.serverAnswered(status);
+  const code = text(error["code"]) || "unknown";
+  const words = text(error["message"]);
   return new Refusal(
     status,
-    text(error["code"]) || "unknown",
-    message,
+    code,
+    words ? server.refusal(code, words) : t.serverAnswered(status),
     text(error["param"]) || null,
     faultsOf(loose(body)["faults"]),
   );

@@ -12,7 +12,7 @@ from anycowork.api.cut_off import run_until
 from anycowork.api.middleware.auth import PASSTHROUGH_PATHS, PERSON
 from anycowork.domain.errors import AnyCoworkError, Unauthenticated
 from anycowork.domain.people import Person
-from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.domain.principals import Principal, PrincipalKind, ends_access
 from anycowork.domain.store_ports import ClientKeysPort, PeoplePort
 
 RETRY_SECONDS = 1.0
@@ -21,7 +21,7 @@ _EVENTS = b"text/event-stream"
 
 
 class AccessEnded(Unauthenticated):
-    """The person was removed or has another access or token; or the client key was revoked."""
+    """The person was removed, has a new token or may do less; or the client key was revoked."""
 
 
 class AccessEndMiddleware:
@@ -33,25 +33,35 @@ class AccessEndMiddleware:
         self._people, self._keys = people, keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        ended = self._end_of_access(scope)
+        sending = _WatchedSend(send, events=scope["method"] == "GET")
+        ended = self._end_of_access(scope, sending)
         if ended is None or (scope["method"] not in _READS and scope["path"] not in PASSTHROUGH_PATHS):
             await self._app(scope, receive, send)
             return
-        sending = _WatchedSend(send, events=scope["method"] == "GET")
         if not await run_until(lambda: _for_certain(ended), self._app(scope, receive, sending)):
             return
         if not sending.finishes:
             raise AccessEnded("Your access has ended or was changed while this was under way. Sign in again.")
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def _end_of_access(self, scope: Scope) -> Callable[[], Awaitable[None]] | None:
+    def _end_of_access(self, scope: Scope, sending: "_WatchedSend") -> Callable[[], Awaitable[None]] | None:
         """None for the owner, whose access does not end, and for requests that need none."""
         person, principal = scope.get(PERSON), scope.get("principal")
         if isinstance(person, Person):
-            return lambda: self._people.changed(person)
+            return lambda: self._person_lost_access(person, sending)
         if isinstance(principal, Principal) and principal.kind is PrincipalKind.CLIENT_KEY:
             return lambda: self._keys.revoked(principal.id)
         return None
+
+    async def _person_lost_access(self, person: Person, sending: "_WatchedSend") -> None:
+        """Return when the person may not read the answer on. An event stream of ours also ends when they may do more: it is opened
+        again without a loss, and the page learns by it what it can offer now."""
+        known = person
+        while True:
+            now = await self._people.changed(known)
+            if now is None or ends_access(person, now) or (sending.finishes and now.access is not known.access):
+                return
+            known = now
 
 
 class _WatchedSend:

@@ -63,11 +63,16 @@ class SqlPeople:
             by,
         )
 
-    async def changed(self, person: Person) -> None:
+    async def changed(self, person: Person) -> Person | None:
+        found: Person | None = person
+
         async def is_another() -> bool:
-            return await self.find(person.id) != person
+            nonlocal found
+            found = await self.find(person.id)
+            return found != person
 
         await self._signal.until(is_another)
+        return found
 
     async def _write(self, work: Work[tuple[Person | None, Person]], by: str) -> Person:
         """Writes the change and its record in one transaction. A change that changes nothing is not recorded."""

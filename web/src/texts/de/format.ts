@@ -5,8 +5,15 @@ export const dollars = (value: number): string => value.toLocaleString("de", { s
 
 export const day = (date: Date): string => date.toLocaleDateString("de");
 
+/** By the rule of `sizes.ts`, which is repeated here: the page waits for the German texts, so they load no other module. */
 export function bytesText(bytes: number): string {
-  const [unit, divisor] =
-    bytes >= 1e9 ? ["GB", 1e9] : bytes >= 1e6 ? ["MB", 1e6] : bytes >= 1e3 ? ["kB", 1e3] : ["B", 1];
-  return `${(bytes / Number(divisor)).toLocaleString("de", { maximumFractionDigits: 1 })} ${unit}`;
+  if (bytes < 1024) return `${number(bytes)} Byte`;
+  const [unit, divisor, digits] =
+    bytes >= 1024 ** 3
+      ? (["GB", 1024 ** 3, 1] as const)
+      : bytes >= 1024 ** 2
+        ? (["MB", 1024 ** 2, 1] as const)
+        : (["KB", 1024, 0] as const);
+  const size = (bytes / divisor).toLocaleString("de", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return `${size} ${unit}`;
 }

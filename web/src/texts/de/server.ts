@@ -1,5 +1,6 @@
 // German texts for fixed sentences of the server, by their English words. `tests/unit/server/test_german_sentences.py` compares both.
 import type { Texts } from "../server";
+import { refusal } from "./refusals";
 
 const SENTENCES: Record<string, string> = {
   "a command sees the system and the listed tools read-only, its workspace, and a private home and tmp; nothing else of the machine":
@@ -47,18 +48,22 @@ const PATTERNS: readonly [RegExp, (...parts: string[]) => string][] = [
   [
     /^a workspace with other mounts in it is copied for each command; in one of more than (.*) \(command_copy_bytes\) no command runs then$/,
     (size) =>
-      `Ein Arbeitsbereich, in den anderes eingehängt ist, wird für jeden Befehl kopiert; in einem von mehr als ${size} (command_copy_bytes) läuft dann kein Befehl`,
+      `Ein Arbeitsbereich, in den anderes eingehängt ist, wird für jeden Befehl kopiert; in einem von mehr als ${germanSize(size)} (command_copy_bytes) läuft dann kein Befehl`,
   ],
   [
     /^no overlay can be mounted here \((.*)\), so a command works on a private copy of its workspace, which takes time and space; in one of more than (.*) \(command_copy_bytes\) no command runs$/,
     (why, size) =>
-      `Hier kann kein Overlay eingehängt werden (${why}), deshalb arbeitet ein Befehl auf einer privaten Kopie seines Arbeitsbereichs, was Zeit und Platz kostet; in einem von mehr als ${size} (command_copy_bytes) läuft kein Befehl`,
+      `Hier kann kein Overlay eingehängt werden (${why}), deshalb arbeitet ein Befehl auf einer privaten Kopie seines Arbeitsbereichs, was Zeit und Platz kostet; in einem von mehr als ${germanSize(size)} (command_copy_bytes) läuft kein Befehl`,
   ],
 ];
 
 export const server: Texts = {
   sentence: (english) => SENTENCES[english] ?? matched(english) ?? english,
+  refusal,
 };
+
+/** The server writes 2.0 GB; a German page writes 2,0 GB. */
+const germanSize = (size: string): string => size.replace(".", ",");
 
 function matched(english: string): string | undefined {
   for (const [pattern, words] of PATTERNS) {
