@@ -1,4 +1,5 @@
-"""Writes a chat as Markdown. Text of messages stays as it is; calls, output and diffs stand in fences that nothing in them can end."""
+"""Writes a chat as Markdown. Text of messages is quoted, so that none of it looks like a heading of ours; calls, output and diffs stand in
+fences that nothing in them can end."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +19,7 @@ from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.person_commands import PERSON_COMMAND
 
 _TICKS = re.compile("`+")
+_LINE_ENDS = re.compile("\r\n|\r|\n")
 
 
 class MarkdownExport:
@@ -68,7 +70,7 @@ def _message(message: Message) -> Iterator[str]:
             if PERSON_COMMAND in payload:
                 yield from _fenced(message.content)
             else:
-                yield message.content
+                yield from _quoted(message.content)
             if printed := printed_by_person(message):
                 yield from _fenced(printed)
             for file in attached_files_of(message):
@@ -90,6 +92,12 @@ def _plans(exported: ExportedChat) -> Iterator[str]:
             yield ""
             yield "Outside the plan:"
             yield from (f"- {_code(line)}" for line in unplanned)
+
+
+def _quoted(text: str) -> Iterator[str]:
+    """Every heading, fence and list of the text ends with the quotation. A comment would hide all that follows it, so none begins."""
+    for line in _LINE_ENDS.split(text.replace("<!--", "&lt;!--")):
+        yield f"> {line}" if line else ">"
 
 
 def _fenced(text: str, language: str = "") -> Iterator[str]:

@@ -29,6 +29,9 @@ from anycowork.sandbox.delta_check import may_change_nothing
 
 MOST_TEXT = 1_000_000
 MOST_KEPT_FROM = 100
+MOST_TOLD = 1_000  # lines of progress in one task
+LONGEST_PATH = 4_096
+MOST_REMEMBERED = 2_000_000  # letters of ids and paths
 _ALLOW, _REFUSE = "allow", "refuse"
 
 
@@ -38,6 +41,8 @@ class DelegateClient:
     def __init__(self, name: str, root: str, requests: SandboxRequests, tool_context: ToolContext) -> None:
         self._name, self._root, self._requests, self._context = name, root, requests, tool_context
         self._kinds: dict[str, WantedPermission] = {}
+        self._remembered = 0
+        self._told = 0
         self._pieces: list[str] = []
         self._length = 0
         self.kept_from: list[str] = []
@@ -144,20 +149,28 @@ class DelegateClient:
 
     def _wanted(self, call: ToolCallUpdate) -> WantedPermission:
         self._remember(call)
-        return self._kinds.get(call.tool_call_id, WantedPermission(None))
+        return self._merged(call)
 
-    def _remember(self, call: Any) -> None:
+    def _merged(self, call: Any) -> WantedPermission:
         """A later update names only what changed."""
         known = self._kinds.get(call.tool_call_id, WantedPermission(None))
         named = [str(one.path) for one in call.locations or ()]
         named += [str(one.path) for one in call.content or () if getattr(one, "type", "") == "diff"]
         places = [(path, relative_to_root(path, self._root)) for path in named[:100]]
         inside = tuple(place for _, place in places if place is not None)
-        outside = tuple(path for path, place in places if place is None)
-        if len(self._kinds) < 10_000:
-            self._kinds[call.tool_call_id] = WantedPermission(
-                str(call.kind) if call.kind else known.kind, inside or known.paths, outside or known.outside
-            )
+        outside = tuple(plain_text(path, 200) for path, place in places if place is None)
+        kind = str(call.kind) if call.kind else known.kind
+        return WantedPermission(kind, inside or known.paths, outside or known.outside)
+
+    def _remember(self, call: Any) -> None:
+        """As long as there is room: a delegate may name calls and paths without end."""
+        wanted, known = self._merged(call), self._kinds.get(call.tool_call_id)
+        size = (
+            wanted.length + (0 if known is None else -known.length) + (len(call.tool_call_id) if known is None else 0)
+        )
+        if len(self._kinds) < 10_000 and self._remembered + size <= MOST_REMEMBERED:
+            self._kinds[call.tool_call_id] = wanted
+            self._remembered += size
 
     async def _denied(self, paths: Sequence[str]) -> str | None:
         check = self._context.check_changes
@@ -201,18 +214,23 @@ class DelegateClient:
         self._tell(f"[{self._name}] refused: {what}\n")
 
     def _take(self, text: str) -> None:
-        if self._length < MOST_TEXT:
+        if text and self._length < MOST_TEXT:
             self._pieces.append(text[: MOST_TEXT - self._length])
             self._length += len(text)
 
     def _tell(self, line: str) -> None:
+        """At most so many lines: a delegate may send them without end."""
         progress: Callable[[str], None] | None = self._context.progress
-        if progress is not None:
+        self._told += 1
+        if progress is not None and self._told <= MOST_TOLD:
             progress(line)
 
 
 def relative_to_root(path: str, root: str) -> str | None:
-    """The path from the workspace's root; None if it leads out. Links are the sandbox's business: it has nothing else to lead to."""
+    """The path from the workspace's root; None if it leads out, or is too long for any path. Links are the sandbox's business: it has
+    nothing else to lead to."""
+    if len(path) > LONGEST_PATH:
+        return None
     given = PurePosixPath(path)
     parts: list[str] = []
     for part in (given if given.is_absolute() else PurePosixPath(root, path)).parts[1:]:

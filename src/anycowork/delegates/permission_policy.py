@@ -27,6 +27,11 @@ class WantedPermission:
     paths: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
 
+    @property
+    def length(self) -> int:
+        """The letters of its paths."""
+        return sum(map(len, (*self.paths, *self.outside)))
+
 
 def decide_permission(
     wanted: WantedPermission, *, may_change: bool, denied: str | None

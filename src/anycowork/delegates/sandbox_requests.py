@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from anycowork.domain.errors import ToolFault
 from anycowork.domain.values import value
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.transaction import Transaction
@@ -12,6 +13,7 @@ from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
 from anycowork.tools.sandboxed_program import SandboxedProgram
 
 MOST_TERMINALS = 16
+_MOST_AT_ONCE = 4  # files that are read or written at the same time, each by a process
 LARGEST_FILE = 10_000_000
 _FILE_SECONDS = 30.0
 
@@ -48,10 +50,12 @@ class SandboxRequests:
         self._sandbox, self._transaction, self._seconds = sandbox, transaction, seconds
         self._terminals: dict[str, _Terminal] = {}
         self._made = 0
+        self._files = asyncio.Semaphore(_MOST_AT_ONCE)
 
     async def read(self, path: str) -> str:
         """Raises: RequestFailed."""
-        ended = await self._run(f"exec cat -- {shlex.quote(path)}", limits=ChildLimits(_FILE_SECONDS, LARGEST_FILE))
+        async with self._files:
+            ended = await self._run(f"exec cat -- {shlex.quote(path)}", limits=ChildLimits(_FILE_SECONDS, LARGEST_FILE))
         if ended.how is not ChildEnding.ITSELF or ended.exit_code != 0:
             raise RequestFailed(f"'{path[:200]}' cannot be read here.")
         try:
@@ -64,7 +68,8 @@ class SandboxRequests:
         quoted = shlex.quote(path)
         command = f'mkdir -p -- "$(dirname -- {quoted})" && cat > {quoted}'
         limits = ChildLimits(_FILE_SECONDS, 10_000)
-        ended = await self._run(command, limits=limits, stdin=content.encode() or b"")
+        async with self._files:
+            ended = await self._run(command, limits=limits, stdin=content.encode())
         if ended.how is not ChildEnding.ITSELF or ended.exit_code != 0:
             raise RequestFailed(f"'{path[:200]}' cannot be written here.")
 
@@ -109,7 +114,7 @@ class SandboxRequests:
     async def release(self, terminal_id: str) -> None:
         """Raises: RequestFailed."""
         await self.kill(terminal_id)
-        del self._terminals[terminal_id]
+        self._terminals.pop(terminal_id, None)  # it may be released twice at once
 
     async def aclose(self) -> None:
         for terminal in self._terminals.values():
@@ -126,13 +131,17 @@ class SandboxRequests:
     async def _run(
         self, command: str, *, limits: ChildLimits, stdin: bytes = b"", on_output: object = None
     ) -> ChildResult:
+        """Raises: RequestFailed if it cannot be started."""
         program = SandboxedProgram(self._sandbox, command, limits, on_output, stdin=stdin)  # type: ignore[arg-type]  # narrowed by callers
-        ended, _ = await program.run(
-            self._transaction.jail.origin,
-            self._transaction.stage,
-            source=self._transaction.jail.layers,
-            masks=self._transaction.covered.masks,
-        )
+        try:
+            ended, _ = await program.run(
+                self._transaction.jail.origin,
+                self._transaction.stage,
+                source=self._transaction.jail.layers,
+                masks=self._transaction.covered.masks,
+            )
+        except (ToolFault, OSError, ValueError):  # such as a null byte among its words
+            raise RequestFailed("This cannot be run here.") from None
         return ended
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from anycowork.delegates.process import delegate_process
 from anycowork.delegates.sandbox_requests import SandboxRequests
+from anycowork.delegates.transport import DelegateTransport
 from anycowork.domain.delegates import DelegateConfig
 from anycowork.domain.errors import BadParameters, ToolFault, ToolTimedOut
 from anycowork.domain.messages import Json
@@ -94,7 +95,8 @@ class DelegateTool:
                     pipes = await things.enter_async_context(
                         delegate_process(self._config, self._launcher, self._sandbox, transaction, log)
                     )
-                    result = await self._converse(task, pipes, requests, tool_context, jail.origin)
+                    transport = DelegateTransport(pipes.reader, pipes.writer, log)
+                    result = await self._converse(task, transport, pipes.ended, requests, tool_context, jail.origin)
             except DelegateFailed as failed:
                 printed = f" It printed: {' / '.join(log.lines()[-5:])}" if log.lines() else ""
                 raise DelegateFailed(f"{failed.message}{printed}") from None
@@ -108,7 +110,13 @@ class DelegateTool:
             return await asyncio.to_thread(_with_dropped_files, settled, transaction)
 
     async def _converse(
-        self, task: str, pipes: Any, requests: SandboxRequests, tool_context: ToolContext, root: str
+        self,
+        task: str,
+        transport: DelegateTransport,
+        ended: asyncio.Event,
+        requests: SandboxRequests,
+        tool_context: ToolContext,
+        root: str,
     ) -> ToolResult:
         await asyncio.to_thread(
             importlib.import_module, "anycowork.delegates.acp_client"
@@ -121,11 +129,11 @@ class DelegateTool:
 
         name = self._config.name
         client: Any = DelegateClient(name, root, requests, tool_context)
-        connection = ClientSideConnection(client, pipes.writer, pipes.reader)
+        connection = ClientSideConnection(client, transport)
         try:
-            session = await _unless_ended(pipes.ended, self._open(connection, root))
+            session = await _unless_ended(ended, self._open(connection, root))
             async with asyncio.timeout(self._config.seconds):
-                reason = await _unless_ended(pipes.ended, self._prompt(connection, session, task))
+                reason = await _unless_ended(ended, self._prompt(connection, session, task))
         except TimeoutError:
             raise ToolTimedOut(
                 f"The agent '{name}' was not done within {self._config.seconds:g} seconds. Nothing it changed was kept."

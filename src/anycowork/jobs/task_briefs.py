@@ -43,12 +43,13 @@ def quoted_in_assignment(task: JobTask, done: Sequence[JobTask]) -> str:
 
 
 def summaries(tasks: Sequence[JobTask]) -> str:
-    """One line for each task: id, status and result, bounded."""
+    """An entry for each task: id, status and result, bounded. Further lines of a result are indented: none looks like another entry."""
     lines: list[str] = []
     left = MOST_OF_ALL
     for task in tasks:
         outcome = task.result if task.status is TaskStatus.COMPLETED else _reason(task)
-        line = f"- {task.id} ({task.status.value}{', claimed' if task.claimed else ''}): {outcome or ''}"
+        told = "\n  ".join((outcome or "")[:MOST_OF_A_RESULT].splitlines())
+        line = f"- {task.id} ({task.status.value}{', claimed' if task.claimed else ''}): {told}"
         line = line[: min(MOST_OF_A_RESULT, left)]
         left -= len(line)
         if left <= 0:

@@ -17,6 +17,7 @@ from anycowork.domain.values import value
 from anycowork.mcp.schemas import plain_text, reduced
 from anycowork.tools.plugins.schemas import BadSchema
 
+_VERSION_DIGITS = 40  # two texts with the same 12 were found within minutes, and the server chooses both
 MOST_TOOLS = 128
 LONGEST_NAME = 64  # as providers of models take it
 LONGEST_DESCRIPTION = 500
@@ -117,7 +118,7 @@ def _definition(
         server=server.name,
         only_chat=only_chat,
     )
-    return McpToolDefinition(tool.name, spec, sha256(text.encode()).hexdigest()[:12], tool.method)
+    return McpToolDefinition(tool.name, spec, sha256(text.encode()).hexdigest()[:_VERSION_DIGITS], tool.method)
 
 
 def _plain_name(name: str) -> str:

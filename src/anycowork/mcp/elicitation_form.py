@@ -1,6 +1,7 @@
 """The form that a server asks a person to fill in: its fields, each as a question, and how answers are read. Pure."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from anycowork.mcp.schemas import plain_text
 MOST_FIELDS = 20
 DECLINE, SKIP, DEFAULT = "anycowork:decline", "anycowork:skip", "anycowork:default"
 YES, NO = "anycowork:yes", "anycowork:no"
+_EMPTY_LABEL, _DECLINE_LABEL = "Leave it empty", "Do not answer"
 FieldValue = str | int | float | bool | list[str]
 Choices = tuple[tuple[str, str], ...]
 
@@ -41,8 +43,8 @@ class FormField:
         if self.default is not None:
             options.append(Option(label=f"Use {plain_text(json.dumps(self.default), 200)}", value=DEFAULT))
         if not self.required:
-            options.append(Option(label="Leave it empty", value=SKIP))
-        options.append(Option(label="Do not answer", value=DECLINE))
+            options.append(Option(label=_EMPTY_LABEL, value=SKIP))
+        options.append(Option(label=_DECLINE_LABEL, value=DECLINE))
         several = " Choose one, or type several, separated by commas." if self.takes_several and self.choices else ""
         return Question(
             type="question",
@@ -157,6 +159,11 @@ def _choices(part: Mapping[str, Any]) -> Choices:
 
 
 def _distinct(pairs: Iterable[tuple[str, str]]) -> Choices:
-    """Each value once, without those that stand for an answer of ours."""
+    """Each value once, without those that stand for an answer of ours. A label that another one has, or one of ours, names its value."""
     known = {chosen: plain_text(label, 200) for chosen, label in pairs if not chosen.startswith("anycowork:")}
-    return tuple((chosen, label) for chosen, label in known.items() if chosen and label)
+    times = Counter(label.casefold() for label in (*known.values(), _EMPTY_LABEL, _DECLINE_LABEL))
+    return tuple(
+        (chosen, label if times[label.casefold()] == 1 else f"{label} (sends {plain_text(json.dumps(chosen), 200)})")
+        for chosen, label in known.items()
+        if chosen and label
+    )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mcp import Client
 
 MOST_LISTED = 1_000
+MOST_READ = 10_000  # of each kind; no further pages are asked for then
 _MOST_PAGES = 100
 _URI: Json = {"type": "string", "description": "The address of the resource. Without it, the resources are listed."}
 _PROMPT_NAME: Json = {"type": "string", "description": "The name of the prompt."}
@@ -111,9 +112,9 @@ async def _pages(page: Callable[[str | None], Awaitable[Any]], field: str) -> li
         answer = await page(cursor)
         found += getattr(answer, field)
         cursor = answer.next_cursor
-        if not cursor:
+        if not cursor or len(found) >= MOST_READ:
             break
-    return found
+    return found[:MOST_READ]
 
 
 def _resource(one: Any) -> OfferedResource:

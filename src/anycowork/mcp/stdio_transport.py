@@ -164,7 +164,7 @@ async def open_pipes(
     """The pipes of a started process; what it prints on stderr is logged. They are closed at the end."""
     output, errors = asyncio.StreamReader(limit=longest_line), asyncio.StreamReader(limit=65_536)
     connecting = asyncio.ensure_future(_connect_pipes(process, output, errors))
-    noting = asyncio.ensure_future(_note(errors, lines))
+    noting = asyncio.ensure_future(log_lines(errors, lines))
     try:
         yield ProcessPipes(output, (await asyncio.shield(connecting)).writer)
     finally:
@@ -224,7 +224,7 @@ async def _streams(
         pipes.writer.write(first)
         to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](16)
         write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](16)
-        hearing = asyncio.ensure_future(_hear(pipes.output, to_session, lines, ended))
+        hearing = asyncio.ensure_future(read_messages(pipes.output, to_session, lines, ended))
         speaking = asyncio.ensure_future(_speak(pipes.writer, from_session, ended))
         try:
             yield read_stream, write_stream
@@ -238,8 +238,13 @@ async def _streams(
                 stream.close()
 
 
-async def _hear(output: asyncio.StreamReader, to_session: Any, lines: LineLog, ended: Callable[[], None]) -> None:
-    """A line that is no message is logged and passed over; one that is too long, or has too many values, ends the session."""
+async def read_messages(
+    output: asyncio.StreamReader, to_session: Any, lines: LineLog, ended: Callable[[], None]
+) -> None:
+    """A line that is no message is logged and passed over; one that is too long, or has too many values, ends the session.
+
+    Others have their turn after each line: a buffer full of short ones would hold the event loop for seconds.
+    """
     import anyio
     import mcp_types
     from mcp.shared.message import SessionMessage
@@ -254,6 +259,7 @@ async def _hear(output: asyncio.StreamReader, to_session: Any, lines: LineLog, e
                     message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError:
                     lines.add(line)
+                    await asyncio.sleep(0)
                     continue
                 await to_session.send(SessionMessage(message))
     except ValueError:
@@ -273,10 +279,12 @@ async def _speak(writer: asyncio.StreamWriter, from_session: Any, ended: Callabl
         ended()
 
 
-async def _note(errors: asyncio.StreamReader, lines: LineLog) -> None:
+async def log_lines(errors: asyncio.StreamReader, lines: LineLog) -> None:
+    """Others have their turn after each piece."""
     while piece := await errors.read(4096):
         for line in piece.split(b"\n"):
             lines.add(line)
+        await asyncio.sleep(0)
 
 
 def _bare_environment(program: ServerProgram) -> dict[str, str]:
