@@ -75,7 +75,7 @@ it("shows the files of a message folded, and whole with every hidden character o
   );
   expect(screen.getByRole("list", { name: "Attached files" }).children).toHaveLength(1);
   expect(screen.queryByText(/U\+200B/)).toBeNull();
-  await userEvent.click(screen.getByRole("button", { name: /a⟨U\+202E⟩\.csv \d+ B/ }));
+  await userEvent.click(screen.getByRole("button", { name: /a⟨U\+202E⟩\.csv \d+ bytes/ }));
   expect(screen.getByLabelText("Attached file a⟨U+202E⟩.csv").textContent).toBe("x⟨U+200B⟩y\n1");
   await expectAccessible(container);
 });
