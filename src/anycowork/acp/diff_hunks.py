@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from anycowork.domain.values import value
+from anycowork.workspace.text import lines_of
 
 _NOTHING = "/dev/null"
 
@@ -33,7 +34,7 @@ def diff_hunks(diff: str) -> list[DiffHunk] | None:
         old.clear()
         new.clear()
 
-    for text in diff.splitlines(keepends=True):
+    for text in lines_of(diff):
         sign, rest = text[:1], text[1:]
         if left != (0, 0) and sign in (" ", "-", "+"):
             if sign != "+":
@@ -60,14 +61,14 @@ def diff_hunks(diff: str) -> list[DiffHunk] | None:
 
 def apply_hunks(text: str, hunks: Sequence[DiffHunk]) -> str | None:
     """The text of one file with its hunks applied; None if one does not fit at its line."""
-    lines, done = text.splitlines(keepends=True), list[str]()
+    lines, done = lines_of(text), list[str]()
     at = 0  # in the lines: what comes before is done
     for hunk in hunks:
         kept = hunk.line - 1 - len(done) if hunk.new else hunk.line - len(done)
-        old = (hunk.old or "").splitlines(keepends=True)
+        old = lines_of(hunk.old or "")
         if kept < 0 or lines[at + kept : at + kept + len(old)] != old:
             return None
-        done += [*lines[at : at + kept], *hunk.new.splitlines(keepends=True)]
+        done += [*lines[at : at + kept], *lines_of(hunk.new)]
         at += kept + len(old)
     return "".join([*done, *lines[at:]])
 

@@ -17,6 +17,7 @@ from anycowork.chats.exported_chat import (
 )
 from anycowork.domain.attached_files import attached_files_of
 from anycowork.domain.messages import Message, MessageType
+from anycowork.domain.text_lines import bare_lines
 from anycowork.domain.visible_text import UntrustedText, visible
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -116,7 +117,7 @@ def _message(message: Message) -> Iterator[str]:
 
 
 def _diff(diff: str) -> str:
-    lines = "\n".join(map(_diff_line, diff.splitlines()))
+    lines = "\n".join(map(_diff_line, bare_lines(diff)))
     return f"<pre>{lines}</pre>"
 
 

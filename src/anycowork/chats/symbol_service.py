@@ -9,6 +9,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.ports import Rules, Store, Workspaces
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.roles import Permission
+from anycowork.domain.text_lines import bare_lines
 from anycowork.domain.tool_ports import Toolbox, ToolContext
 from anycowork.domain.values import value
 from anycowork.permissions.policy import PolicyEvaluator
@@ -65,7 +66,7 @@ class SymbolService:
 def symbols_in(lines: str, query: str) -> list[FoundSymbol]:
     """Read the definitions from lines like `path:12: def name(`; each name and place once. Pure."""
     found: dict[FoundSymbol, None] = {}
-    for line in lines.splitlines():
+    for line in bare_lines(lines):
         place, _, text = line.partition(": ")
         path, _, number = place.rpartition(":")
         if not path or not number.isdecimal():

@@ -8,6 +8,7 @@ from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.client.console import Console, shortened, strip_controls
 from anycowork.client.progress_lines import progress_line
 from anycowork.domain.messages import Json
+from anycowork.domain.text_lines import bare_lines
 
 DIFF_LINES = 12
 LINE_WIDTH = 110
@@ -140,7 +141,7 @@ class TextReporter:
             self._show_diff(diff)
 
     def _show_diff(self, diff: str) -> None:
-        changed = [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+        changed = [line for line in bare_lines(diff) if line[:1] in ("+", "-") and line[:3] not in ("+++", "---")]
         for line in changed[:DIFF_LINES]:
             style = "green" if line.startswith("+") else "red"
             self._line("    " + self.progress.paint(strip_controls(line)[:LINE_WIDTH], style))

@@ -26,6 +26,7 @@ from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import PathIntent
 from anycowork.mcp.schemas import plain_text
 from anycowork.sandbox.delta_check import may_change_nothing
+from anycowork.workspace.text import lines_of
 
 MOST_TEXT = 1_000_000
 MOST_KEPT_FROM = 100
@@ -93,7 +94,7 @@ class DelegateClient:
         text = await self._fulfilled(self._requests.read(path))
         if line is not None or limit is not None:
             first = max(0, (line or 1) - 1)
-            lines = text.splitlines(keepends=True)[first:]
+            lines = lines_of(text)[first:]
             text = "".join(lines if limit is None else lines[:limit])
         return ReadTextFileResponse(content=text)
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from anycowork.domain.text_lines import bare_lines
 from anycowork.git.repository_place import NoRepository, RepositoryPlace
 from anycowork.workspace.paths import WorkspacePath
 
@@ -112,7 +113,7 @@ def read_reference(place: RepositoryPlace, reference: str) -> str | None:
     loose = (place.read_common(*reference.split("/")) or "").strip()
     if is_commit(loose):
         return loose
-    for line in (place.read_common("packed-refs", most=_LARGEST_REFS) or "").splitlines():
+    for line in bare_lines(place.read_common("packed-refs", most=_LARGEST_REFS) or ""):
         commit, _, name = line.partition(" ")
         if name == reference and is_commit(commit):
             return commit

@@ -14,6 +14,7 @@ from anycowork.domain.messages import (
 )
 from anycowork.domain.model import ContentPart, PromptMessage
 from anycowork.domain.person_commands import command_note
+from anycowork.domain.text_lines import bare_lines
 from anycowork.prompts.compaction import is_compaction
 
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
@@ -131,7 +132,7 @@ def changed_lines(message: Message) -> list[str]:
     diff = _word(payload, "diff")
     if payload.get("tool") != "execute_command" or diff is None:
         return []
-    lines = [line for line in diff.splitlines() if line[:1] in "+-" and not line.startswith(("+++", "---"))]
+    lines = [line for line in bare_lines(diff) if line[:1] in ("+", "-") and not line.startswith(("+++", "---"))]
     few = 0 < len(lines) <= _FEW_LINES and sum(map(len, lines)) <= _FEW_CHARACTERS
     return lines if few else []
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from anycowork.domain.text_lines import bare_lines
+
 _MOST_BYTES = 8 * 1024 * 1024  # of packed-refs
 _MOST_REFS = 20_000
 _HASH_LENGTHS = (40, 64)
@@ -18,7 +20,7 @@ def named_commits(root: Path) -> frozenset[str]:
     if not _is_folder(git):
         return frozenset()
     texts = [_text(git / "HEAD"), *map(_text, islice(_refs(git / "refs"), _MOST_REFS))]
-    packed = (line.split(" ") for line in _text(git / "packed-refs").splitlines())
+    packed = (line.split(" ") for line in bare_lines(_text(git / "packed-refs")))
     texts += [parts[0] for parts in packed if len(parts) == 2 and not parts[1].startswith("refs/remotes/")]
     return frozenset(found for text in texts if _is_hash(found := text.strip()))
 

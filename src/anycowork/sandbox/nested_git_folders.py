@@ -10,6 +10,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
+from anycowork.domain.text_lines import bare_lines
 from anycowork.domain.values import value
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath, folds_to_git
@@ -123,7 +124,7 @@ def _outermost(parts: Parts, at: int) -> GitFolder:
 def _configured_worktree(config: str | None) -> str | None:
     """Returns `core.worktree`; None too if the text is written in a way that git reads otherwise than this, or leads to other files."""
     section, found = "", None
-    for line in map(str.strip, (config or "").splitlines()):
+    for line in map(str.strip, bare_lines(config or "")):
         if not line or line[0] in "#;":
             continue
         if line.startswith("["):

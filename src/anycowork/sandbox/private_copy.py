@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
+from anycowork.domain.text_lines import bare_lines
 from anycowork.domain.values import value
 from anycowork.sandbox.delta import FOLDER, Delta, UnusableDelta
 from anycowork.sandbox.delta_scan import MOST_PATHS, FolderPair, Scanner
@@ -279,7 +280,7 @@ def _file(name: str, flags: int, folder: int | None) -> Iterator[int]:
 def mounts_in(root: str) -> Iterator[WorkspacePath]:
     """Yields mount points inside, including bind mounts, which the device number does not reveal."""
     try:
-        lines = _MOUNTS.read_text(errors="surrogateescape").splitlines()
+        lines = bare_lines(os.fsdecode(_MOUNTS.read_bytes()))
     except OSError:
         return
     for line in lines:

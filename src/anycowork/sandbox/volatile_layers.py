@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from secrets import token_hex
 
+from anycowork.domain.text_lines import bare_lines
 from anycowork.domain.values import replace
 from anycowork.sandbox.mounts import UNMOUNTED, Overlay
 from anycowork.sandbox.stage import VOLATILE_MARK, Stage
@@ -99,7 +100,7 @@ def _is_in_memory(device: int) -> bool:
     """There a sync costs nothing."""
     wanted = f"{os.major(device)}:{os.minor(device)}"
     try:
-        lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
+        lines = bare_lines(os.fsdecode(Path("/proc/self/mountinfo").read_bytes()))
     except OSError:
         return False
     return any(

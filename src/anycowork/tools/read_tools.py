@@ -18,6 +18,7 @@ from pydantic.json_schema import SkipJsonSchema
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileMissing, NoMatch, ToolFault
 from anycowork.domain.ports import HiddenPathRules
+from anycowork.domain.text_lines import bare_lines
 from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallStatus, Parameters, ToolDisplay, ToolKind, ToolResult
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
@@ -139,7 +140,7 @@ class GetFileInfo(BuiltInTool[GetFileInfoParameters]):
 
 def suggestion(folder: Folder, place: WorkspacePath, hidden: HiddenPathRules) -> str:
     """Suggests what a missing path may have meant: the same name elsewhere, else a similar name in the same folder."""
-    elsewhere = [path for path in folder.overview(_LOOKED_AT, hidden).splitlines() if path.endswith(f"/{place.name}")]
+    elsewhere = [path for path in bare_lines(folder.overview(_LOOKED_AT, hidden)) if path.endswith(f"/{place.name}")]
     if elsewhere:
         return f"Did you mean '{elsewhere[0]}'?"
     try:

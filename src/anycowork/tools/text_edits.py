@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate, takewhile
 
 from anycowork.domain.errors import NoMatch
+from anycowork.domain.text_lines import bare_lines
 from anycowork.workspace.text import TextFile, lines_of, with_line_ends
 
 _MAX_SHOWN = 20
@@ -55,7 +56,7 @@ def numbered(lines: Sequence[str], *, first: int) -> str:
 def _loose_place(body: str, edit: TextEdit) -> tuple[int, int, str] | None:
     """Finds whole lines that differ from `find` only by their indentation, all by the same, and indents the replacement
     likewise. Returns None if `find` occurs exactly, or if there is not exactly one such place."""
-    lines = edit.find.strip("\r\n").splitlines()
+    lines = bare_lines(edit.find.strip("\r\n"))
     if not edit.find.strip() or _first_places(body, edit.find):
         return None
     found = _only_lines(body.split("\n"), [line.strip() for line in lines])
@@ -67,7 +68,7 @@ def _loose_place(body: str, edit: TextEdit) -> tuple[int, int, str] | None:
     if len({len(is_) - len(was) for is_, was in zip(there, given, strict=True)}) != 1:
         return None  # otherwise the lines in between would be indented by guesswork
     end = start + sum(len(row) + 1 for row in rows[:-1]) + len(_indent(rows[-1])) + len(lines[-1].strip())
-    return start, end, "\n".join(_moved(line, given[0], there[0]) for line in edit.replace.strip("\r\n").splitlines())
+    return start, end, "\n".join(_moved(line, given[0], there[0]) for line in bare_lines(edit.replace.strip("\r\n")))
 
 
 def _only_lines(rows: Sequence[str], wanted: Sequence[str]) -> tuple[int, Sequence[str]] | None:

@@ -12,6 +12,7 @@ from rich.text import Text
 from anycowork.client.console import shortened, strip_controls
 from anycowork.domain.messages import Json
 from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd
+from anycowork.domain.text_lines import bare_lines
 from anycowork.domain.values import value
 from anycowork.tui.chat_state import noun
 from anycowork.tui.read_tracking_scroll import disclosed_lines
@@ -135,7 +136,7 @@ def _folded(look: str, head: Text, lines: list[Text]) -> Card:
 
 def diff_lines(diff: str, *, whole: bool = False) -> Iterator[Text]:
     """Yields the coloured lines of a unified diff."""
-    for line in (strip_controls(diff) if whole else _bounded(diff)).splitlines():
+    for line in bare_lines(strip_controls(diff) if whole else _bounded(diff)):
         heading = line.startswith(("--- ", "+++ "))
         style = "bold" if heading else {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "dim")
         yield Text(f"  {line}", style=style)

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from anycowork.acp.diff_hunks import DiffHunk, apply_hunks, diff_hunks
 
-LINES = st.lists(st.text(alphabet="ab -+@\\", max_size=6).map(lambda line: line + "\n"), max_size=12)
+LINES = st.lists(
+    st.text(alphabet="ab -+@\\\x0c\x1c\x85\u2028\r", max_size=6).map(lambda line: line + "\n"), max_size=12
+)
 
 
 def test_a_new_file_has_no_old_text() -> None:

@@ -18,13 +18,14 @@ from anycowork.sandbox.delta import Delta
 from anycowork.sandbox.delta_scan import scan
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.manifest import manifest
-from anycowork.sandbox.private_copy import CannotCopy, CopyManifest, as_layer, copy_workspace, scan_copy
+from anycowork.sandbox.private_copy import CannotCopy, CopyManifest, as_layer, copy_workspace, mounts_in, scan_copy
 from anycowork.sandbox.stage import Layer, Stage, Staging
 from anycowork.sandbox.staging_folders import runner_for
 from anycowork.server import machine, sandbox_setup
 from anycowork.server.machine import Bubblewrap, SandboxLevel
 from anycowork.server.sandbox_setup import DiskBudgets, set_up_sandbox
 from anycowork.workspace.jail import Jail
+from anycowork.workspace.paths import WorkspacePath
 from support.disks import as_root, mounted
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree
@@ -250,6 +251,15 @@ async def test_a_workspace_with_a_mount_in_it_is_copied(tmp_path: Path, root: Pa
     assert result.content.startswith("in the mount\n") and result.facts["layer"] == "copy"
     assert (another / "inside.txt").read_text() == "new\n" and (root / "made").read_text() == "1\n"
     assert bench.sandbox.layer_for(str(root)) is Layer.COPY, "the next command does not try again"
+
+
+@as_root
+@pytest.mark.parametrize("name", ["a\u2028b", "a\x0cb", "a\x85b", "a\rb", "a\nb", "a b"])
+def test_a_mount_is_found_whatever_its_name(root: Path, name: str) -> None:
+    (root / name).mkdir()
+    with mounted(root / name, "-t", "tmpfs", "none"):
+        assert list(mounts_in(str(root))) == [WorkspacePath((name,))]
+        assert volatile_layers._is_in_memory((root / name).stat().st_dev)
 
 
 @as_root

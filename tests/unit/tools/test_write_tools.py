@@ -140,6 +140,13 @@ async def test_an_edit_that_differs_by_its_indentation_alone_finds_its_place(ben
     )
 
 
+async def test_an_indented_edit_keeps_a_form_feed_and_other_characters_that_end_no_line(bench: ToolWorkspace) -> None:
+    bench.write("c.py", "if x:\n    a = 1\n    b = '\u2028'\n")
+    edit = {"find": "a = 1\nb = '\u2028'", "replace": "a = '\x0c'\nb = '\u2028\x85'"}
+    await bench.call("update_file", path="c.py", edits=[edit])
+    assert (bench.root / "c.py").read_text() == "if x:\n    a = '\x0c'\n    b = '\u2028\x85'\n"
+
+
 @pytest.mark.parametrize(
     "find",
     ["  same", "def f():\n      return 1", "\n \n"],

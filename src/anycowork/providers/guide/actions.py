@@ -21,6 +21,7 @@ from anycowork.providers.guide.intents import (
 )
 from anycowork.providers.guide.moves import GuideCall, GuideChoice, GuideQuestion, Move
 from anycowork.providers.guide.phrases import ResultSummary, done, ran
+from anycowork.workspace.text import lines_of
 
 Act = Generator[Move, Observation, ResultSummary]
 _CUT = re.compile(r"\n\[cut \d+ of \d+ bytes; ")
@@ -110,7 +111,7 @@ def _edit(path: str, find: str, replace: str) -> Generator[Move, Observation, Ca
 
 def _unique_end(text: str) -> str:
     """Returns the fewest last lines that occur nowhere else in the text."""
-    lines = text.splitlines(keepends=True)
+    lines = lines_of(text)
     end = ""
     for line in reversed(lines):
         end = line + end

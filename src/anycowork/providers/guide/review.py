@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from anycowork.domain.messages import Json
+from anycowork.domain.text_lines import bare_lines
 
 LONG_LINE = 150
 MAX_FINDINGS = 50
@@ -17,7 +18,7 @@ def findings(path: str, text: str) -> list[Json]:
 
 
 def _by_line(path: str, text: str) -> Iterator[Json]:
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(bare_lines(text), 1):
         if left := _LEFTOVER.search(line):
             yield _finding(path, number, f"{left[1]} left in the file.", "Do it, or note it where work is tracked.")
         if len(line) > LONG_LINE:
@@ -29,7 +30,7 @@ def _by_line(path: str, text: str) -> Iterator[Json]:
 
 
 def _of_the_whole(path: str, text: str) -> Iterator[Json]:
-    indents = {line[0] for line in text.splitlines() if line[:1] in ("\t", " ") and line.strip()}
+    indents = {line[0] for line in bare_lines(text) if line[:1] in ("\t", " ") and line.strip()}
     if len(indents) > 1:
         yield _finding(path, None, "Some lines are indented with tabs, others with spaces.", "Use one of them.")
     if text and not text.endswith("\n"):

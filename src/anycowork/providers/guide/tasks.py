@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from anycowork.domain.text_lines import bare_lines
 from anycowork.providers.guide.actions import act
 from anycowork.providers.guide.conversation import CallOutcome, GuideConversation
 from anycowork.providers.guide.intents import Intent, RunCommandIntent
@@ -42,7 +43,7 @@ def _intents(action: str, words: str) -> tuple[Intent, ...]:
     if not request.unclear and request.intents:
         return request.intents
     listed = words.partition(_COMMANDS)[2].partition("\n\n")[0]
-    return tuple(RunCommandIntent(line[2:]) for line in listed.splitlines() if line.startswith("- "))
+    return tuple(RunCommandIntent(line[2:]) for line in bare_lines(listed) if line.startswith("- "))
 
 
 def _work(action: str, intents: Sequence[Intent]) -> Script:
