@@ -17,7 +17,8 @@ import { type Change, changesOf, type Snapshot, type Stretch, stretchesOf } from
 import { RestorePreview } from "./RestorePreview";
 import { RestoreProgress } from "./RestoreProgress";
 
-const MANY = 2; // changes of a turn that stand in one line, with one button for all of them
+const SEVERAL = 2; // changes of a turn have one button for all of them
+const FEW = 3; // are shown at once
 
 /** The only path, with what lies below it, that a restore concerns; without it, all of them. */
 type Narrowed = { paths?: [string] };
@@ -90,7 +91,7 @@ export default function Checkpoints({ chatId, messages, open, idle, moment, rest
           </p>
           <ol className="space-y-2">
             {stretches.map((stretch) =>
-              stretch.changes.length < MANY ? (
+              stretch.changes.length < SEVERAL ? (
                 stretch.changes.map(line)
               ) : (
                 <StretchLine
@@ -159,7 +160,10 @@ function StretchLine({
           {t.goBackToBeforeAll(changes.length)}
         </BackButton>
       </div>
-      <Fold summary={<span className="text-xs">{t.changesOneByOne(changes.length)}</span>}>
+      <Fold
+        summary={<span className="text-xs">{t.changesOneByOne(changes.length)}</span>}
+        initiallyOpen={changes.length <= FEW}
+      >
         {() => <ol className="space-y-2">{changes.map(children)}</ol>}
       </Fold>
     </li>

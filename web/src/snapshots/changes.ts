@@ -1,6 +1,6 @@
 // The timeline of a chat's changes: a call's two snapshots are one change, a turn's changes stand together, the newest first. Pure.
 import type { components } from "../wire/api.gen";
-import { type Message, readToolCall } from "../wire/nouns";
+import { loose, type Message, readToolCall, text } from "../wire/nouns";
 
 export type Snapshot = components["schemas"]["SnapshotShape"];
 
@@ -43,6 +43,10 @@ export function stretchesOf(changes: readonly Change[], messages: readonly Messa
   return stretches;
 }
 
+/** An approved plan is named by its goal: what was sent with it is for the model. */
 function askedIn(messages: readonly Message[], turnId: string | null): string {
-  return (turnId && messages.find(({ role, turn_id }) => role === "user" && turn_id === turnId)?.content) || "";
+  const asked = turnId && messages.find(({ role, turn_id }) => role === "user" && turn_id === turnId);
+  if (!asked) return "";
+  const planId = text(loose(asked.payload)["plan_id"]);
+  return planId ? text(loose(messages.find(({ id }) => id === planId)?.payload)["goal"]) : asked.content;
 }

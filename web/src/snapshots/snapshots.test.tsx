@@ -31,6 +31,8 @@ it("puts the changes of one turn together, and what is not known by itself", () 
       payload: { id, tool: "create_file", parameters: {} } as never,
     });
   const messages = [
+    message({ id: "p", turn_id: "t0", payload: { goal: "Write a note" } as never }),
+    message({ id: "v", role: "user", turn_id: "t1", content: "{ … }", payload: { plan_id: "p" } as never }),
     message({ id: "u", role: "user", turn_id: "t2", content: "Do it" }),
     call("a", "t1"),
     call("b", "t2"),
@@ -40,7 +42,7 @@ it("puts the changes of one turn together, and what is not known by itself", () 
   const stretches = stretchesOf([...changes, { before: snapshot("r", "before", null), after: null }], messages);
   expect(stretches.map(({ asked, changes: own }) => [asked, own.map(({ before }) => before.id)])).toEqual([
     ["Do it", ["c", "b"]],
-    ["", ["a"]],
+    ["Write a note", ["a"]],
     ["", ["x"]],
     ["", ["r"]],
   ]);
