@@ -235,6 +235,8 @@ async def tab_to(page: Page, wanted: Locator) -> None:
 
 
 async def has_focus(page: Page) -> bool:
+    """Whether something has it. When what had it goes away, the page gives it to a neighbour in the next frame."""
+    await page.evaluate(DRAWN)
     return bool(await page.evaluate("document.activeElement !== document.body && document.activeElement !== null"))
 
 
