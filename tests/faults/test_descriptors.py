@@ -1,9 +1,10 @@
 """A process that has no descriptor left, at any step of a commit, a scan or a restore: nothing is lost, and the reason is named."""
 
+import gc
 import os
 import resource
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from anycowork.domain.tools import CallStatus
 from anycowork.sandbox import transaction
 from anycowork.sandbox.transaction import CommitFailed
 from support.checkpoints import recorded, whole
+from support.nested_repositories import WHO, make_repositories
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree
 
@@ -151,3 +153,55 @@ def test_content_that_cannot_be_opened_now_is_not_forgotten(tmp_path: Path) -> N
             pack.read(digest)
     pack.sweep(set(digests), most=1_000)
     assert [pack.read(digest) for digest in digests] == contents
+
+
+@contextmanager
+def many_open(number: int) -> Iterator[None]:
+    """As in a server with that many connections."""
+    most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(most, 2 * number), hard), hard))
+    opened = [os.open("/", _PATH) for _ in range(number)]
+    try:
+        yield
+    finally:
+        for fd in opened:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def open_below(folder: Path) -> list[str]:
+    """Where this process's descriptors lead to, of those that lead into the folder."""
+    targets: list[str] = []
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # the one that lists them
+            targets.append(str(link.readlink()))
+    return sorted(target for target in targets if target.startswith(str(folder)))
+
+
+@proves("OPS-2")
+async def test_a_command_runs_beside_more_descriptors_than_select_takes(bench: ToolWorkspace) -> None:
+    with many_open(1_100):
+        result = await bench.call("execute_command", command="echo here > made; cat made")
+    assert result.status is CallStatus.OK and result.content.startswith("here"), result.content
+    assert (bench.root / "made").read_text() == "here\n"
+
+
+async def test_commands_and_restores_leave_no_descriptor_open_until_a_garbage_collection(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as server:
+        make_repositories(server.root, tmp_path / "upstream")
+        before = await server.command("echo 1 > new")  # what is opened once for all
+        assert before is not None
+        await server.restore(before)
+        gc.collect()
+        gc.disable()
+        try:
+            opened = open_below(tmp_path)
+            for number in range(3):
+                before = await server.command(
+                    f"{WHO} echo {number}x | tee new sub/a.txt; cd sub && git commit -qam {number}"
+                )
+                assert before is not None
+                assert (await server.restore(before)).done.restored == ("sub/a.txt",)
+            assert open_below(tmp_path) == opened
+        finally:
+            gc.enable()

@@ -128,7 +128,11 @@ class _RestoreRun:
         self._unsynced: dict[str, list[str]] = {}
         self._allowed: dict[str, WorkspacePath] = {}
         self._no_repository: set[tuple[str, ...]] = set()
-        self._repository_names = cache(self._repository_names_in)
+        self._repository_names = (
+            cache(  # does not refer to this run: in a cycle its descriptors would stay open for long
+                lambda parts: [name for name in folder.names_at(parts) if fold_name(name) in REPOSITORY_NAMES]
+            )
+        )
         self._links: list[WorkspacePath] = []
         self._written = 0
 
@@ -176,9 +180,6 @@ class _RestoreRun:
             self._no_repository.add(parts[:-1])
             self._allowed[undo.path] = place
         return place
-
-    def _repository_names_in(self, parts: tuple[str, ...]) -> list[str]:
-        return [name for name in self._folder.names_at(parts) if fold_name(name) in REPOSITORY_NAMES]
 
     def remove(self, place: WorkspacePath, undo: Undo) -> None:
         now, found = undo.expected, self._images.stat(place)
@@ -377,8 +378,7 @@ def _changed_by_others(path: str) -> StateChanged:
 
 def _batches(undos: Sequence[Undo]) -> Iterator[list[Undo]]:
     """Splits contents so that the temporary files of one batch take little space."""
-    batch: list[Undo] = []
-    size = 0
+    batch, size = list[Undo](), 0
     for undo in undos:
         if batch and (len(batch) == BATCH_PATHS or size + undo.target.size > BATCH_BYTES):
             yield batch

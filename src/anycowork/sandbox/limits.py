@@ -22,6 +22,7 @@ _UNTIL_INIT_IS_TIED = (  # where the kernel counts filters (Linux 5.9); elsewher
     "for ((looks = 0; looks < 2000; looks++)); do mapfile -t own 2>/dev/null < /proc/1/status; "
     '[[ "${own[*]} " == *"${BASH_REMATCH[0]}"* ]] && break; done; unset own looks'
 )
+_SELECTABLE = 1024  # bash looks at a descriptor with select(2), which takes no higher one; a busy server has many open
 UNTIED = 125  # the exit code of a command that did not start because the server was gone
 
 
@@ -53,8 +54,14 @@ def limited_shell(
         "f": limits.file_size // 1024,
     }
     lines = [f"ulimit -{name} {value} 2>/dev/null" for name, value in settings.items()]
+    low = death_pipe if death_pipe < _SELECTABLE else next(number for number in (9, 8) if number != begun)
     # Nothing is ever written to the death pipe, so if it is readable, it has ended.
-    tied = [_UNTIL_INIT_IS_TIED, f"read -t 0 -u {death_pipe} && exit {UNTIED}", f"exec {death_pipe}<&- {unneeded}<&-"]
+    tied = [
+        *([] if low == death_pipe else [f"exec {low}<&{death_pipe}"]),
+        _UNTIL_INIT_IS_TIED,
+        f"read -t 0 -u {low} && exit {UNTIED}",
+        f"exec {low}<&- {death_pipe}<&- {unneeded}<&-",
+    ]
     report = [f"printf . >&{begun}", f"exec {begun}>&-"]
     return [bash, "--noprofile", "--norc", "-c", "; ".join([*lines, *tied, check, *report, ":", command])]
 

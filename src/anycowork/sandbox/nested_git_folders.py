@@ -5,7 +5,6 @@ else below `modules` or `worktrees` is left to a person.
 """
 
 import os
-from functools import cache
 from itertools import takewhile
 from pathlib import Path
 
@@ -41,14 +40,25 @@ class NestedGitFolders:
     def __init__(self, root: str) -> None:
         self._jail = Jail(root)
         self._roots = {root, str(Path(root).resolve())}  # git writes the second into a worktree's files
-        self._in_folder = cache(self._find_innermost)
-        self._is_repository = cache(lambda folder: is_repository(self._names(folder)))
+        # Plain dictionaries: a cached method would refer back to this, and the jail's descriptor would stay open until a garbage collection.
+        self._found: dict[tuple[Parts, int], GitFolder] = {}
+        self._repositories: dict[Parts, bool] = {}
 
     def innermost(self, parts: Parts, at: int) -> GitFolder:
         """Returns the innermost git folder around the path; `at` parts lead to the outermost one."""
         if len(parts) > at + 2 and parts[at] in NESTING:
             return self._in_folder(parts[:-1], at)
         return _outermost(parts, at)
+
+    def _in_folder(self, folder: Parts, at: int) -> GitFolder:
+        if (folder, at) not in self._found:
+            self._found[folder, at] = self._find_innermost(folder, at)
+        return self._found[folder, at]
+
+    def _is_repository(self, folder: Parts) -> bool:
+        if folder not in self._repositories:
+            self._repositories[folder] = is_repository(self._names(folder))
+        return self._repositories[folder]
 
     def is_below_another(self, parts: Parts, at: int) -> bool:
         """Tells whether the path lies in a repository among the refs or logs of the git folder: there its name means something else."""
