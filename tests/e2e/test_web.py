@@ -143,7 +143,7 @@ async def test_a_cut_line_is_said_and_after_it_nothing_is_missing_or_doubled(tmp
         line.mend()
         await expect(page.get_by_text("The server does not answer.")).to_be_hidden()
         await expect(page.get_by_text("word299")).to_be_visible()
-        assert await page.locator(".prose").inner_text() == words
+        await expect(page.locator(".prose")).to_have_text(words)
         await page.mouse.move(700, 400)
         await page.mouse.wheel(0, -2000)
         await expect(page.get_by_label("Conversation").get_by_text("say it", exact=True)).to_have_count(1)

@@ -124,13 +124,16 @@ async def test_a_link_to_an_old_message_opens_the_chat_there(tmp_path):
         await expect(anonymous.get_by_text("is not in this chat")).to_be_visible()
 
 
+COPIED = "(text) => navigator.clipboard.readText().then((copied) => copied === text)"
+
+
 @proves("UI-6")
 async def test_a_message_gives_its_own_address(tmp_path):
     async with at_a_long_chat(tmp_path, count=4) as (page, ids, _):
         await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         await page.get_by_text("Number 3:").hover()
         await page.get_by_role("button", name="Copy link").last.click()
-        assert await page.evaluate("navigator.clipboard.readText()") == f"{page.url}/{ids[3]}"
+        await page.wait_for_function(COPIED, arg=f"{page.url}/{ids[3]}")
 
 
 @asynccontextmanager

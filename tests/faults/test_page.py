@@ -82,7 +82,7 @@ async def test_an_answer_cut_off_by_a_kill_keeps_its_words_and_says_that_it_was_
             await kill_and_start(server, page)
             await expect(page.get_by_text("The server ended during this turn. Continue it")).to_be_visible()
             await expect(page.get_by_text("The agent was interrupted.")).to_be_attached()
-            assert await page.locator(".prose").inner_text() == words
+            await expect(page.locator(".prose")).to_have_text(words)
             await page.get_by_label("Message", exact=True).fill("go on")
             await page.keyboard.press("Enter")
             await expect(page.get_by_text("Here again.")).to_be_visible()

@@ -32,8 +32,10 @@ def leave_out(delta: Delta, upper: Path, root: str) -> LeftOutChanges | None:
     """Returns None if nothing has to be left out, or if not everything that is refused can be: then the whole delta is refused."""
     in_git = GitChanges(delta, upper, root)
     refused = list(in_git.refused())
+    if not refused:
+        return None
     made = in_git.made()
-    if not refused or (made is not None and not is_git_control(made.parts)):
+    if made is not None and not is_git_control(made.parts):
         return None
     parts_out = _PartsLeftOut(Jail(root))
     for found, _ in refused:
