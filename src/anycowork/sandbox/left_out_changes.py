@@ -17,6 +17,7 @@ from anycowork.workspace.paths import WorkspacePath, folds_to_git, is_git_contro
 from anycowork.workspace.repositories import Parts
 
 _MOST_NAMED = 5
+_GIT = ".git"
 
 
 @value
@@ -30,6 +31,8 @@ class LeftOutChanges:
 
 def leave_out(delta: Delta, upper: Path, root: str) -> LeftOutChanges | None:
     """Returns None if nothing has to be left out, or if not everything that is refused can be: then the whole delta is refused."""
+    if not _may_concern_git(delta):
+        return None
     in_git = GitChanges(delta, upper, root)
     refused = list(in_git.refused())
     if not refused:
@@ -52,6 +55,20 @@ def leave_out(delta: Delta, upper: Path, root: str) -> LeftOutChanges | None:
         tuple(found.place.path for found, _ in refused),
         _message([GitFinding(found.place, reason) for found, reason in refused], sorted(parts_out.scopes)),
     )
+
+
+def _may_concern_git(delta: Delta) -> bool:
+    """Tells of most deltas at once that they do not. A name that only some file systems take for `.git` is refused with all the rest."""
+    last: list[str] | None = None
+    for change in delta.changes:
+        *above, name = change.place.parts
+        if name == _GIT or change.below:
+            return True
+        if above != last:
+            last = above
+            if _GIT in above:
+                return True
+    return False
 
 
 class _PartsLeftOut:
