@@ -165,6 +165,10 @@ NEVER = {
 }  # fmt: skip
 
 
+def at_place(words: str, place: str) -> str:
+    return words.replace("{git}", GIT_FOLDERS[place]).replace("{place}", place)
+
+
 def git_files(root: Path) -> dict[str, bytes | str]:
     """Everything that is or lies in a `.git`, at any depth."""
     return {path: content for path, content in tree(root).items() if ".git" in path.split("/")}
@@ -177,7 +181,7 @@ async def test_what_git_obeys_in_a_nested_git_folder_is_left_out_and_nothing_els
     nested: ToolWorkspace, place: str, words: str
 ) -> None:
     before = git_files(nested.root)
-    result = await run(nested, words.replace("{git}", GIT_FOLDERS[place]).replace("{place}", place))
+    result = await run(nested, at_place(words, place))
     assert outcome(result) == "left out" and result.status is CallStatus.ERROR, result.content
     assert result.error is not None and "may not be changed by a command" in result.error.message
     assert all(f"'{path}'" in result.content for path in list(result.facts["left_out"])[:5])
@@ -279,7 +283,7 @@ async def test_state_of_git_in_a_nested_git_folder_needs_a_persons_word(
 ) -> None:
     nested.write("forge.py", FORGE)
     before = git_files(nested.root)
-    result = await run(nested, words.replace("{git}", GIT_FOLDERS[place]).replace("{place}", place))
+    result = await run(nested, at_place(words, place))
     assert outcome(result) == ASKS and GIT_FOLDERS[place] in result.content, result.content
     assert git_files(nested.root) == before
 

@@ -128,11 +128,8 @@ class _RestoreRun:
         self._unsynced: dict[str, list[str]] = {}
         self._allowed: dict[str, WorkspacePath] = {}
         self._no_repository: set[tuple[str, ...]] = set()
-        self._repository_names = (
-            cache(  # does not refer to this run: in a cycle its descriptors would stay open for long
-                lambda parts: [name for name in folder.names_at(parts) if fold_name(name) in REPOSITORY_NAMES]
-            )
-        )
+        # Without `self`: in a cycle with this run, its descriptors would stay open until a garbage collection.
+        self._repository_names = cache(lambda at: [n for n in folder.names_at(at) if fold_name(n) in REPOSITORY_NAMES])
         self._links: list[WorkspacePath] = []
         self._written = 0
 

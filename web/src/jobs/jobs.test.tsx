@@ -3,6 +3,7 @@ import userEvent from "@testing-library/user-event";
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
 import { PlanCard } from "../messages/PlanCard";
+import type { ChatView } from "../state/reduce";
 import { opened } from "../state/reduce";
 import { concernsThePerson } from "../state/rows";
 import { expectAccessible, message, show } from "../testing/render";
@@ -119,32 +120,25 @@ it("tells how far the chat's job is and leads to each task", async () => {
   await expectAccessible(container);
 });
 
+const details = (task: Task, onRetry: (() => void) | null, view: ChatView | null = null) => (
+  <TaskDetails
+    task={task}
+    view={view}
+    href={(id) => `#${id}`}
+    nameOf={(id) => `Task ${id}`}
+    onRetry={onRetry}
+    onClose={() => undefined}
+  />
+);
+
 it("shows what a task cost, what went wrong, and lets it be tried again", async () => {
   const retry = vi.fn();
-  const { container, rerender } = show(
-    <TaskDetails
-      task={TASKS[2]!}
-      view={null}
-      href={(id) => `#${id}`}
-      nameOf={(id) => `Task ${id}`}
-      onRetry={retry}
-      onClose={() => undefined}
-    />,
-  );
+  const { container, rerender } = show(details(TASKS[2]!, retry));
   expect(container.textContent).toContain("No such file.");
   await userEvent.click(screen.getByRole("button", { name: "Try again" }));
   expect(retry).toHaveBeenCalledOnce();
   await expectAccessible(container);
-  rerender(
-    <TaskDetails
-      task={TASKS[0]!}
-      view={null}
-      href={(id) => `#${id}`}
-      nameOf={(id) => `Task ${id}`}
-      onRetry={null}
-      onClose={() => undefined}
-    />,
-  );
+  rerender(details(TASKS[0]!, null));
   expect(container.textContent).toContain("1 min 1 s");
   expect(container.textContent).toContain("$0.0123");
   expect(screen.queryByRole("button", { name: "Try again" })).toBeNull();
@@ -174,16 +168,7 @@ it("shows a task's own messages and tool calls in its log, and no other task's",
     message({ id: "chat", content: "Of the chat" }),
   ];
   const view = opened(chat as unknown as OpenChat, messages, [], 1);
-  const { container } = show(
-    <TaskDetails
-      task={TASKS[0]!}
-      view={view}
-      href={(id) => `#${id}`}
-      nameOf={(id) => `Task ${id}`}
-      onRetry={null}
-      onClose={() => undefined}
-    />,
-  );
+  const { container } = show(details(TASKS[0]!, null, view));
   expect(container.textContent).toContain("Reading first");
   expect(screen.getByRole("button", { name: /Created mine.txt/ })).toBeTruthy();
   expect(container.textContent).not.toContain("other.txt");
